@@ -1,1 +1,43 @@
-//! engine
+//! Copal's portable core: the format and every decision about it.
+//!
+//! The engine has no files, sockets, clock, randomness, threads or async. Hosts push bytes, times and random numbers in
+//! and take values out. Modules import only from those listed above them (`tests/tests/layering.rs` holds them to it);
+//! `docs/format.md` gives every byte.
+#![forbid(unsafe_code)]
+
+// words
+pub mod id;
+pub mod limits;
+pub mod path;
+pub mod time;
+pub mod wire;
+
+// bytes
+pub mod chunk;
+pub mod compress;
+pub mod keys;
+pub mod seal;
+
+// records
+pub mod block;
+pub mod change;
+pub mod client;
+pub mod index;
+pub mod layout;
+pub mod manifest;
+pub mod pack;
+pub mod receipt;
+pub mod repository;
+pub mod root;
+pub mod snapshot;
+pub mod state;
+pub mod tree;
+
+// operations
+pub mod audit;
+pub mod backup;
+pub mod ingest;
+pub mod mark;
+pub mod plan;
+pub mod restore;
+pub mod retention;

@@ -1,0 +1,141 @@
+//! Layout: the names of objects in the store.
+
+use crate::id::{ClientId, ObjectHash, PackId, SlotId};
+
+/// Where a pack lies: written by a client, or moved there by prune.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// `packs/`: a client's upload.
+    Packs = 0,
+    /// `moved/`: written by prune; no client may create objects there.
+    Moved = 1,
+}
+
+/// A descriptor's name.
+pub fn descriptor(version: u64) -> String {
+    format!("copal/{version:020}")
+}
+
+/// The names of a key slot's two copies.
+pub fn slot(id: SlotId) -> [String; 2] {
+    [format!("keys/{id}/a"), format!("keys/{id}/b")]
+}
+
+/// A client record's name.
+pub fn client(id: ClientId, version: u64) -> String {
+    format!("clients/{id}/{version:020}")
+}
+
+/// A pack's name.
+pub fn pack(place: Place, id: PackId) -> String {
+    let folder = match place {
+        Place::Packs => "packs",
+        Place::Moved => "moved",
+    };
+    format!("{folder}/{:02x}/{id}", id.0[0])
+}
+
+/// A manifest's name.
+pub fn manifest(client: ClientId, number: u64) -> String {
+    format!("manifests/{client}/{number:020}")
+}
+
+/// A receipt's name.
+pub fn receipt(client: ClientId, number: u64) -> String {
+    format!("receipts/{client}/{number:020}")
+}
+
+/// A change's name.
+pub fn change(number: u64) -> String {
+    format!("changes/{number:020}")
+}
+
+/// A root's name: the nines' complement, so that the newest lists first.
+pub fn root(number: u64) -> String {
+    format!("roots/{:020}", NINES - u128::from(number))
+}
+
+/// The name of the record of what is about to be deleted under a root.
+pub fn deletion(root: u64, random: &[u8; 16]) -> String {
+    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("deletions/{root:020}-{random}")
+}
+
+/// An expiry's name.
+pub fn expiry(number: u64) -> String {
+    format!("expiries/{number:020}")
+}
+
+/// A state run's name.
+pub fn state(hash: ObjectHash) -> String {
+    format!("state/{hash}")
+}
+
+/// An index segment's name.
+pub fn segment(hash: ObjectHash) -> String {
+    format!("index/{hash}")
+}
+
+/// The number in a root's name.
+pub fn root_number(name: &str) -> Option<u64> {
+    let complement = decimal(name.strip_prefix("roots/")?)?;
+    u64::try_from(NINES.checked_sub(complement)?).ok()
+}
+
+/// The pack an object's name is for, and where it lies.
+pub fn pack_of(name: &str) -> Option<(Place, PackId)> {
+    let (place, rest) = match name.split_once('/')? {
+        ("packs", rest) => (Place::Packs, rest),
+        ("moved", rest) => (Place::Moved, rest),
+        _ => return None,
+    };
+    let id = PackId::from_hex(rest.split_once('/')?.1).ok()?;
+    (pack(place, id) == name).then_some((place, id))
+}
+
+/// The last part of a name, as a number of 20 digits.
+pub fn trailing_number(name: &str) -> Option<u64> {
+    u64::try_from(decimal(name.rsplit('/').next()?)?).ok()
+}
+
+/// The client in the name of a client record, manifest or receipt.
+pub fn client_of(name: &str) -> Option<ClientId> {
+    let mut parts = name.split('/');
+    match parts.next()? {
+        "clients" | "manifests" | "receipts" => ClientId::from_hex(parts.next()?).ok(),
+        _ => None,
+    }
+}
+
+fn decimal(text: &str) -> Option<u128> {
+    (text.len() == 20 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
+}
+
+const NINES: u128 = 99_999_999_999_999_999_999;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newer_roots_list_first() {
+        assert!(root(2) < root(1) && root(10) < root(9));
+        assert_eq!(root(1), "roots/99999999999999999998");
+        assert_eq!(root_number(&root(u64::MAX)), Some(u64::MAX));
+        assert_eq!(root_number("roots/1"), None);
+    }
+
+    #[test]
+    fn names_of_packs_read_back() {
+        let id = PackId([0xab; 32]);
+        assert_eq!(pack_of(&pack(Place::Moved, id)), Some((Place::Moved, id)));
+        assert_eq!(pack_of(&format!("packs/00/{id}")), None);
+    }
+
+    #[test]
+    fn numbers_and_clients_read_back() {
+        let client = ClientId([3; 16]);
+        let name = manifest(client, 42);
+        assert_eq!((trailing_number(&name), client_of(&name)), (Some(42), Some(client)));
+    }
+}

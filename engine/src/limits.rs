@@ -1,0 +1,44 @@
+//! Limits: the largest of everything a decoder accepts, checked before anything is allocated (`docs/format.md` §12).
+
+/// Bytes in a pack.
+pub const PACK_BYTES: u64 = 256 << 20;
+/// Blocks in a pack.
+pub const PACK_BLOCKS: u32 = 65_535;
+/// Chunks or pages in a pack.
+pub const PACK_ENTRIES: u32 = 4 << 20;
+/// Session records in a pack.
+pub const PACK_SESSIONS: u16 = 64;
+/// Bytes of a stored block, and of what it holds when unpacked.
+pub const BLOCK_BYTES: u32 = 32 << 20;
+/// Chunks or pages in a block: the index keeps the ordinal in 16 bits.
+pub const BLOCK_ENTRIES: u32 = 65_535;
+/// Blocks sealed under one session key.
+pub const SESSION_BLOCKS: u64 = 1 << 24;
+/// Bytes in a chunk.
+pub const CHUNK_BYTES: u32 = 16 << 20;
+/// Bytes of a page before compression.
+pub const PAGE_BYTES: usize = 16 << 20;
+/// References in one page.
+pub const PAGE_REFERENCES: u32 = 1 << 20;
+/// Height of a page.
+pub const HEIGHT: u8 = 31;
+/// Bytes of an entry's path.
+pub const PATH_BYTES: usize = 65_535;
+/// Bytes of a record's body.
+pub const RECORD_BYTES: usize = 4 << 20;
+/// Bytes of a root's body.
+pub const ROOT_BYTES: usize = 8 << 10;
+/// Bytes of a key slot's header.
+pub const SLOT_HEADER_BYTES: usize = 1 << 10;
+/// Bytes of a session record.
+pub const SESSION_RECORD_BYTES: usize = 64 << 10;
+/// Recipients of a session key.
+pub const SESSION_RECIPIENTS: usize = 16;
+/// Packs one manifest names.
+pub const MANIFEST_PACKS: usize = 64;
+/// Missing ids or packs a receipt names.
+pub const RECEIPT_NAMES: usize = 4_096;
+/// Entries of one index segment.
+pub const SEGMENT_ENTRIES: u64 = 1 << 25;
+/// Nesting of a CBOR item.
+pub const CBOR_DEPTH: u32 = 16;

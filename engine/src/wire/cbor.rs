@@ -1,0 +1,369 @@
+//! CBOR: the deterministic encoding (RFC 8949 §4.2.1) of records, field by field, and a reader that refuses any other form.
+//!
+//! Maps have ascending unsigned keys. minicbor writes and reads the items; what it would let pass (longer heads,
+//! indefinite lengths, duplicate or disordered keys, floats, tags) is refused first, by [`Reader::new`].
+
+use minicbor::{Decoder, Encoder};
+
+use super::DecodeError;
+use crate::limits::CBOR_DEPTH;
+use crate::time::Time;
+
+const INFALLIBLE: &str = "writing to a Vec cannot fail";
+
+/// Writes one CBOR item.
+#[derive(Debug)]
+pub struct Writer(Encoder<Vec<u8>>);
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Writer {
+    /// Starts with nothing written.
+    pub fn new() -> Self {
+        Self(Encoder::new(Vec::new()))
+    }
+
+    /// Opens a map of `count` fields; each is a [`Writer::key`], ascending, and a value.
+    pub fn map(&mut self, count: u64) -> &mut Self {
+        self.0.map(count).expect(INFALLIBLE);
+        self
+    }
+
+    /// Opens an array of `count` items.
+    pub fn array(&mut self, count: usize) -> &mut Self {
+        self.0.array(count as u64).expect(INFALLIBLE);
+        self
+    }
+
+    /// Writes a map's key; its value follows.
+    pub fn key(&mut self, key: u64) -> &mut Self {
+        self.uint(key)
+    }
+
+    /// Writes an unsigned number.
+    pub fn uint(&mut self, value: u64) -> &mut Self {
+        self.0.u64(value).expect(INFALLIBLE);
+        self
+    }
+
+    /// Writes a signed number.
+    pub fn int(&mut self, value: i64) -> &mut Self {
+        self.0.i64(value).expect(INFALLIBLE);
+        self
+    }
+
+    /// Writes a time.
+    pub fn time(&mut self, value: Time) -> &mut Self {
+        self.int(value.0)
+    }
+
+    /// Writes a truth value.
+    pub fn bool(&mut self, value: bool) -> &mut Self {
+        self.0.bool(value).expect(INFALLIBLE);
+        self
+    }
+
+    /// Writes a byte string.
+    pub fn bytes(&mut self, value: &[u8]) -> &mut Self {
+        self.0.bytes(value).expect(INFALLIBLE);
+        self
+    }
+
+    /// Writes a text.
+    pub fn text(&mut self, value: &str) -> &mut Self {
+        self.0.str(value).expect(INFALLIBLE);
+        self
+    }
+
+    /// The bytes written.
+    pub fn finish(self) -> Vec<u8> {
+        self.0.into_writer()
+    }
+}
+
+/// Reads one CBOR item that is known to be in the deterministic form.
+#[derive(Debug)]
+pub struct Reader<'a>(Decoder<'a>);
+
+impl<'a> Reader<'a> {
+    /// Accepts exactly one item in the deterministic form, and nothing after it.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let end = item_end(bytes, 0, 0)?;
+        if end != bytes.len() {
+            return Err(DecodeError::new(end, "bytes follow the record"));
+        }
+        Ok(Self(Decoder::new(bytes)))
+    }
+
+    /// Where the next item starts.
+    pub fn offset(&self) -> usize {
+        self.0.position()
+    }
+
+    /// An error at the current position.
+    pub fn error(&self, what: &'static str) -> DecodeError {
+        DecodeError::new(self.offset(), what)
+    }
+
+    /// Takes the head of a map and gives its fields.
+    pub fn map(&mut self) -> Result<Fields<'_, 'a>, DecodeError> {
+        let error = self.error("a map was expected");
+        let left = self.0.map().ok().flatten().ok_or(error)?;
+        Ok(Fields { reader: self, left })
+    }
+
+    /// Takes the head of an array of at most `most` items; gives their number.
+    pub fn array(&mut self, most: usize) -> Result<usize, DecodeError> {
+        let error = self.error("an array was expected");
+        let long = self.error("an array is longer than allowed");
+        let count = self.0.array().ok().flatten().ok_or(error)?;
+        usize::try_from(count).ok().filter(|&n| n <= most).ok_or(long)
+    }
+
+    /// Takes the head of an array of exactly `count` items.
+    pub fn tuple(&mut self, count: usize) -> Result<(), DecodeError> {
+        let error = self.error("an array has the wrong number of items");
+        if self.array(count)? == count { Ok(()) } else { Err(error) }
+    }
+
+    /// Takes an array of at most `most` items, each read by `item`.
+    pub fn list<T>(
+        &mut self,
+        most: usize,
+        mut item: impl FnMut(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<Vec<T>, DecodeError> {
+        let count = self.array(most)?;
+        let mut items = Vec::with_capacity(count.min(1024));
+        for _ in 0..count {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// Takes an unsigned number.
+    pub fn uint(&mut self) -> Result<u64, DecodeError> {
+        let error = self.error("an unsigned number was expected");
+        self.0.u64().map_err(|_| error)
+    }
+
+    /// Takes an unsigned number that fits a narrower type.
+    pub fn narrow<T: TryFrom<u64>>(&mut self) -> Result<T, DecodeError> {
+        let error = self.error("a number is too large");
+        T::try_from(self.uint()?).map_err(|_| error)
+    }
+
+    /// Takes a signed number.
+    pub fn int(&mut self) -> Result<i64, DecodeError> {
+        let error = self.error("a signed number was expected");
+        self.0.i64().map_err(|_| error)
+    }
+
+    /// Takes a time.
+    pub fn time(&mut self) -> Result<Time, DecodeError> {
+        self.int().map(Time)
+    }
+
+    /// Takes a truth value.
+    pub fn bool(&mut self) -> Result<bool, DecodeError> {
+        let error = self.error("a truth value was expected");
+        self.0.bool().map_err(|_| error)
+    }
+
+    /// Takes a byte string of at most `most` bytes.
+    pub fn bytes(&mut self, most: usize) -> Result<&'a [u8], DecodeError> {
+        let error = self.error("a byte string was expected");
+        let long = self.error("a byte string is longer than allowed");
+        let bytes = self.0.bytes().map_err(|_| error)?;
+        if bytes.len() <= most { Ok(bytes) } else { Err(long) }
+    }
+
+    /// Takes a byte string of exactly N bytes.
+    pub fn fixed<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let error = self.error("a byte string has the wrong length");
+        self.bytes(N)?.try_into().map_err(|_| error)
+    }
+
+    /// Takes a text of at most `most` bytes.
+    pub fn text(&mut self, most: usize) -> Result<&'a str, DecodeError> {
+        let error = self.error("a text was expected");
+        let long = self.error("a text is longer than allowed");
+        let text = self.0.str().map_err(|_| error)?;
+        if text.len() <= most { Ok(text) } else { Err(long) }
+    }
+}
+
+/// The fields of a map, taken in ascending order of their keys.
+#[derive(Debug)]
+pub struct Fields<'r, 'a> {
+    reader: &'r mut Reader<'a>,
+    left: u64,
+}
+
+impl<'a> Fields<'_, 'a> {
+    /// The reader at the value of `key`, which must come next.
+    pub fn required(&mut self, key: u64) -> Result<&mut Reader<'a>, DecodeError> {
+        let error = self.reader.error("a required field is missing");
+        if self.has(key)? { Ok(&mut *self.reader) } else { Err(error) }
+    }
+
+    /// The reader at the value of `key`, if that comes next.
+    pub fn optional(&mut self, key: u64) -> Result<Option<&mut Reader<'a>>, DecodeError> {
+        Ok(if self.has(key)? { Some(&mut *self.reader) } else { None })
+    }
+
+    /// Ends the map; a field that was not taken is refused.
+    pub fn end(self) -> Result<(), DecodeError> {
+        if self.left == 0 { Ok(()) } else { Err(self.reader.error("a record has a field this version does not know")) }
+    }
+
+    fn has(&mut self, key: u64) -> Result<bool, DecodeError> {
+        if self.left == 0 {
+            return Ok(false);
+        }
+        let before = self.reader.offset();
+        if self.reader.uint()? == key {
+            self.left -= 1;
+            return Ok(true);
+        }
+        self.reader.0.set_position(before);
+        Ok(false)
+    }
+}
+
+/// Checks the item at `at`; gives where it ends.
+fn item_end(bytes: &[u8], at: usize, depth: u32) -> Result<usize, DecodeError> {
+    let error = |what| DecodeError::new(at, what);
+    if depth > CBOR_DEPTH {
+        return Err(error("records are nested too deeply"));
+    }
+    let (major, value, mut end) = head(bytes, at)?;
+    match major {
+        0 | 1 => Ok(end),
+        2 | 3 => {
+            let rest = bytes.len() - end;
+            let length = usize::try_from(value).ok().filter(|&n| n <= rest);
+            let length = length.ok_or(error("a string ends after the record"))?;
+            let string = &bytes[end..end + length];
+            if major == 3 && core::str::from_utf8(string).is_err() {
+                return Err(error("a text is not UTF-8"));
+            }
+            Ok(end + length)
+        }
+        4 => {
+            for _ in 0..value {
+                end = item_end(bytes, end, depth + 1)?;
+            }
+            Ok(end)
+        }
+        5 => {
+            let mut before: Option<&[u8]> = None;
+            for _ in 0..value {
+                let key_at = end;
+                if !matches!(bytes.get(key_at), Some(0..=0x1f)) {
+                    return Err(DecodeError::new(key_at, "a map's key is not an unsigned number"));
+                }
+                end = item_end(bytes, key_at, depth + 1)?;
+                let key = &bytes[key_at..end];
+                if before.is_some_and(|b| b >= key) {
+                    return Err(DecodeError::new(key_at, "a map's keys do not ascend"));
+                }
+                before = Some(key);
+                end = item_end(bytes, end, depth + 1)?;
+            }
+            Ok(end)
+        }
+        7 if value == 20 || value == 21 => Ok(end),
+        _ => Err(error("an item of a kind that records do not use")),
+    }
+}
+
+/// The head of an item: its major type, its argument, and where the head ends.
+fn head(bytes: &[u8], at: usize) -> Result<(u8, u64, usize), DecodeError> {
+    let short = DecodeError::new(at, "the record ends within an item");
+    let first = *bytes.get(at).ok_or(short.clone())?;
+    let (major, low) = (first >> 5, first & 0x1f);
+    let (width, least) = match low {
+        0..=23 => return Ok((major, u64::from(low), at + 1)),
+        24 => (1, 24),
+        25 => (2, 1 << 8),
+        26 => (4, 1 << 16),
+        27 => (8, 1 << 32),
+        _ => return Err(DecodeError::new(at, "an item of indefinite length")),
+    };
+    let field = bytes.get(at + 1..at + 1 + width).ok_or(short)?;
+    let value = field.iter().fold(0, |value, &byte| value << 8 | u64::from(byte));
+    if value < least || major == 7 {
+        return Err(DecodeError::new(at, "a number is not in its shortest form"));
+    }
+    Ok((major, value, at + 1 + width))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_record_reads_back_field_by_field() {
+        let mut writer = Writer::new();
+        writer.map(3).key(0).uint(7).key(2).bytes(b"ab").key(300).array(2).text("x").bool(true);
+        let bytes = writer.finish();
+        let mut reader = Reader::new(&bytes).unwrap();
+        let mut fields = reader.map().unwrap();
+        assert_eq!(fields.required(0).unwrap().uint(), Ok(7));
+        assert!(fields.optional(1).unwrap().is_none());
+        assert_eq!(fields.required(2).unwrap().bytes(9), Ok(&b"ab"[..]));
+        let list = fields.required(300).unwrap();
+        list.tuple(2).unwrap();
+        assert_eq!((list.text(1), list.bool()), (Ok("x"), Ok(true)));
+        assert_eq!(fields.end(), Ok(()));
+    }
+
+    #[test]
+    fn every_other_form_is_refused() {
+        let cases: [(&[u8], &str); 12] = [
+            (&[0x18, 0x05], "longer head"),
+            (&[0x19, 0x00, 0xff], "longer head"),
+            (&[0x5f, 0x41, 0x61, 0xff], "indefinite string"),
+            (&[0x9f, 0xff], "indefinite array"),
+            (&[0xa2, 0x01, 0x00, 0x00, 0x00], "disordered keys"),
+            (&[0xa2, 0x00, 0x00, 0x00, 0x00], "duplicate keys"),
+            (&[0xa1, 0x61, 0x61, 0x00], "text key"),
+            (&[0xc0, 0x00], "tag"),
+            (&[0xf6], "null"),
+            (&[0xf9, 0x00, 0x00], "float"),
+            (&[0x61, 0xff], "not UTF-8"),
+            (&[0x00, 0x00], "two items"),
+        ];
+        for (bytes, why) in cases {
+            assert!(Reader::new(bytes).is_err(), "{why}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_without_overflowing_the_stack() {
+        assert!(Reader::new(&[0x81; 100_000]).is_err());
+    }
+
+    #[test]
+    fn a_field_this_version_does_not_know_is_refused() {
+        let mut writer = Writer::new();
+        writer.map(2).key(0).uint(1).key(9).uint(1);
+        let bytes = writer.finish();
+        let mut reader = Reader::new(&bytes).unwrap();
+        let mut fields = reader.map().unwrap();
+        fields.required(0).unwrap().uint().unwrap();
+        assert!(fields.end().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_give_a_value_or_an_error(bytes: Vec<u8>) {
+            let _ = Reader::new(&bytes);
+        }
+    }
+}
