@@ -18,6 +18,8 @@ pub(super) fn create(
     key: &Key,
     bytes: &[u8],
 ) -> Result<Created, StoreError> {
+    // A root that was moved or unmounted can still be written to, where nobody will look for it.
+    disk.check_root()?;
     write_and_name(disk, homes, key, bytes).map_err(|trouble| match trouble {
         Trouble::Io(error) => disk.explain(Op::Create, key.as_str(), error),
         Trouble::Obstructed => StoreError::Obstructed {

@@ -159,6 +159,17 @@ fn creation_whose_last_sync_failed_can_be_made_again() -> Result<(), StoreError>
 }
 
 #[test]
+fn name_that_comes_and_goes_is_a_failure_that_may_pass() {
+    let (place, store) = new_store();
+    store.disk.watch.refuse(Step::Link, Errno::EXIST);
+    assert!(matches!(
+        create(&store, "a"),
+        Err(StoreError::Transient { .. })
+    ));
+    assert_eq!(unfinished(&place), 0);
+}
+
+#[test]
 fn full_disk_and_spent_quota_are_reported_as_full() {
     for errno in [Errno::NOSPC, Errno::DQUOT] {
         let (place, store) = new_store();
@@ -297,6 +308,21 @@ fn store_whose_directory_vanished_is_gone_not_empty() -> Result<(), StoreError> 
     // Nor is another directory at the same path taken for it, such as the one a mount had covered.
     std::fs::create_dir(place.path()).expect("create");
     assert_gone(&store);
+    Ok(())
+}
+
+#[test]
+fn nothing_is_created_in_a_directory_that_was_moved_away() -> Result<(), StoreError> {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let store = FsStore::create(place.path().join("here"))?;
+    std::fs::rename(place.path().join("here"), place.path().join("there")).expect("rename");
+    assert!(matches!(create(&store, "a"), Err(StoreError::Gone { .. })));
+    assert_eq!(
+        std::fs::read_dir(place.path().join("there"))
+            .expect("readable")
+            .count(),
+        0
+    );
     Ok(())
 }
 
