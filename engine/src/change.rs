@@ -51,12 +51,13 @@ pub enum Operation {
 
 /// A change whose signature and name were checked, with the hash of its bytes. Only [`Change::verify`] makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::manual_non_exhaustive, reason = "nothing else in this crate may make one either")]
 pub struct VerifiedChange {
     /// The decisions.
     pub change: Change,
     /// The SHA-256 of the stored object.
     pub hash: ObjectHash,
-    sealed: (),
+    checked: (),
 }
 
 impl Change {
@@ -85,7 +86,7 @@ impl Change {
         if (change.client, change.number) != (client, number) {
             return Err(RecordError::Misplaced { kind: Kind::Change.name() });
         }
-        Ok(VerifiedChange { change, hash: ObjectHash::of(bytes), sealed: () })
+        Ok(VerifiedChange { change, hash: ObjectHash::of(bytes), checked: () })
     }
 
     fn body(&self) -> Vec<u8> {

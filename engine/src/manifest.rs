@@ -52,12 +52,13 @@ pub struct SnapshotClaim {
 
 /// A manifest whose signature and name were checked, with the hash of its bytes. Only [`Manifest::verify`] makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::manual_non_exhaustive, reason = "nothing else in this crate may make one either")]
 pub struct VerifiedManifest {
     /// The claim.
     pub manifest: Manifest,
     /// The SHA-256 of the stored object.
     pub hash: ObjectHash,
-    sealed: (),
+    checked: (),
 }
 
 impl Manifest {
@@ -79,7 +80,7 @@ impl Manifest {
         if (manifest.client, manifest.number) != (client, number) {
             return Err(RecordError::Misplaced { kind: Kind::Manifest.name() });
         }
-        Ok(VerifiedManifest { manifest, hash: ObjectHash::of(bytes), sealed: () })
+        Ok(VerifiedManifest { manifest, hash: ObjectHash::of(bytes), checked: () })
     }
 
     fn body(&self) -> Vec<u8> {
