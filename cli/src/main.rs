@@ -1,3 +1,4 @@
+//! The command `copal`.
 #![forbid(unsafe_code)]
 
 fn main() {}

@@ -80,7 +80,7 @@ fn the_engine_has_no_files_sockets_clock_randomness_threads_or_async() {
     for file in engine_files() {
         let surprising = |path: &&CodePath| {
             let starts = |forbidden: &&[&str]| forbidden.iter().zip(&path.segments).filter(|(a, b)| *a == b).count();
-            NOT_IN_ENGINE.iter().any(|forbidden| starts(&forbidden) == forbidden.len())
+            NOT_IN_ENGINE.iter().any(|forbidden| starts(forbidden) == forbidden.len())
         };
         let used = file.paths.iter().filter(surprising);
         refused.extend(used.map(|path| format!("{}:{}: {}", file.name, path.line, path.segments.join("::"))));
@@ -132,7 +132,7 @@ fn no_file_names_a_place_on_somebodys_machine() {
                 let inside = |at| line[..at].ends_with(|c: char| c.is_alphanumeric() || "./-_>*".contains(c));
                 line.match_indices(*place).any(|(at, _)| !inside(at))
             };
-            if places.iter().any(|place| absolute(&place)) {
+            if places.iter().any(|place| absolute(place)) {
                 refused.push(format!("{name}:{}: {line}", i + 1));
             }
         }
@@ -197,7 +197,8 @@ fn files() -> Vec<String> {
         for entry in std::fs::read_dir(&folder).expect("read a folder") {
             let entry = entry.expect("read a folder's entry");
             let kind = entry.file_type().expect("know what an entry is");
-            let skipped = matches!(entry.file_name().to_str(), Some(".git" | "target" | "node_modules"));
+            let made = matches!(entry.file_name().to_str(), Some(".git" | "target" | "__pycache__"));
+            let skipped = made || entry.path().join("CACHEDIR.TAG").exists();
             if kind.is_dir() && !skipped {
                 folders.push(entry.path());
             } else if kind.is_file() && !skipped {

@@ -22,15 +22,22 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => suite::run(),
-        ["wasm"] => tools::set_up().and_then(|()| probe::run()).and_then(tally::Tally::verdict),
-        ["bench", rest @ ..] => command::succeed(command::cargo(&["bench", "--package", "copal-bench"]).args(rest)),
+        ["wasm"] => wasm(),
+        ["bench", rest @ ..] => bench(rest),
         _ => Err(USAGE.to_owned()),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            eprintln!("{reason}");
-            ExitCode::FAILURE
-        }
-    }
+    result.unwrap_or_else(|reason| {
+        eprintln!("{reason}");
+        ExitCode::FAILURE
+    })
+}
+
+fn wasm() -> Result<ExitCode, String> {
+    tools::set_up()?;
+    probe::run()?.verdict().map_or(Ok(ExitCode::SUCCESS), Err)
+}
+
+fn bench(arguments: &[&str]) -> Result<ExitCode, String> {
+    command::succeed(command::cargo(&["bench", "--package", "copal-bench"]).args(arguments))?;
+    Ok(ExitCode::SUCCESS)
 }

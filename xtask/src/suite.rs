@@ -1,13 +1,15 @@
 //! The suite: everything that is checked before a change is accepted, stage by stage.
 
+use std::process::ExitCode;
 use std::time::Instant;
 
 use crate::command::{cargo, count, succeed};
 use crate::tally::Tally;
 use crate::{probe, reader, tools};
 
-/// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line.
-pub(crate) fn run() -> Result<(), String> {
+/// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
+/// means that a tool is missing and nothing was run.
+pub(crate) fn run() -> Result<ExitCode, String> {
     let mut suite = Suite::default();
     let start = Instant::now();
     heading("tools");
@@ -29,9 +31,11 @@ pub(crate) fn run() -> Result<(), String> {
     suite.stage("reader", reader::run);
 
     heading(&format!("all stages: {:.0} s", start.elapsed().as_secs_f64()));
+    let verdict = suite.tally.verdict();
+    suite.failures.extend(verdict.filter(|_| suite.failures.is_empty()));
     suite.failures.iter().for_each(|failure| println!("failed: {failure}"));
     println!("{}", suite.tally);
-    suite.tally.verdict()
+    Ok(if suite.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 #[derive(Default)]

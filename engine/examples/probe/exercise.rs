@@ -10,8 +10,11 @@ use copal_engine::wire::cbor::{Reader, Writer};
 use copal_engine::wire::record::{self, Kind};
 use copal_engine::wire::varint;
 
-/// What is run, in this order: a name and what computes its bytes.
-const STEPS: &[(&str, fn(&mut Vec<u8>))] = &[
+/// A name, and what computes its bytes.
+type Step = (&'static str, fn(&mut Vec<u8>));
+
+/// What is run, in this order.
+const STEPS: &[Step] = &[
     ("chunk-ids", chunk_ids),
     ("page-ids", page_ids),
     ("gear-and-boundaries", gear_and_boundaries),
@@ -23,7 +26,7 @@ const STEPS: &[(&str, fn(&mut Vec<u8>))] = &[
 
 /// Runs every step; one line each: name and digest.
 pub(crate) fn report() -> String {
-    let line = |(name, step): &(&str, fn(&mut Vec<u8>))| {
+    let line = |(name, step): &Step| {
         let mut out = Vec::new();
         step(&mut out);
         format!("{name} {}\n", ObjectHash::of(&out))
