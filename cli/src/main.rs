@@ -1,1 +1,4 @@
+//! The command `copal`.
+#![forbid(unsafe_code)]
+
 fn main() {}
