@@ -1,25 +1,27 @@
 //! Key slots: the owner secret, wrapped by something a person knows or a machine keeps.
 
+mod input;
+
 use core::fmt;
 
 use argon2::{Algorithm, Argon2, Version};
 use hkdf::Hkdf;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use unicode_normalization::UnicodeNormalization;
 use zeroize::Zeroizing;
 
 use super::{NONCE, TAG, gcm_open, gcm_seal};
 use crate::id::{ObjectHash, RepositoryId, SlotId};
 use crate::keys::owner::OwnerSecret;
 use crate::keys::secret::Secret;
-use crate::keys::text::{self, TextError};
 use crate::limits::SLOT_HEADER_BYTES;
 use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 use crate::wire::cursor::Cursor;
 use crate::wire::record::label;
+
+pub use input::{BadPassphrase, Passphrase, SlotInput};
 
 /// What opens a slot.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -70,73 +72,6 @@ impl Default for Argon2Params {
     fn default() -> Self {
         Self { m_kib: 64 << 10, t: 3, p: 4 }
     }
-}
-
-/// A passphrase in Unicode's composed form (NFC), so that it does not matter how a keyboard writes an umlaut.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Passphrase(Zeroizing<String>);
-
-impl fmt::Debug for Passphrase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Passphrase(..)")
-    }
-}
-
-/// What a person or a file gives to open a slot.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SlotInput {
-    /// A passphrase.
-    Passphrase(Passphrase),
-    /// The bytes of a recovery code.
-    RecoveryCode(Secret),
-    /// The bytes of a key file.
-    KeyFile(Secret),
-}
-
-impl SlotInput {
-    /// Takes a passphrase as typed.
-    pub fn passphrase(text: &str) -> Result<Self, BadPassphrase> {
-        // Composing never makes a text more than three times as long; growing would leave copies behind.
-        let mut composed = Zeroizing::new(String::with_capacity(3 * text.len()));
-        composed.extend(text.nfc());
-        if composed.is_empty() { Err(BadPassphrase::Empty) } else { Ok(Self::Passphrase(Passphrase(composed))) }
-    }
-
-    /// Takes a passphrase from a file or a command's output; one line end at the end is not part of it.
-    pub fn passphrase_from_bytes(bytes: &[u8]) -> Result<Self, BadPassphrase> {
-        let line = bytes.strip_suffix(b"\n").map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-        Self::passphrase(core::str::from_utf8(line.unwrap_or(bytes)).map_err(|_| BadPassphrase::NotText)?)
-    }
-
-    /// Takes a recovery code as typed.
-    pub fn recovery_code(text: &str) -> Result<Self, TextError> {
-        text::decode_recovery(text).map(Self::RecoveryCode)
-    }
-
-    /// Takes the content of a key file.
-    pub fn key_file(text: &str) -> Result<Self, TextError> {
-        text::decode_key_file(text).map(Self::KeyFile)
-    }
-
-    /// The kind of slot this may open.
-    pub fn kind(&self) -> SlotKind {
-        match self {
-            Self::Passphrase(_) => SlotKind::Passphrase,
-            Self::RecoveryCode(_) => SlotKind::RecoveryCode,
-            Self::KeyFile(_) => SlotKind::KeyFile,
-        }
-    }
-}
-
-/// A passphrase that cannot be one.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadPassphrase {
-    /// Nothing was given.
-    #[error("the passphrase is empty")]
-    Empty,
-    /// The bytes are not text.
-    #[error("the passphrase is not UTF-8")]
-    NotText,
 }
 
 /// What a new slot is made with; ids, nonces and salts are random.
@@ -287,7 +222,7 @@ pub enum SlotError {
         kind: u64,
     },
     /// The slot asks for a cost that no sane writer chooses.
-    #[error("key slot {slot} asks for {} KiB of memory, {} passes and {} lanes, beyond the limits", cost.m_kib, cost.t, cost.p)]
+    #[error("key slot {slot} asks for Argon2 costs beyond the limits: {cost:?}")]
     Cost {
         /// Which slot.
         slot: SlotId,
@@ -362,7 +297,7 @@ fn unwrapping_secret(input: &SlotInput, stretch: Option<(Argon2Params, [u8; 16])
     let params = argon2::Params::new(cost.m_kib, cost.t, cost.p, Some(32)).ok()?;
     let mut bytes = Zeroizing::new([0; 32]);
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-        .hash_password_into(passphrase.0.as_bytes(), &salt, &mut *bytes)
+        .hash_password_into(passphrase.as_bytes(), &salt, &mut *bytes)
         .ok()?;
     Some(Secret::new(*bytes))
 }
