@@ -1,4 +1,3 @@
-//! The command `copal`.
-#![forbid(unsafe_code)]
+//! The `copal` command.
 
 fn main() {}
