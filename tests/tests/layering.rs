@@ -132,7 +132,7 @@ fn no_file_names_a_place_on_somebodys_machine() {
                 let inside = |at| line[..at].ends_with(|c: char| c.is_alphanumeric() || "./-_>*".contains(c));
                 line.match_indices(*place).any(|(at, _)| !inside(at))
             };
-            if places.iter().any(|place| absolute(place)) {
+            if places.iter().any(absolute) {
                 refused.push(format!("{name}:{}: {line}", i + 1));
             }
         }
