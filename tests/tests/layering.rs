@@ -61,10 +61,7 @@ fn engine_modules_use_only_modules_listed_above_them() {
         let own = layers.iter().position(|layer| *layer == file.module());
         let own = own.unwrap_or_else(|| panic!("{} is in no module of lib.rs", file.name));
         for path in &file.paths {
-            let used = match file.root_path(path) {
-                Some(used) => used,
-                None => continue,
-            };
+            let Some(used) = file.root_path(path) else { continue };
             let position = layers.iter().position(|layer| layer == used);
             if position.is_none_or(|position| position > own) {
                 refused.push(format!("{}:{}: {}", file.name, path.line, path.segments.join("::")));
@@ -79,8 +76,8 @@ fn the_engine_has_no_files_sockets_clock_randomness_threads_or_async() {
     let mut refused = Vec::new();
     for file in engine_files() {
         let surprising = |path: &&CodePath| {
-            let starts = |forbidden: &&[&str]| forbidden.iter().zip(&path.segments).filter(|(a, b)| *a == b).count();
-            NOT_IN_ENGINE.iter().any(|forbidden| starts(forbidden) == forbidden.len())
+            let starts = |words: &[&str]| path.segments.iter().take(words.len()).eq(words);
+            NOT_IN_ENGINE.iter().any(|words| starts(words))
         };
         let used = file.paths.iter().filter(surprising);
         refused.extend(used.map(|path| format!("{}:{}: {}", file.name, path.line, path.segments.join("::"))));
@@ -132,7 +129,7 @@ fn no_file_names_a_place_on_somebodys_machine() {
                 let inside = |at| line[..at].ends_with(|c: char| c.is_alphanumeric() || "./-_>*".contains(c));
                 line.match_indices(*place).any(|(at, _)| !inside(at))
             };
-            if places.iter().any(|place| absolute(place)) {
+            if places.iter().any(absolute) {
                 refused.push(format!("{name}:{}: {line}", i + 1));
             }
         }
