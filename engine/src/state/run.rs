@@ -1,0 +1,179 @@
+//! Run: sorted records of one kind, immutable, named by the hash of its bytes.
+
+use super::Records;
+use crate::id::{DomainId, ObjectHash};
+use crate::wire::DecodeError;
+use crate::wire::cursor::Cursor;
+
+/// What the records of a run are about.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum RunKind {
+    Segments = 1,
+    Snapshots = 2,
+    Heads = 3,
+    Packs = 4,
+    Doomed = 5,
+    Overlay = 6,
+}
+
+impl RunKind {
+    /// The kinds whose runs hold keys and values.
+    pub const RECORDS: [RunKind; 5] =
+        [RunKind::Segments, RunKind::Snapshots, RunKind::Heads, RunKind::Packs, RunKind::Doomed];
+
+    /// The kind of this number.
+    pub fn from_code(code: u64) -> Option<Self> {
+        [Self::Segments, Self::Snapshots, Self::Heads, Self::Packs, Self::Doomed, Self::Overlay]
+            .into_iter()
+            .find(|kind| *kind as u64 == code)
+    }
+}
+
+/// A run as a root names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunRef {
+    /// What its records are about.
+    pub kind: RunKind,
+    /// Its name.
+    pub hash: ObjectHash,
+    /// Its bytes.
+    pub length: u64,
+    /// Its records.
+    pub records: u64,
+}
+
+/// A run that was just written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// How a root names it.
+    pub reference: RunRef,
+    /// The object to be stored.
+    pub bytes: Vec<u8>,
+}
+
+impl Run {
+    pub(crate) fn seal(kind: RunKind, records: u64, bytes: Vec<u8>) -> Self {
+        Self { reference: RunRef { kind, hash: ObjectHash::of(&bytes), length: bytes.len() as u64, records }, bytes }
+    }
+}
+
+/// Whether a root names older runs that hold records of the same kind.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Older {
+    /// It does: what removes must stay, to hide their records.
+    Runs,
+    /// It does not: what removes has nothing left to hide.
+    Nothing,
+}
+
+/// What a run begins with.
+pub(crate) struct Head {
+    pub(crate) kind: RunKind,
+    pub(crate) domain: DomainId,
+    pub(crate) records: u64,
+}
+
+impl Head {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut cursor = Cursor::new(bytes);
+        cursor.expect(MAGIC, "not a state run")?;
+        let kind = RunKind::from_code(cursor.u8()?.into()).ok_or_else(|| cursor.error("a run of an unknown kind"))?;
+        cursor.zeros(7)?;
+        let domain = DomainId(cursor.array()?);
+        if kind != RunKind::Overlay && domain != NO_DOMAIN {
+            return Err(cursor.error("a run of the state names a domain"));
+        }
+        cursor.take(16)?;
+        Ok(Self { kind, domain, records: cursor.u64()? })
+    }
+}
+
+pub(crate) fn put_head(bytes: &mut Vec<u8>, kind: RunKind, domain: DomainId, random: [u8; 16], records: u64) {
+    bytes.extend_from_slice(MAGIC);
+    bytes.push(kind as u8);
+    bytes.extend_from_slice(&[0; 7]);
+    bytes.extend_from_slice(domain.as_bytes());
+    bytes.extend_from_slice(&random);
+    bytes.extend_from_slice(&records.to_le_bytes());
+}
+
+const MAGIC: &[u8; 8] = b"COPALRUN";
+const NO_DOMAIN: DomainId = DomainId([0; 16]);
+/// Bytes before the first record.
+pub(crate) const HEAD: usize = 56;
+const REMOVED: u32 = u32::MAX;
+
+/// Writes a run of kinds 1 to 5. The random bytes make its name one that never was.
+pub fn write_run(kind: RunKind, random: [u8; 16], records: &Records) -> Run {
+    let mut bytes = Vec::new();
+    put_head(&mut bytes, kind, NO_DOMAIN, random, records.len() as u64);
+    for (key, value) in records {
+        let length = value.as_ref().map_or(REMOVED, |value| value.len() as u32);
+        bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(key);
+        bytes.extend_from_slice(value.as_deref().unwrap_or_default());
+    }
+    Run::seal(kind, records.len() as u64, bytes)
+}
+
+/// A run that was read.
+#[derive(Clone, Debug)]
+pub struct RunReader<'a> {
+    kind: RunKind,
+    records: Vec<(&'a [u8], Option<&'a [u8]>)>,
+}
+
+impl<'a> RunReader<'a> {
+    /// Splits a run of kinds 1 to 5 into its records.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let head = Head::parse(bytes)?;
+        if head.kind == RunKind::Overlay {
+            return Err(DecodeError::new(8, "a run of the overlay instead of one of the state"));
+        }
+        let mut cursor = Cursor::new(bytes);
+        cursor.take(HEAD)?;
+        let mut records: Vec<(&[u8], Option<&[u8]>)> = Vec::new();
+        for _ in 0..head.records {
+            let key_length = cursor.u16()?;
+            let value_length = cursor.u32()?;
+            let key = cursor.take(key_length.into())?;
+            if records.last().is_some_and(|(before, _)| *before >= key) {
+                return Err(cursor.error("a run's keys do not ascend"));
+            }
+            let value = if value_length == REMOVED { None } else { Some(cursor.take(value_length as usize)?) };
+            records.push((key, value));
+        }
+        cursor.finish()?;
+        Ok(Self { kind: head.kind, records })
+    }
+
+    /// What the records are about.
+    pub fn kind(&self) -> RunKind {
+        self.kind
+    }
+
+    /// The records, ascending by key; without a value they remove.
+    pub fn records(&self) -> impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)> + '_ {
+        self.records.iter().copied()
+    }
+}
+
+/// How many of the old runs (their sizes, newest first) a new one of `new` records is folded with: every one that is
+/// not larger than what is gathered so far, and as many as it takes to keep at most eight.
+pub fn runs_to_fold(new: u64, old: &[u64]) -> usize {
+    let mut gathered = new;
+    let mut folded = 0;
+    for size in old {
+        if *size > gathered && old.len() - folded < RUNS_MOST {
+            break;
+        }
+        gathered += size;
+        folded += 1;
+    }
+    folded
+}
+
+/// Runs of one kind that a root may name.
+const RUNS_MOST: usize = 8;
