@@ -123,6 +123,15 @@ impl From<&VerifiedChange> for Link {
 }
 
 impl Operation {
+    /// The snapshots it is about.
+    pub fn snapshots(&self) -> &[SnapshotId] {
+        match self {
+            Operation::Forget(ids) | Operation::Undelete(ids) | Operation::Pin(ids) | Operation::Unpin(ids) => ids,
+            Operation::Tag { snapshots, .. } => snapshots,
+            Operation::Policy(_) => &[],
+        }
+    }
+
     fn write(&self, writer: &mut Writer) {
         let (code, snapshots) = match self {
             Self::Forget(snapshots) => (1, snapshots),

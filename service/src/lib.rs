@@ -1,2 +1,16 @@
-//! service
+//! What runs beside the store without keys: ingest, compact, prune, check, rebuild. Async functions over a [`Store`],
+//! hosted by the command on one machine and by functions in the cloud. They perform effects; the engine decides.
+//!
+//! [`Store`]: copal_store::Store
 #![forbid(unsafe_code)]
+
+pub mod check;
+pub mod clients;
+pub mod commit;
+pub mod error;
+pub mod host;
+pub mod ingest;
+pub mod objects;
+pub mod prune;
+pub mod rebuild;
+pub mod view;

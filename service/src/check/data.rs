@@ -1,0 +1,41 @@
+//! Data: the bytes of packs, read and hashed; those not read for longest first.
+
+use copal_engine::id::ObjectHash;
+use copal_engine::layout;
+
+use super::{Harm, Kind, Report};
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects;
+use crate::view::View;
+
+/// Reads `part` of `parts` shares of the packs.
+pub(super) async fn check(
+    host: &Host<'_>,
+    view: &View,
+    part: u32,
+    parts: u32,
+    report: &mut Report,
+    harm: &mut Harm,
+) -> Result<(), JobError> {
+    let mut packs: Vec<_> = view.state.packs.iter().filter(|(id, _)| !harm.hits(id)).collect();
+    packs.sort_by_key(|(id, record)| (record.read, **id));
+    let share = (packs.len() as u64 * u64::from(part)).div_ceil(u64::from(parts.max(1)));
+    for (id, record) in packs.into_iter().take(share as usize) {
+        let name = layout::pack(record.place, *id);
+        let Some(bytes) = objects::read(host.store, &name).await? else {
+            report.add_pack(Kind::Missing, name, *id, "it is not there");
+            harm.missing.insert(*id);
+            continue;
+        };
+        report.packs_read += 1;
+        report.bytes_read += bytes.len() as u64;
+        if ObjectHash::of(&bytes).0 == id.0 {
+            harm.whole.insert(*id, host.now().await?);
+        } else {
+            report.add_pack(Kind::Damaged, name, *id, "its bytes do not have the hash it is named by");
+            harm.damaged.insert(*id);
+        }
+    }
+    Ok(())
+}

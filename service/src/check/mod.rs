@@ -1,0 +1,248 @@
+//! Check: whether everything the repository needs is there and whole. Needs no key. Damage is located, noted in the
+//! state so that clients heal it, and never hidden; it does not stop the check.
+
+mod data;
+mod records;
+mod structure;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use copal_engine::id::{DomainId, ObjectHash, PackId, PackTag, SnapshotId};
+use copal_engine::index::{Bits, Mark};
+use copal_engine::mark::Inventory;
+use copal_engine::state::PackRecord;
+use copal_engine::time::Time;
+
+use crate::commit::{Proposal, commit};
+use crate::error::JobError;
+use crate::host::Host;
+use crate::view::{self, View};
+
+/// How thorough a check is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Structure: roots, segments, tables, closure, presence and size of packs.
+    Structure,
+    /// Structure, and the bytes of `part` of `parts` shares of the packs, those not read for longest first.
+    Data {
+        /// How many shares are read.
+        part: u32,
+        /// Out of how many.
+        parts: u32,
+    },
+}
+
+/// What is wrong with something.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// It is not there.
+    Missing,
+    /// It is there and not what it should be.
+    Damaged,
+    /// Something that is there refers to what is not.
+    Dangling,
+    /// It is damaged, and nothing that stands needs it.
+    Stale,
+}
+
+impl Kind {
+    /// The kind's name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Missing => "missing",
+            Kind::Damaged => "damaged",
+            Kind::Dangling => "dangling",
+            Kind::Stale => "stale",
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What is wrong with it.
+    pub kind: Kind,
+    /// The object, or the id, that it is about.
+    pub object: String,
+    /// In words.
+    pub why: String,
+    /// The kept snapshots it harms.
+    pub snapshots: Vec<SnapshotId>,
+    /// The pack it is about, if it is one.
+    pub pack: Option<PackId>,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Everything that is wrong.
+    pub findings: Vec<Finding>,
+    /// Packs whose bytes were read.
+    pub packs_read: u64,
+    /// Bytes of them.
+    pub bytes_read: u64,
+    /// The root that was checked.
+    pub root: u64,
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub fn is_ok(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    fn add(&mut self, kind: Kind, object: impl Into<String>, why: impl core::fmt::Display) {
+        let finding = Finding { kind, object: object.into(), why: why.to_string(), snapshots: Vec::new(), pack: None };
+        self.findings.push(finding);
+    }
+
+    fn add_pack(&mut self, kind: Kind, object: String, pack: PackId, why: impl core::fmt::Display) {
+        self.add(kind, object, why);
+        if let Some(finding) = self.findings.last_mut() {
+            finding.pack = Some(pack);
+        }
+    }
+}
+
+/// Checks the newest root and everything that stands beside it, and notes in the state what was lost or healed and which
+/// packs were read.
+pub async fn check(host: &Host<'_>, depth: Depth) -> Result<Report, JobError> {
+    let mut report = Report::default();
+    records::check(host, &mut report).await?;
+    let view = match view::read(host.store).await {
+        Ok(view) => view,
+        Err(JobError::Damaged { object, why }) => {
+            report.add(Kind::Damaged, object, why);
+            return Ok(report);
+        }
+        Err(JobError::StateLost { evidence }) => {
+            report.add(Kind::Missing, "roots", evidence);
+            return Ok(report);
+        }
+        Err(error) => return Err(error),
+    };
+    report.root = view.number();
+    let mut harm = Harm::default();
+    let mut inventories = structure::check(host, &view, &mut report, &mut harm).await?;
+    if let Depth::Data { part, parts } = depth {
+        data::check(host, &view, part, parts, &mut report, &mut harm).await?;
+    }
+    locate(&view, &mut inventories, &harm, &mut report);
+    note(host, &harm).await?;
+    Ok(report)
+}
+
+/// What was learned about packs.
+#[derive(Default)]
+struct Harm {
+    missing: BTreeSet<PackId>,
+    damaged: BTreeSet<PackId>,
+    /// Packs whose bytes were read and are whole.
+    whole: BTreeMap<PackId, Time>,
+}
+
+impl Harm {
+    fn hits(&self, pack: &PackId) -> bool {
+        self.missing.contains(pack) || self.damaged.contains(pack)
+    }
+}
+
+/// Says of each harmed pack, and of each dangling reference, which kept snapshots reach it.
+fn locate(view: &View, inventories: &mut BTreeMap<DomainId, Inventory>, harm: &Harm, report: &mut Report) {
+    if report.findings.iter().all(|finding| finding.pack.is_none() && finding.kind != Kind::Dangling) {
+        return;
+    }
+    for snapshot in view.state.snapshots.values() {
+        if snapshot.state != copal_engine::state::SnapshotState::Kept || snapshot.partial {
+            continue;
+        }
+        let Some(inventory) = inventories.get(&snapshot.domain) else { continue };
+        let reach = inventory.reach([snapshot.root]);
+        let mut hit: BTreeSet<PackId> = BTreeSet::new();
+        for copy in inventory.copies.iter().filter(|copy| reach.reached.has(copy.id)) {
+            let pack = inventory.pack_of(copy).id;
+            let copies = &inventory.copies[inventory.copies_of(copy.id)];
+            if harm.hits(&pack) && copies.iter().all(|other| harm.hits(&inventory.pack_of(other).id)) {
+                hit.insert(pack);
+            }
+        }
+        let unresolved: BTreeSet<String> = reach.unresolved.iter().map(|id| id.to_string()).collect();
+        for finding in &mut report.findings {
+            let is_hit = finding.pack.is_some_and(|pack| hit.contains(&pack));
+            if is_hit || (finding.kind == Kind::Dangling && unresolved.contains(&finding.object)) {
+                finding.snapshots.push(snapshot.id);
+            }
+        }
+    }
+}
+
+/// Writes what was learned into the state: what is lost becomes wanted, so that the next backup of a source that still
+/// has it uploads it again; what is whole again is no longer lost.
+async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
+    for _ in 0..ATTEMPTS {
+        let view = view::read(host.store).await?;
+        let mut proposal = Proposal::default();
+        for (id, record) in &view.state.packs {
+            let mut changed = PackRecord {
+                is_missing: harm.missing.contains(id),
+                is_damaged: harm.damaged.contains(id) || (record.is_damaged && !harm.whole.contains_key(id)),
+                ..record.clone()
+            };
+            if let Some(time) = harm.whole.get(id) {
+                changed.read = *time;
+            }
+            if changed != *record {
+                proposal.delta.packs.insert(*id, Some(changed));
+            }
+        }
+        want(&view, &mut proposal, host.now().await?);
+        if proposal.delta.is_empty() && proposal.overlay.is_empty() {
+            return Ok(());
+        }
+        if commit(host, &view, proposal).await?.is_some() {
+            return Ok(());
+        }
+    }
+    Err(JobError::Contended { attempts: ATTEMPTS })
+}
+
+/// Marks the copies in harmed packs as lost and wanted, and unmarks those in packs that are whole again.
+fn want(view: &View, proposal: &mut Proposal, now: Time) {
+    let changed: BTreeMap<PackTag, bool> = proposal
+        .delta
+        .packs
+        .iter()
+        .filter_map(|(id, record)| record.as_ref().map(|record| (id, record)))
+        .filter(|(id, record)| {
+            let old = &view.state.packs[*id];
+            (record.is_missing || record.is_damaged) != (old.is_missing || old.is_damaged)
+        })
+        .map(|(id, record)| (id.tag(), record.is_missing || record.is_damaged))
+        .collect();
+    if changed.is_empty() {
+        return;
+    }
+    for (domain, index) in &view.indexes {
+        for (_, segment) in view.segments_of(*domain) {
+            for entry in segment.entries() {
+                let tag = entry.location.pack.tag();
+                let Some(is_harmed) = changed.get(&tag) else { continue };
+                let old = index.overlay().mark(&entry.id, tag);
+                let harmed = Bits::LOST | Bits::WANTED;
+                let bits = if *is_harmed { old.bits | harmed } else { old.bits.without(harmed) };
+                let time = if old.bits.is_empty() { now } else { old.time };
+                if bits != old.bits {
+                    let records = proposal.overlay.entry(*domain).or_default();
+                    records.insert((entry.id, tag), Mark { bits, time });
+                }
+            }
+        }
+    }
+}
+
+fn hash_in(name: &str) -> Option<ObjectHash> {
+    ObjectHash::from_hex(name.rsplit('/').next()?).ok()
+}
+
+/// So often the findings are noted again after another writer won.
+const ATTEMPTS: u32 = 16;

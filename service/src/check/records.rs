@@ -1,0 +1,165 @@
+//! Records: descriptor, slots, clients, manifests, receipts, changes, and what no current root needs any more: old roots
+//! and their runs. Damage there is reported all the same.
+
+use copal_engine::client::read_chain;
+use copal_engine::id::{ClientId, ObjectHash, SlotId};
+use copal_engine::keys::slot::Slot;
+use copal_engine::layout;
+use copal_engine::manifest::Manifest;
+use copal_engine::receipt::Receipt;
+use copal_engine::repository::Descriptor;
+use copal_engine::root::Root;
+
+use super::{Kind, Report, hash_in};
+use crate::clients;
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects;
+
+/// Checks every record of the store.
+pub(super) async fn check(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+    check_descriptors(host, report).await?;
+    check_slots(host, report).await?;
+    for client in clients::below(host.store, "clients/").await? {
+        check_client(host, client, report).await?;
+    }
+    check_receipts(host, report).await?;
+    check_changes(host, report).await?;
+    check_roots(host, report).await?;
+    Ok(())
+}
+
+async fn check_descriptors(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+    let listed = objects::list(host.store, "copal/").await?;
+    if listed.is_empty() {
+        report.add(Kind::Missing, "copal/", "the descriptor is gone; restoring still works, backing up does not");
+    }
+    for listed in listed {
+        let name = listed.key.as_str();
+        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        let Some(version) = layout::trailing_number(name) else { continue };
+        match Descriptor::decode(version, &bytes) {
+            Ok(descriptor) if descriptor.owner_key == host.owner_key => {}
+            Ok(_) => report.add(Kind::Damaged, name, "another owner has signed it"),
+            Err(error) => report.add(Kind::Damaged, name, error),
+        }
+    }
+    Ok(())
+}
+
+async fn check_slots(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+    let mut slots: std::collections::BTreeMap<SlotId, u32> = Default::default();
+    for listed in objects::list(host.store, "keys/").await? {
+        let name = listed.key.as_str();
+        let slot = name.split('/').nth(1).and_then(|id| SlotId::from_hex(id).ok());
+        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        match Slot::parse(&bytes) {
+            Ok(parsed) if Some(parsed.id()) == slot && parsed.repository() == host.repository => {
+                *slots.entry(parsed.id()).or_default() += 1;
+            }
+            Ok(_) => report.add(Kind::Damaged, name, "it belongs under another name or to another repository"),
+            Err(error) => report.add(Kind::Damaged, name, error),
+        }
+    }
+    for (slot, copies) in &slots {
+        if *copies < 2 {
+            report.add(Kind::Missing, format!("keys/{slot}"), "only one of its two copies is whole");
+        }
+    }
+    if slots.is_empty() {
+        report.add(Kind::Missing, "keys/", "no key slot can be read: without one nothing can be restored");
+    }
+    Ok(())
+}
+
+async fn check_client(host: &Host<'_>, client: ClientId, report: &mut Report) -> Result<(), JobError> {
+    let mut versions = Vec::new();
+    for listed in objects::list(host.store, &format!("clients/{client}/")).await? {
+        let name = listed.key.as_str();
+        if let Some(version) = layout::trailing_number(name)
+            && let Some(bytes) = objects::read(host.store, name).await?
+        {
+            versions.push((version, bytes.to_vec()));
+        }
+    }
+    let record = match read_chain(host.repository, &host.owner_key, client, &versions) {
+        Ok(record) => record,
+        Err(error) => {
+            report.add(Kind::Damaged, format!("clients/{client}"), error);
+            return Ok(());
+        }
+    };
+    let Some(keys) = record.keys else { return Ok(()) };
+    let (mut number, mut before) = (0, ObjectHash::NONE);
+    let listed = objects::list(host.store, &format!("manifests/{client}/")).await?;
+    for listed in listed {
+        let name = listed.key.as_str();
+        let Some(found) = layout::trailing_number(name) else { continue };
+        if found != number + 1 {
+            report.add(Kind::Missing, layout::manifest(client, number + 1), "a manifest of the chain is gone");
+        }
+        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        match Manifest::verify(host.repository, &keys.manifest, client, found, &bytes) {
+            Ok(verified) if found == number + 1 && verified.manifest.previous != before => {
+                report.add(Kind::Damaged, name, "it does not name the manifest before it");
+            }
+            Ok(_) => {}
+            Err(error) => report.add(Kind::Damaged, name, error),
+        }
+        number = found;
+        before = ObjectHash::of(&bytes);
+    }
+    Ok(())
+}
+
+async fn check_receipts(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+    for listed in objects::list(host.store, "receipts/").await? {
+        let name = listed.key.as_str();
+        let (Some(client), Some(number)) = (layout::client_of(name), layout::trailing_number(name)) else { continue };
+        if let Some(bytes) = objects::read(host.store, name).await?
+            && let Err(error) = Receipt::decode(client, number, &bytes)
+        {
+            report.add(Kind::Damaged, name, error);
+        }
+    }
+    Ok(())
+}
+
+async fn check_changes(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+    let mut before = ObjectHash::NONE;
+    for listed in objects::list(host.store, "changes/").await? {
+        let name = listed.key.as_str();
+        let Some(number) = layout::trailing_number(name) else { continue };
+        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        if crate::ingest::verify_change(host, number, before, &bytes).await?.is_none() {
+            report.add(Kind::Damaged, name, "it is not signed by a full client, or does not follow the one before");
+        }
+        before = ObjectHash::of(&bytes);
+    }
+    Ok(())
+}
+
+/// The newest root is checked with everything it names; of the others it is enough that they can be read.
+async fn check_roots(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+    for listed in objects::list(host.store, "roots/").await?.iter().skip(1) {
+        let name = listed.key.as_str();
+        let Some(number) = layout::root_number(name) else { continue };
+        if let Some(bytes) = objects::read(host.store, name).await?
+            && let Err(error) = Root::decode(number, &bytes)
+        {
+            report.add(Kind::Stale, name, error);
+        }
+    }
+    for prefix in ["state/", "index/"] {
+        for listed in objects::list(host.store, prefix).await? {
+            let name = listed.key.as_str();
+            let Some(hash) = hash_in(name) else { continue };
+            match objects::read_hashed(host.store, name, hash).await {
+                Ok(_) => {}
+                Err(JobError::Damaged { why, .. }) => report.add(Kind::Stale, name, why),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! Commit: writing the next root. Roots are numbered and create-only; the highest number wins.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackTag};
+use copal_engine::index::{Mark, OverlayRun, write_overlay};
+use copal_engine::layout;
+use copal_engine::root::Root;
+use copal_engine::state::{self, RunKind, RunReader, RunRef, StateDelta};
+use copal_store::{Created, Store};
+
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects;
+use crate::view::{self, View};
+
+/// What a writer wants to change in the state.
+#[derive(Default)]
+pub struct Proposal {
+    /// Changes of segments, snapshots, heads, packs and doomed names.
+    pub delta: StateDelta,
+    /// New segments; the delta names them.
+    pub segments: Vec<(ObjectHash, Vec<u8>)>,
+    /// Changes of the overlay, by domain; empty bits remove.
+    pub overlay: BTreeMap<DomainId, BTreeMap<(ChunkId, PackTag), Mark>>,
+    /// The last change folded in, if that moved.
+    pub change_head: Option<(u64, ObjectHash)>,
+    /// Ids of which no copy is left in the index.
+    pub removed_ids: BTreeSet<(DomainId, ChunkId)>,
+    /// The number of a rebuilt root, which has no base.
+    pub rebuilt_as: Option<u64>,
+}
+
+/// Writes the runs and the next root. Gives the root if this writer won; none if another one did, and then everything
+/// that was decided has to be decided again on the new root.
+pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<Option<(Root, ObjectHash)>, JobError> {
+    for (hash, bytes) in proposal.segments {
+        put(host.store, layout::segment(hash), bytes).await?;
+    }
+    let mut runs = Vec::new();
+    let old = match (&proposal.rebuilt_as, &view.root) {
+        (None, Some((root, _))) => root.runs.as_slice(),
+        _ => &[],
+    };
+    for kind in RunKind::RECORDS {
+        runs.extend(write_records(host, old, kind, &proposal.delta).await?);
+    }
+    runs.extend(write_overlays(host, old, proposal.overlay).await?);
+    let change_head = proposal.change_head.or(view.root.as_ref().and_then(|(root, _)| root.change_head));
+    let root = Root {
+        number: proposal.rebuilt_as.unwrap_or(view.number() + 1),
+        random: host.random(),
+        base: if proposal.rebuilt_as.is_some() { None } else { view.base() },
+        time: host.now().await?,
+        rebuilt: proposal.rebuilt_as.is_some(),
+        runs,
+        change_head,
+    };
+    create(host.store, root).await
+}
+
+/// Creates a root and says whether it won: the object was created or is its own, and afterwards its base is still there.
+async fn create(store: &dyn Store, root: Root) -> Result<Option<(Root, ObjectHash)>, JobError> {
+    let number = root.number;
+    let bytes = root.encode().map_err(|_| JobError::RootSize { number })?;
+    let hash = ObjectHash::of(&bytes);
+    let name = layout::root(number);
+    if store.create(&objects::key(&name), Bytes::from(bytes)).await? == Created::Exists {
+        // An earlier try of this very call may have created it although its answer was lost.
+        let stored = objects::read(store, &name).await?;
+        if stored.is_none_or(|bytes| ObjectHash::of(&bytes) != hash) {
+            return Ok(None);
+        }
+    }
+    if let Some((base, base_hash)) = root.base
+        && !view::is_there(store, base, base_hash).await?
+    {
+        return Ok(None);
+    }
+    Ok(Some((root, hash)))
+}
+
+/// Creates an object named by its hash.
+pub async fn put(store: &dyn Store, name: String, bytes: Vec<u8>) -> Result<(), JobError> {
+    let length = bytes.len() as u64;
+    let object = objects::key(&name);
+    if store.create(&object, Bytes::from(bytes)).await? == Created::Exists {
+        let stat = store.stat(&object).await?;
+        if stat.is_some_and(|stat| stat.length != length) {
+            return Err(JobError::damaged(name, "an object of another length has its name"));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the run of one kind: the changes, folded with as many of the newest runs as keeps their number small.
+async fn write_records(
+    host: &Host<'_>,
+    old: &[RunRef],
+    kind: RunKind,
+    delta: &StateDelta,
+) -> Result<Vec<RunRef>, JobError> {
+    let old: Vec<&RunRef> = old.iter().filter(|run| run.kind == kind).collect();
+    let mut records = delta.records(kind);
+    if records.is_empty() {
+        return Ok(old.into_iter().cloned().collect());
+    }
+    let folded = state::runs_to_fold(records.len() as u64, &old.iter().map(|run| run.records).collect::<Vec<_>>());
+    for run in &old[..folded] {
+        let name = layout::state(run.hash);
+        let bytes = objects::read_hashed(host.store, &name, run.hash).await?;
+        let bytes = bytes.ok_or_else(|| JobError::StateLost { evidence: format!("{name} is gone") })?;
+        let reader = RunReader::parse(&bytes).map_err(|error| JobError::damaged(&name, error))?;
+        for (key, value) in reader.records() {
+            records.entry(key.to_vec()).or_insert_with(|| value.map(<[u8]>::to_vec));
+        }
+    }
+    if folded == old.len() {
+        records.retain(|_, value| value.is_some());
+    }
+    let mut runs = Vec::new();
+    if !records.is_empty() {
+        let run = state::write_run(kind, host.random(), &records);
+        put(host.store, layout::state(run.reference.hash), run.bytes).await?;
+        runs.push(run.reference);
+    }
+    runs.extend(old[folded..].iter().map(|run| (*run).clone()));
+    Ok(runs)
+}
+
+async fn write_overlays(
+    host: &Host<'_>,
+    old: &[RunRef],
+    mut changes: BTreeMap<DomainId, BTreeMap<(ChunkId, PackTag), Mark>>,
+) -> Result<Vec<RunRef>, JobError> {
+    let mut by_domain: BTreeMap<DomainId, Vec<(RunRef, OverlayRun<Bytes>)>> = BTreeMap::new();
+    for run in old.iter().filter(|run| run.kind == RunKind::Overlay) {
+        let name = layout::state(run.hash);
+        let bytes = objects::read_hashed(host.store, &name, run.hash).await?;
+        let bytes = bytes.ok_or_else(|| JobError::StateLost { evidence: format!("{name} is gone") })?;
+        let overlay = OverlayRun::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
+        by_domain.entry(overlay.domain()).or_default().push((run.clone(), overlay));
+    }
+    changes.retain(|_, records| !records.is_empty());
+    let domains: BTreeSet<DomainId> = by_domain.keys().chain(changes.keys()).copied().collect();
+    let mut runs = Vec::new();
+    for domain in domains {
+        let old = by_domain.remove(&domain).unwrap_or_default();
+        let Some(mut records) = changes.remove(&domain) else {
+            runs.extend(old.into_iter().map(|(run, _)| run));
+            continue;
+        };
+        let counts: Vec<u64> = old.iter().map(|(run, _)| run.records).collect();
+        let folded = state::runs_to_fold(records.len() as u64, &counts);
+        for (_, overlay) in &old[..folded] {
+            for (copy, mark) in overlay.iter() {
+                records.entry(copy).or_insert(mark);
+            }
+        }
+        if folded == old.len() {
+            records.retain(|_, record| !record.bits.is_empty());
+        }
+        if !records.is_empty() {
+            let run = write_overlay(domain, host.random(), &records);
+            put(host.store, layout::state(run.reference.hash), run.bytes).await?;
+            runs.push(run.reference);
+        }
+        runs.extend(old.into_iter().skip(folded).map(|(run, _)| run));
+    }
+    Ok(runs)
+}

@@ -1,0 +1,52 @@
+//! Why a job ended without doing its work.
+
+use copal_engine::index::SegmentLimit;
+use copal_engine::pack::PackLimit;
+use copal_store::StoreError;
+
+/// Why a job ended without doing its work. Nothing is half done: the next run goes on.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An object that the job cannot do without is damaged.
+    #[error("{object} is damaged: {why}")]
+    Damaged {
+        /// The object's name.
+        object: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The newest state is gone: nobody may write on an older one.
+    #[error("the repository's state is lost: {evidence}")]
+    StateLost {
+        /// What shows it.
+        evidence: String,
+    },
+    /// Other writers kept winning.
+    #[error("other writers were faster {attempts} times in a row")]
+    Contended {
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// Entries do not fit a segment.
+    #[error(transparent)]
+    Segment(#[from] SegmentLimit),
+    /// Blocks do not fit a pack.
+    #[error(transparent)]
+    Pack(#[from] PackLimit),
+    /// A root would be larger than the format allows.
+    #[error("the root of number {number} would be too large")]
+    RootSize {
+        /// Its number.
+        number: u64,
+    },
+}
+
+impl JobError {
+    /// Damage of an object, with the decoder's words.
+    pub fn damaged(object: impl Into<String>, why: impl core::fmt::Display) -> Self {
+        Self::Damaged { object: object.into(), why: why.to_string() }
+    }
+}

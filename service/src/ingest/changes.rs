@@ -1,0 +1,102 @@
+//! Folding changes in: forget, undelete, pin, unpin, tag. Signed by full clients, numbered and chained across all of them.
+
+use std::collections::BTreeMap;
+
+use copal_engine::change::{Change, Operation, VerifiedChange};
+use copal_engine::client::Role;
+use copal_engine::id::{ClientId, ObjectHash, SnapshotId};
+use copal_engine::layout;
+use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
+
+use super::Pass;
+use crate::clients;
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects;
+
+impl Pass<'_> {
+    /// Folds in changes from the last one known until one is absent. A change that nobody may have signed spends its
+    /// number and changes nothing.
+    pub(super) async fn fold_changes(&mut self) -> Result<(), JobError> {
+        let head = self.view.root.as_ref().and_then(|(root, _)| root.change_head);
+        let (mut number, mut before) = head.unwrap_or((0, ObjectHash::NONE));
+        let mut by_id: Option<BTreeMap<SnapshotId, (ClientId, u64)>> = None;
+        for _ in 0..CHANGES {
+            let Some(bytes) = objects::read(self.host.store, &layout::change(number + 1)).await? else { break };
+            if let Some(verified) = verify_change(self.host, number + 1, before, &bytes).await? {
+                let by_id = by_id.get_or_insert_with(|| self.snapshots_by_id());
+                for operation in &verified.change.operations {
+                    self.apply(operation, by_id);
+                }
+            }
+            number += 1;
+            before = ObjectHash::of(&bytes);
+            self.proposal.change_head = Some((number, before));
+        }
+        Ok(())
+    }
+
+    fn snapshots_by_id(&self) -> BTreeMap<SnapshotId, (ClientId, u64)> {
+        let known = self.view.state.snapshots.iter().map(|(key, record)| (record.id, *key));
+        let new = self.proposal.delta.snapshots.iter();
+        known.chain(new.filter_map(|(key, record)| Some((record.as_ref()?.id, *key)))).collect()
+    }
+
+    fn apply(&mut self, operation: &Operation, by_id: &BTreeMap<SnapshotId, (ClientId, u64)>) {
+        for key in operation.snapshots().iter().filter_map(|id| by_id.get(id)) {
+            let changed = self.proposal.delta.snapshots.get(key).and_then(Option::as_ref);
+            let Some(mut record) = changed.or_else(|| self.view.state.snapshots.get(key)).cloned() else { continue };
+            let is_present = self.view.height(record.domain, &record.root).is_some();
+            if apply_change(operation, &mut record, is_present, self.now) {
+                self.proposal.delta.snapshots.insert(*key, Some(record));
+            }
+        }
+    }
+}
+
+/// Checks who signed a change and that it follows the one before; none if it must not be believed.
+pub(crate) async fn verify_change(
+    host: &Host<'_>,
+    number: u64,
+    before: ObjectHash,
+    bytes: &[u8],
+) -> Result<Option<VerifiedChange>, JobError> {
+    let Ok(client) = Change::claimed_client(bytes) else { return Ok(None) };
+    let Some(record) = clients::read(host, client).await? else { return Ok(None) };
+    let is_trusted = record.role == Role::Full && record.revoked.is_none();
+    let Some(keys) = record.keys.filter(|_| is_trusted) else { return Ok(None) };
+    let verified = Change::verify(host.repository, &keys.manifest, client, number, bytes).ok();
+    Ok(verified.filter(|verified| verified.change.previous == before))
+}
+
+/// Applies an operation to one snapshot; says whether anything changed. A pinned snapshot is not forgotten, and one
+/// whose root page is gone does not come back.
+pub(crate) fn apply_change(operation: &Operation, record: &mut SnapshotRecord, is_present: bool, now: Time) -> bool {
+    let before = record.clone();
+    match operation {
+        Operation::Forget(_) if record.state == SnapshotState::Kept && !record.pinned => {
+            record.state = SnapshotState::Forgotten;
+        }
+        Operation::Undelete(_) if record.state == SnapshotState::Forgotten && is_present => {
+            record.state = SnapshotState::Kept;
+        }
+        Operation::Pin(_) => record.pinned = true,
+        Operation::Unpin(_) => record.pinned = false,
+        Operation::Tag { add, remove, .. } => {
+            record.tags.retain(|tag| !remove.contains(tag));
+            record.tags.extend(add.iter().map(|(tag, _)| *tag));
+            record.tags.sort_unstable();
+            record.tags.dedup();
+        }
+        _ => {}
+    }
+    let is_changed = *record != before;
+    if record.state != before.state {
+        record.state_time = now;
+    }
+    is_changed
+}
+
+/// Changes that one root folds in.
+const CHANGES: usize = 256;

@@ -1,0 +1,52 @@
+//! What the store holds where a manifest names packs. Facts only: a store that fails is an error, not a finding.
+
+use copal_engine::id::{ObjectHash, PackId};
+use copal_engine::ingest::Finding;
+use copal_engine::layout::{self, Place};
+use copal_engine::manifest::Manifest;
+use copal_engine::pack;
+
+use super::Pass;
+use crate::error::JobError;
+use crate::objects;
+
+impl Pass<'_> {
+    /// Looks at every pack that a manifest names.
+    pub(super) async fn find_packs(&self, manifest: &Manifest) -> Result<Vec<(PackId, Finding)>, JobError> {
+        let mut findings = Vec::with_capacity(manifest.packs.len());
+        for (id, length) in &manifest.packs {
+            findings.push((*id, self.find_pack(*id, *length).await?));
+        }
+        Ok(findings)
+    }
+
+    async fn find_pack(&self, id: PackId, claimed: u64) -> Result<Finding, JobError> {
+        if self.view.is_doomed(id) {
+            return Ok(Finding::Doomed);
+        }
+        let name = layout::pack(Place::Packs, id);
+        let Some(stat) = self.host.store.stat(&objects::key(&name)).await? else {
+            return Ok(Finding::Missing);
+        };
+        if stat.length != claimed {
+            return Ok(Finding::Length { actual: stat.length });
+        }
+        if (self.is_attested)(&id) {
+            return match objects::read_table(self.host.store, Place::Packs, id, claimed).await {
+                Ok(table) => Ok(Finding::Sound(table)),
+                Err(JobError::Damaged { why, .. }) => Ok(Finding::Table(why)),
+                Err(error) => Err(error),
+            };
+        }
+        let Some(bytes) = objects::read(self.host.store, &name).await? else {
+            return Ok(Finding::Missing);
+        };
+        if ObjectHash::of(&bytes).0 != id.0 {
+            return Ok(Finding::Hash);
+        }
+        match pack::parse(&bytes) {
+            Ok(table) => Ok(Finding::Sound(table)),
+            Err(error) => Ok(Finding::Table(error.to_string())),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! One domain's part of a prune: the inventory, the plan, and what of it goes into the next root.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use copal_engine::id::{ChunkId, DomainId, PackId, PackTag};
+use copal_engine::index::{Bits, Mark, Segment, merge};
+use copal_engine::layout;
+use copal_engine::mark::{Inventory, PackItem, Present};
+use copal_engine::pack::PackTable;
+use copal_engine::plan::{self, Plan, Rules, plan};
+use copal_engine::state::{DoomedRecord, DoomedState, PackRecord};
+use copal_engine::time::Time;
+
+use super::garbage::Stored;
+use super::repack::{Moved, move_blocks};
+use super::{Options, Report};
+use crate::commit::Proposal;
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects;
+use crate::view::View;
+
+/// What one domain's part works with.
+pub(super) struct Part<'a> {
+    pub(super) host: &'a Host<'a>,
+    pub(super) view: &'a View,
+    pub(super) options: &'a Options,
+    pub(super) stored: &'a Stored,
+    pub(super) domain: DomainId,
+    pub(super) now: Time,
+}
+
+impl Part<'_> {
+    /// Adds what this domain changes to the proposal.
+    pub(super) async fn propose(
+        &self,
+        roots: &[ChunkId],
+        proposal: &mut Proposal,
+        report: &mut Report,
+    ) -> Result<(), JobError> {
+        let (inventory, tables) = self.inventory(proposal).await?;
+        let rules = Rules {
+            grace: self.options.grace,
+            now: self.now,
+            rewrite_below: REWRITE_BELOW,
+            wanted_below: WANTED_BELOW,
+            pack_target: self.options.pack_target,
+            rewrite_most: self.options.repack_most,
+        };
+        let plan = plan(&inventory, roots, |copy| self.mark_of(&inventory, copy), &rules);
+        self.report(&inventory, roots, &rules, &plan, report);
+        if self.options.is_dry_run {
+            return Ok(());
+        }
+        let moved = move_blocks(self.host, self.domain, &inventory, &tables, &plan, self.options).await?;
+        report.bytes_copied += moved.bytes;
+        self.change_segments(&inventory, &plan, &moved, proposal)?;
+        self.change_packs(&inventory, &plan, &moved, proposal);
+        self.change_overlay(&inventory, &plan, &moved, proposal);
+        Ok(())
+    }
+
+    /// Everything the domain holds: packs with their tables, and the entries present. A pack that is gone or whose table
+    /// cannot be read is noted in the proposal.
+    async fn inventory(&self, proposal: &mut Proposal) -> Result<(Inventory, BTreeMap<PackId, PackTable>), JobError> {
+        let mut packs = Vec::new();
+        let mut tables = BTreeMap::new();
+        for (id, record) in self.view.state.packs.iter().filter(|(_, record)| record.domain == self.domain) {
+            let stored = self.stored.length(&layout::pack(record.place, *id));
+            let is_there = stored == Some(record.length);
+            let table = if is_there {
+                match objects::read_table(self.host.store, record.place, *id, record.length).await {
+                    Ok(table) => Some(table),
+                    Err(JobError::Damaged { .. }) => None,
+                    Err(error) => return Err(error),
+                }
+            } else {
+                None
+            };
+            let is_damaged = record.is_damaged || (is_there && table.is_none());
+            if stored.is_none() != record.is_missing || is_damaged != record.is_damaged {
+                let changed = PackRecord { is_missing: stored.is_none(), is_damaged, ..record.clone() };
+                proposal.delta.packs.insert(*id, Some(changed));
+            }
+            let item = PackItem {
+                id: *id,
+                place: record.place,
+                kind: record.kind,
+                length: record.length,
+                is_healthy: is_there && table.is_some() && !record.is_damaged,
+                accepted: record.accepted,
+            };
+            if let Some(table) = &table {
+                tables.insert(*id, table.clone());
+            }
+            packs.push((item, table));
+        }
+        let mut present = Vec::new();
+        for (_, segment) in self.view.segments_of(self.domain) {
+            present.extend(segment.entries().map(|entry| Present {
+                id: entry.id,
+                pack: entry.location.pack,
+                offset: entry.location.offset,
+                length: entry.location.length,
+                ordinal: entry.location.ordinal,
+                is_page: entry.location.is_page,
+            }));
+        }
+        Ok((Inventory::new(packs, &present), tables))
+    }
+
+    fn mark_of(&self, inventory: &Inventory, copy: u32) -> plan::Mark {
+        let item = &inventory.copies[copy as usize];
+        let overlay = self.view.indexes[&self.domain].overlay();
+        let record = overlay.mark(&inventory.ids[item.id as usize], inventory.pack_of(item).id.tag());
+        plan::Mark {
+            flagged: record.bits.contains(Bits::FLAGGED).then_some(record.time),
+            wanted: record.bits.contains(Bits::WANTED),
+        }
+    }
+
+    /// Replaces the segments that hold something removed or moved.
+    fn change_segments(
+        &self,
+        inventory: &Inventory,
+        plan: &Plan,
+        moved: &Moved,
+        proposal: &mut Proposal,
+    ) -> Result<(), JobError> {
+        let mut leaving: HashSet<(PackId, u32, u16)> = HashSet::new();
+        let place = |copy: u32| {
+            let item = &inventory.copies[copy as usize];
+            let block = &inventory.blocks[item.block as usize];
+            (inventory.packs[block.pack as usize].id, block.offset, item.ordinal)
+        };
+        leaving.extend(plan.removed.iter().map(|&copy| place(copy)));
+        let gone: HashSet<u32> = plan.removed.iter().copied().collect();
+        for range in ids_of(inventory) {
+            if range.clone().all(|copy| gone.contains(&copy)) {
+                let id = inventory.ids[inventory.copies[range.start as usize].id as usize];
+                proposal.removed_ids.insert((self.domain, id));
+            }
+        }
+        for copy in 0..inventory.copies.len() as u32 {
+            if moved.blocks.contains_key(&inventory.copies[copy as usize].block) {
+                leaving.insert(place(copy));
+            }
+        }
+        if leaving.is_empty() {
+            return Ok(());
+        }
+        // A copied block keeps exactly the entries that were present in it.
+        let staying: HashSet<(PackId, u32, u16)> = (0..inventory.copies.len() as u32)
+            .filter(|copy| !gone.contains(copy))
+            .filter_map(|copy| {
+                let item = &inventory.copies[copy as usize];
+                let (pack, offset) = moved.blocks.get(&item.block)?;
+                Some((*pack, *offset, item.ordinal))
+            })
+            .collect();
+        let new: HashSet<PackId> = moved.packs.iter().map(|pack| pack.id).collect();
+        let fresh = moved.segment(self.host, self.domain)?;
+        let mut parts: Vec<&Segment<_>> = self.view.segments_of(self.domain).map(|(_, segment)| segment).collect();
+        parts.extend(&fresh);
+        let merged = merge(self.domain, self.host.random(), &parts, |entry| {
+            let place = (entry.location.pack, entry.location.offset, entry.location.ordinal);
+            if new.contains(&entry.location.pack) { staying.contains(&place) } else { !leaving.contains(&place) }
+        });
+        for (hash, _) in self.view.segments_of(self.domain) {
+            proposal.delta.segments.insert((self.domain, hash), None);
+            self.doom(layout::segment(hash), proposal);
+        }
+        if let Some(merged) = merged? {
+            proposal.delta.segments.insert((self.domain, merged.hash), Some(merged.record));
+            proposal.segments.push((merged.hash, merged.bytes));
+        }
+        Ok(())
+    }
+
+    /// Dooms packs that nothing present lies in any more, and records the new ones.
+    fn change_packs(&self, inventory: &Inventory, plan: &Plan, moved: &Moved, proposal: &mut Proposal) {
+        let dead = plan.dead_packs.iter().copied().chain(moved.emptied.iter().copied());
+        for pack in dead.map(|number| &inventory.packs[number as usize]) {
+            proposal.delta.packs.insert(pack.id, None);
+            self.doom(layout::pack(pack.place, pack.id), proposal);
+        }
+        for pack in &moved.packs {
+            proposal.delta.packs.insert(pack.id, Some(pack.record(self.domain, self.now)));
+        }
+        for number in &moved.damaged {
+            let id = inventory.packs[*number as usize].id;
+            let record = &self.view.state.packs[&id];
+            proposal.delta.packs.insert(id, Some(PackRecord { is_damaged: true, ..record.clone() }));
+        }
+    }
+
+    /// Writes what changed in the overlay. Copies of one id in one pack share a record: the mildest stands.
+    fn change_overlay(&self, inventory: &Inventory, plan: &Plan, moved: &Moved, proposal: &mut Proposal) {
+        let gone: BTreeSet<u32> = plan.removed.iter().copied().collect();
+        let mut new: BTreeMap<(ChunkId, PackTag), Mark> = BTreeMap::new();
+        let mut emptied = Vec::new();
+        for copy in 0..inventory.copies.len() as u32 {
+            let item = &inventory.copies[copy as usize];
+            let id = inventory.ids[item.id as usize];
+            let tag = inventory.pack_of(item).id.tag();
+            let new_tag = moved.blocks.get(&item.block).map_or(tag, |(pack, _)| pack.tag());
+            if gone.contains(&copy) || new_tag != tag {
+                emptied.push((id, tag));
+            }
+            if !gone.contains(&copy) {
+                let record = record_of(plan.marks.get(&copy));
+                let shared = new.entry((id, new_tag)).or_insert(record);
+                shared.bits = shared.bits.without(shared.bits.without(record.bits));
+                shared.time = shared.time.max(record.time);
+            }
+        }
+        for key in emptied {
+            new.entry(key).or_default();
+        }
+        // What was lost and is not needed any more, or is there again, is forgotten.
+        let noted = self.view.indexes[&self.domain].overlay().marks();
+        for (key, _) in noted.filter(|((_, tag), _)| *tag == PackTag::NONE) {
+            new.insert(key, Mark::default());
+        }
+        for id in &plan.lost {
+            new.insert((*id, PackTag::NONE), Mark { time: self.now, bits: Bits::LOST | Bits::WANTED });
+        }
+        let index = &self.view.indexes[&self.domain];
+        let changed = new.into_iter().filter(|((id, tag), record)| {
+            let old = index.overlay().mark(id, *tag);
+            old.bits != record.bits || (!record.bits.is_empty() && old.time != record.time)
+        });
+        proposal.overlay.entry(self.domain).or_default().extend(changed);
+        if proposal.overlay[&self.domain].is_empty() {
+            proposal.overlay.remove(&self.domain);
+        }
+    }
+
+    fn doom(&self, name: String, proposal: &mut Proposal) {
+        let doomed = DoomedRecord { state: DoomedState::Doomed, time: self.now, root: self.view.number() + 1 };
+        proposal.delta.doomed.insert(name, Some(doomed));
+    }
+
+    fn report(&self, inventory: &Inventory, roots: &[ChunkId], rules: &Rules, now: &Plan, report: &mut Report) {
+        report.entries_removed += now.removed.len() as u64;
+        report.packs_dead += now.dead_packs.len() as u64;
+        report.packs_rewritten += now.rewritten.len() as u64;
+        report.dead_bytes += now.dead_bytes;
+        report.trapped_bytes += now.trapped_bytes;
+        report.lost += now.lost.len() as u64;
+        report.unread += now.unread.len() as u64;
+        let first = now.marks.values().filter_map(|mark| mark.flagged).min();
+        if let Some(first) = first {
+            let without_grace = Rules { grace: core::time::Duration::ZERO, ..rules.clone() };
+            let all = plan(inventory, roots, |copy| self.mark_of(inventory, copy), &without_grace);
+            report.bytes_pending += all.freed_bytes.saturating_sub(now.freed_bytes);
+            let from = Time(first.0.saturating_add(rules.grace.as_nanos() as i64));
+            report.pending_from = Some(report.pending_from.map_or(from, |other| other.min(from)));
+        }
+    }
+}
+
+fn record_of(mark: Option<&plan::Mark>) -> Mark {
+    let Some(mark) = mark else { return Mark::default() };
+    let mut bits = Bits::default();
+    if mark.flagged.is_some() {
+        bits = bits | Bits::FLAGGED;
+    }
+    if mark.wanted {
+        bits = bits | Bits::WANTED;
+    }
+    Mark { time: mark.flagged.unwrap_or_default(), bits }
+}
+
+/// The ranges of copies that share an id.
+fn ids_of(inventory: &Inventory) -> impl Iterator<Item = core::ops::Range<u32>> {
+    let mut at = 0;
+    core::iter::from_fn(move || {
+        let first = inventory.copies.get(at as usize)?;
+        let range = inventory.copies_of(first.id);
+        at = range.end as u32;
+        Some(range.start as u32..range.end as u32)
+    })
+}
+
+/// Packs with a smaller live share are rewritten, in percent.
+const REWRITE_BELOW: u32 = 50;
+/// Blocks with a smaller live share become wanted, in percent.
+const WANTED_BELOW: u32 = 50;

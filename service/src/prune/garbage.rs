@@ -1,0 +1,151 @@
+//! Garbage: objects that no root lists, names that were used up, roots older than the kept window.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+
+use copal_engine::id::ObjectHash;
+use copal_engine::layout;
+use copal_engine::root::Root;
+use copal_engine::state::{DoomedRecord, DoomedState};
+use copal_engine::time::Time;
+use copal_store::Stat;
+
+use super::Report;
+use crate::commit::Proposal;
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects;
+use crate::view::View;
+
+/// What the store holds of packs, segments and runs.
+pub(super) struct Stored {
+    objects: BTreeMap<String, Stat>,
+}
+
+impl Stored {
+    pub(super) async fn list(host: &Host<'_>) -> Result<Self, JobError> {
+        let mut all = BTreeMap::new();
+        for prefix in ["packs/", "moved/", "index/", "state/"] {
+            for listed in objects::list(host.store, prefix).await? {
+                all.insert(listed.key.as_str().to_owned(), listed.stat);
+            }
+        }
+        Ok(Self { objects: all })
+    }
+
+    pub(super) fn length(&self, name: &str) -> Option<u64> {
+        self.objects.get(name).map(|stat| stat.length)
+    }
+}
+
+/// Lists objects as doomed that no root names and that are too old to belong to anything under way.
+pub(super) async fn doom_orphans(
+    host: &Host<'_>,
+    view: &View,
+    stored: &Stored,
+    now: Time,
+    proposal: &mut Proposal,
+    report: &mut Report,
+) -> Result<(), JobError> {
+    let old: Vec<&String> = stored
+        .objects
+        .iter()
+        .filter(|(_, stat)| now.since(Time(stat.created.0)) >= ORPHAN_AGE)
+        .map(|(name, _)| name)
+        .collect();
+    if old.is_empty() {
+        return Ok(());
+    }
+    let named_runs = runs_named(host).await?;
+    for name in old {
+        let is_named = match layout::pack_of(name) {
+            Some((_, pack)) => view.state.packs.contains_key(&pack) || proposal.delta.packs.contains_key(&pack),
+            None => match hash_of(name) {
+                Some(hash) if name.starts_with("index/") => {
+                    view.state.segments.keys().chain(proposal.delta.segments.keys()).any(|(_, named)| *named == hash)
+                }
+                Some(hash) => named_runs.contains(&hash),
+                None => true,
+            },
+        };
+        let is_doomed = |record: &DoomedRecord| record.state == DoomedState::Doomed;
+        if !is_named && !view.state.doomed.get(name).is_some_and(is_doomed) {
+            let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.number() + 1 };
+            proposal.delta.doomed.insert(name.clone(), Some(doomed));
+            report.orphans += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Drops spent names once nobody can come back with them.
+pub(super) fn expire_spent(view: &View, now: Time, proposal: &mut Proposal) {
+    for (name, record) in &view.state.doomed {
+        if record.state == DoomedState::Spent && now.since(record.time) >= SPENT_AGE {
+            proposal.delta.doomed.entry(name.clone()).or_insert(None);
+        }
+    }
+}
+
+/// Deletes roots outside the kept window, strictly in ascending order, each with the runs that only it names.
+pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+    let listed = objects::list(host.store, "roots/").await?;
+    let now = host.now().await?;
+    let old = listed.iter().skip(ROOTS_KEPT).filter(|root| now.since(Time(root.stat.created.0)) >= ROOTS_AGE);
+    let mut old: Vec<_> = old.collect();
+    if old.is_empty() {
+        return Ok(());
+    }
+    let mut named: BTreeMap<ObjectHash, u32> = BTreeMap::new();
+    for root in &listed {
+        for run in runs_of(host, root.key.as_str()).await? {
+            *named.entry(run).or_default() += 1;
+        }
+    }
+    // The newest lists first.
+    old.reverse();
+    for root in old {
+        let runs = runs_of(host, root.key.as_str()).await?;
+        host.store.delete(&root.key).await?;
+        report.objects_deleted += 1;
+        report.bytes_deleted += root.stat.length;
+        for run in runs {
+            let users = named.entry(run).or_default();
+            *users = users.saturating_sub(1);
+            if *users == 0 {
+                host.store.delete(&objects::key(layout::state(run))).await?;
+                report.objects_deleted += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn runs_named(host: &Host<'_>) -> Result<BTreeSet<ObjectHash>, JobError> {
+    let mut named = BTreeSet::new();
+    for root in objects::list(host.store, "roots/").await? {
+        named.extend(runs_of(host, root.key.as_str()).await?);
+    }
+    Ok(named)
+}
+
+/// The runs a root names; none if it is gone meanwhile. A root that cannot be read stops the deletion: it may name anything.
+async fn runs_of(host: &Host<'_>, name: &str) -> Result<Vec<ObjectHash>, JobError> {
+    let Some(number) = layout::root_number(name) else { return Ok(Vec::new()) };
+    let Some(bytes) = objects::read(host.store, name).await? else { return Ok(Vec::new()) };
+    let root = Root::decode(number, &bytes).map_err(|error| JobError::damaged(name, error))?;
+    Ok(root.runs.iter().map(|run| run.hash).collect())
+}
+
+fn hash_of(name: &str) -> Option<ObjectHash> {
+    ObjectHash::from_hex(name.rsplit('/').next()?).ok()
+}
+
+/// An object that no root lists is left alone for so long: it may belong to a run that is under way.
+const ORPHAN_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// A name that was deleted is refused for so long.
+const SPENT_AGE: Duration = Duration::from_secs(90 * 24 * 3600);
+/// So many roots always stay.
+const ROOTS_KEPT: usize = 100;
+/// Younger roots always stay.
+const ROOTS_AGE: Duration = Duration::from_secs(7 * 24 * 3600);

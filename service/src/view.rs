@@ -1,0 +1,158 @@
+//! View: the state of the repository as one root names it.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
+use copal_engine::index::{Index, Overlay, OverlayRun, Segment};
+use copal_engine::layout;
+use copal_engine::root::Root;
+use copal_engine::state::{RunKind, RunReader, State, StateFold};
+use copal_store::{Store, StoreError};
+
+use crate::error::JobError;
+use crate::objects;
+
+/// The state as one root names it.
+pub struct View {
+    /// The root and its hash; none in a repository to which nothing was written.
+    pub root: Option<(Root, ObjectHash)>,
+    /// Segments, snapshots, heads of clients, packs and doomed names.
+    pub state: State,
+    /// The index of each domain.
+    pub indexes: BTreeMap<DomainId, Index<Bytes>>,
+}
+
+impl View {
+    /// The root's number; 0 where there is none.
+    pub fn number(&self) -> u64 {
+        self.root.as_ref().map_or(0, |(root, _)| root.number)
+    }
+
+    /// The index of a domain, if it holds anything.
+    pub fn index(&self, domain: DomainId) -> Option<&Index<Bytes>> {
+        self.indexes.get(&domain)
+    }
+
+    /// The segments of a domain, with the hashes that name them.
+    pub fn segments_of(&self, domain: DomainId) -> impl Iterator<Item = (ObjectHash, &Segment<Bytes>)> {
+        let hashes = self.state.segments.keys().filter(move |(of, _)| *of == domain).map(|(_, hash)| *hash);
+        hashes.zip(self.index(domain).map(Index::segments).unwrap_or_default().iter())
+    }
+
+    /// The same, the smallest first.
+    pub fn segments_by_size(&self, domain: DomainId) -> Vec<(ObjectHash, &Segment<Bytes>)> {
+        let mut segments: Vec<_> = self.segments_of(domain).collect();
+        segments.sort_by_key(|(hash, segment)| (segment.len(), *hash));
+        segments
+    }
+
+    /// The height of an id in a domain; none if it has no copy there.
+    pub fn height(&self, domain: DomainId, id: &ChunkId) -> Option<u8> {
+        self.index(domain)?.copies(id).next().map(|(location, _)| location.height)
+    }
+
+    /// Whether a pack may not be named any more: a root dooms it, or its name was used up.
+    pub fn is_doomed(&self, pack: PackId) -> bool {
+        [layout::Place::Packs, layout::Place::Moved]
+            .into_iter()
+            .any(|place| self.state.doomed.contains_key(&layout::pack(place, pack)))
+    }
+
+    /// The number and hash that a next root names as its base.
+    pub fn base(&self) -> Option<(u64, ObjectHash)> {
+        self.root.as_ref().map(|(root, hash)| (root.number, *hash))
+    }
+}
+
+/// Reads the newest root and what it names. A root counts only if, after reading it, its base is still there with the
+/// hash it names: a writer that slept may have created a number that was deleted long ago.
+pub async fn read(store: &dyn Store) -> Result<View, JobError> {
+    let mut evidence = String::new();
+    for _ in 0..ATTEMPTS {
+        match attempt(store).await? {
+            Attempt::Read(view) => return Ok(*view),
+            Attempt::Again(object) => evidence = object,
+        }
+    }
+    Err(JobError::StateLost { evidence })
+}
+
+enum Attempt {
+    Read(Box<View>),
+    /// Something the root needs was gone; what it was.
+    Again(String),
+}
+
+async fn attempt(store: &dyn Store) -> Result<Attempt, JobError> {
+    let page = store.list("roots/", None, 1).await?;
+    let Some(newest) = page.objects.into_iter().next() else {
+        return Ok(Attempt::Read(Box::new(View { root: None, state: State::default(), indexes: BTreeMap::new() })));
+    };
+    let name = newest.key.as_str();
+    let number = layout::root_number(name).ok_or_else(|| JobError::damaged(name, "it is not a root's name"))?;
+    let Some(bytes) = objects::read(store, name).await? else {
+        return Ok(Attempt::Again(format!("{name} is gone")));
+    };
+    let root = Root::decode(number, &bytes).map_err(|error| JobError::damaged(name, error))?;
+    if let Some((base, hash)) = root.base
+        && !is_there(store, base, hash).await?
+    {
+        return Ok(Attempt::Again(format!("the base of {name}, {}, is gone", layout::root(base))));
+    }
+    let hash = ObjectHash::of(&bytes);
+    match read_state(store, &root).await? {
+        Ok((state, indexes)) => Ok(Attempt::Read(Box::new(View { root: Some((root, hash)), state, indexes }))),
+        Err(gone) => Ok(Attempt::Again(format!("{gone}, which {name} names, is gone"))),
+    }
+}
+
+/// Whether a root is there with the hash that another one names.
+pub async fn is_there(store: &dyn Store, number: u64, hash: ObjectHash) -> Result<bool, StoreError> {
+    Ok(objects::read(store, &layout::root(number)).await?.is_some_and(|bytes| ObjectHash::of(&bytes) == hash))
+}
+
+type Folded = (State, BTreeMap<DomainId, Index<Bytes>>);
+
+async fn read_state(store: &dyn Store, root: &Root) -> Result<Result<Folded, String>, JobError> {
+    let mut fold = StateFold::default();
+    let mut overlays: BTreeMap<DomainId, Vec<OverlayRun<Bytes>>> = BTreeMap::new();
+    for run in &root.runs {
+        let name = layout::state(run.hash);
+        let Some(bytes) = objects::read_hashed(store, &name, run.hash).await? else {
+            return Ok(Err(name));
+        };
+        if run.kind == RunKind::Overlay {
+            let overlay = OverlayRun::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
+            overlay.verify().map_err(|error| JobError::damaged(&name, error))?;
+            overlays.entry(overlay.domain()).or_default().push(overlay);
+        } else {
+            let reader = RunReader::parse(&bytes).map_err(|error| JobError::damaged(&name, error))?;
+            fold.add(&reader).map_err(|error| JobError::damaged(&name, error))?;
+        }
+    }
+    let state = fold.finish();
+    let mut segments: BTreeMap<DomainId, Vec<Segment<Bytes>>> = BTreeMap::new();
+    for (domain, hash) in state.segments.keys() {
+        let name = layout::segment(*hash);
+        let bytes = match store.map(&objects::key(&name)).await {
+            Ok(bytes) => bytes,
+            Err(StoreError::NotFound { .. }) => return Ok(Err(name)),
+            Err(error) => return Err(error.into()),
+        };
+        let segment = Segment::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
+        segments.entry(*domain).or_default().push(segment);
+    }
+    let mut indexes = BTreeMap::new();
+    let domains: std::collections::BTreeSet<DomainId> = segments.keys().chain(overlays.keys()).copied().collect();
+    for domain in domains {
+        let segments = segments.remove(&domain).unwrap_or_default();
+        let overlay = overlays.remove(&domain).unwrap_or_default();
+        let index = Index::new(domain, segments, Overlay::new(overlay));
+        indexes.insert(domain, index.map_err(|error| JobError::damaged("index/", error))?);
+    }
+    Ok(Ok((state, indexes)))
+}
+
+/// A reader that finds something gone starts again from the newest root; more often than this it is lost.
+const ATTEMPTS: u32 = 8;
