@@ -1,8 +1,17 @@
-//! The parts of the `copal` command: what it reads from the file system and how it writes back. The engine decides, this
-//! crate performs.
-//!
-//! [`scan`] walks the sources in tree order, [`read`] reads one of their files.
+//! The `copal` command: a host that parses, drives the engine and the service, and reports. The engine decides, this crate
+//! performs.
+#![forbid(unsafe_code)]
 
+// words
+pub mod args;
+pub mod entropy;
+pub mod exit;
+pub mod places;
+pub mod report;
+pub mod secrets;
+pub mod wait;
+
+// the file system
 pub mod duration;
 pub mod filter;
 mod names;
@@ -11,3 +20,10 @@ pub mod read;
 pub mod scan;
 pub mod size;
 pub mod stat;
+
+// the repository
+pub mod reader;
+pub mod repository;
+
+// the acts
+pub mod backup;

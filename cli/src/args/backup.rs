@@ -1,0 +1,168 @@
+//! Backup: what to save, what to leave out, and what to call it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+use copal_engine::time::Time;
+
+use super::values::{self, Percent, Size};
+
+/// Options of `backup`.
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["operands", "files_from", "files_from0", "stdin"]))]
+#[command(group = ArgGroup::new("stream").args(["stdin", "stdin_from_command"]))]
+#[command(override_usage = "copal backup [OPTIONS] PATH...
+       copal backup [OPTIONS] --files-from FILE
+       copal backup [OPTIONS] --stdin
+       copal backup [OPTIONS] --stdin-from-command -- COMMAND...")]
+pub struct Backup {
+    /// Files and directories to save; with --stdin-from-command, the command and its arguments.
+    #[arg(value_name = "PATH", conflicts_with = "stdin")]
+    pub operands: Vec<OsString>,
+
+    /// Create the repository first if there is none yet.
+    #[arg(long)]
+    pub init: bool,
+    /// Give the snapshot a tag; may be repeated.
+    #[arg(long = "tag", value_name = "TAG", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub tags: Vec<String>,
+    /// Give the series a label: backups of the same paths with different labels are kept apart.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub label: String,
+    /// Name of this machine in the snapshot [default: its host name].
+    #[arg(long, value_name = "HOST", env = "COPAL_HOST")]
+    pub host: Option<String>,
+    /// Time of the snapshot instead of now, like "2026-01-31 17:05:00".
+    #[arg(long, value_name = "TIME", value_parser = values::instant)]
+    pub time: Option<Time>,
+
+    /// Say what would be saved, and save nothing.
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// Make no snapshot if nothing has changed since the last one.
+    #[arg(long)]
+    pub skip_if_unchanged: bool,
+    /// Most of the source that may be uploaded again to let prune free space or to heal damage.
+    #[arg(long, value_name = "PERCENT", default_value = "2%")]
+    pub rewrite_budget: Percent,
+
+    /// What to leave out.
+    #[command(flatten)]
+    pub exclude: Exclude,
+    /// Where the names of what to save come from.
+    #[command(flatten)]
+    pub names: Names,
+    /// How changes are found.
+    #[command(flatten)]
+    pub changes: Changes,
+}
+
+/// What to leave out.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "What to leave out")]
+pub struct Exclude {
+    /// Leave out what matches the pattern; may be repeated.
+    #[arg(short, long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+    /// Like --exclude, whatever the case of letters.
+    #[arg(long, value_name = "GLOB")]
+    pub iexclude: Vec<String>,
+    /// Leave out what matches a pattern of this file, one a line; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub exclude_file: Vec<PathBuf>,
+    /// Leave out the content of directories with a CACHEDIR.TAG.
+    #[arg(long)]
+    pub exclude_caches: bool,
+    /// Leave out the content of directories that hold an entry of this name; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub exclude_if_present: Vec<OsString>,
+    /// Leave out files larger than this, like 2GiB.
+    #[arg(long, value_name = "SIZE")]
+    pub exclude_larger_than: Option<Size>,
+    /// Stay on the file systems of the given paths.
+    #[arg(short = 'x', long)]
+    pub one_file_system: bool,
+    /// Obey the patterns in files of this name, like .gitignore, for the directory they lie in; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub ignore_file: Vec<OsString>,
+}
+
+/// Where the names of what to save come from.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Where it comes from")]
+pub struct Names {
+    /// Also save the paths listed in this file, one a line ("-" is standard input); may be repeated.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command"])]
+    pub files_from: Vec<PathBuf>,
+    /// Also save the paths listed in this file, each ended by a zero byte ("-" is standard input); may be repeated.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command"])]
+    pub files_from0: Vec<PathBuf>,
+    /// Save standard input as one file.
+    #[arg(long)]
+    pub stdin: bool,
+    /// Save the output of a command as one file: --stdin-from-command -- COMMAND ARGUMENT...
+    ///
+    /// If the command fails, no snapshot is made.
+    #[arg(long, requires = "operands")]
+    pub stdin_from_command: bool,
+    /// Name of that file in the snapshot.
+    #[arg(long, value_name = "NAME", default_value = "stdin", requires = "stream")]
+    pub stdin_name: OsString,
+}
+
+/// How changes are found.
+#[derive(Args, Copy, Clone, Debug)]
+#[command(next_help_heading = "How changes are found")]
+pub struct Changes {
+    /// Read every file, also those that look unchanged.
+    #[arg(long)]
+    pub force: bool,
+    /// Do not take another inode number for a change (network file systems, copied disks).
+    #[arg(long)]
+    pub ignore_inode: bool,
+    /// Do not take another ctime for a change (after a change of owners or a restore).
+    #[arg(long)]
+    pub ignore_ctime: bool,
+}
+
+/// Where the bytes of a backup come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The file system.
+    Paths {
+        /// Paths of the command line.
+        given: Vec<PathBuf>,
+        /// Files with more paths, one a line.
+        listed: Vec<PathBuf>,
+        /// Files with more paths, each ended by a zero byte.
+        listed0: Vec<PathBuf>,
+    },
+    /// Standard input, as a file of this name.
+    Stdin(OsString),
+    /// A command's output, as a file of this name.
+    Command {
+        /// The command and its arguments.
+        command: Vec<OsString>,
+        /// The file's name in the snapshot.
+        name: OsString,
+    },
+}
+
+impl Backup {
+    /// Where the bytes come from.
+    pub fn source(&self) -> Source {
+        let name = self.names.stdin_name.clone();
+        if self.names.stdin {
+            return Source::Stdin(name);
+        }
+        if self.names.stdin_from_command {
+            return Source::Command { command: self.operands.clone(), name };
+        }
+        Source::Paths {
+            given: self.operands.iter().map(PathBuf::from).collect(),
+            listed: self.names.files_from.clone(),
+            listed0: self.names.files_from0.clone(),
+        }
+    }
+}

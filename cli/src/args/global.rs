@@ -1,0 +1,41 @@
+//! Global: the options that every command takes, before or after its name.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// The options that every command takes.
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// The repository: a directory.
+    #[arg(short, long, value_name = "REPOSITORY", env = "COPAL_REPOSITORY", global = true)]
+    pub repository: Option<OsString>,
+    /// File that holds the passphrase [env: COPAL_PASSWORD_FILE].
+    ///
+    /// One line feed at its end is dropped. The passphrase may also come from COPAL_PASSWORD or from the output of
+    /// COPAL_PASSWORD_COMMAND; without any of these it is asked for.
+    #[arg(short, long, value_name = "FILE", global = true)]
+    pub password_file: Option<PathBuf>,
+    /// Key file that opens the repository instead of a passphrase [env: COPAL_KEY_FILE].
+    ///
+    /// "init" writes a new key file there; "key add --new-key-file" adds one later.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub key_file: Option<PathBuf>,
+    /// Directory of the cache; deleting it is harmless [default: $XDG_CACHE_HOME/copal].
+    #[arg(long, value_name = "DIR", env = "COPAL_CACHE_DIR", global = true)]
+    pub cache_dir: Option<PathBuf>,
+    /// Directory of this machine's client keys [default: $XDG_STATE_HOME/copal].
+    #[arg(long, value_name = "DIR", env = "COPAL_STATE_DIR", global = true)]
+    pub state_dir: Option<PathBuf>,
+    /// Write results and errors as JSON.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Write results, warnings and errors only: no notes, no progress.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more; twice, much more.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}

@@ -1,0 +1,51 @@
+//! Key: commands about what opens the repository.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// What to do with the repository's keys.
+#[derive(Subcommand, Debug)]
+pub enum Key {
+    /// List what opens the repository: passphrases, key files, recovery codes.
+    List,
+    /// Add a passphrase or a key file.
+    ///
+    /// Asks for the new passphrase twice, unless an option says where it is.
+    Add(Add),
+    /// Remove a passphrase, key file or recovery code. The last one cannot be removed.
+    Remove(Remove),
+    /// Replace the passphrase by a new one.
+    ///
+    /// Whoever knew the old one and copied the repository's keys/ can still open that copy.
+    Change(Change),
+    /// Make a new recovery code and print it, once. Earlier codes stay valid until "key remove".
+    Recovery,
+}
+
+/// Options of `key add`.
+#[derive(Args, Debug)]
+pub struct Add {
+    /// File that holds the passphrase to add.
+    #[arg(long, value_name = "FILE", conflicts_with = "new_key_file")]
+    pub new_password_file: Option<PathBuf>,
+    /// Write a new key file here and add it; the file must not be there yet.
+    #[arg(long, value_name = "FILE")]
+    pub new_key_file: Option<PathBuf>,
+}
+
+/// Options of `key remove`.
+#[derive(Args, Debug)]
+pub struct Remove {
+    /// First digits of the slot's id, as "key list" shows it.
+    #[arg(value_name = "SLOT")]
+    pub slot: String,
+}
+
+/// Options of `key change`.
+#[derive(Args, Debug)]
+pub struct Change {
+    /// File that holds the new passphrase.
+    #[arg(long, value_name = "FILE")]
+    pub new_password_file: Option<PathBuf>,
+}

@@ -1,0 +1,123 @@
+//! Look: commands that only read, and how they are told which snapshots are meant.
+
+use clap::{Args, ValueEnum};
+
+use super::spec::{self, SnapshotSpec, Which};
+use super::values::GroupBy;
+
+/// Which snapshots are considered.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(next_help_heading = "Which snapshots")]
+pub struct Narrow {
+    /// Only snapshots of this host; may be repeated: any of them.
+    #[arg(long = "host", value_name = "HOST")]
+    pub hosts: Vec<String>,
+    /// Only snapshots of this path; may be repeated: all of them.
+    #[arg(long = "path", value_name = "PATH")]
+    pub paths: Vec<std::path::PathBuf>,
+    /// Only snapshots with this tag; may be repeated: all of them.
+    #[arg(long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+}
+
+/// Options of `snapshots`.
+#[derive(Args, Debug)]
+pub struct Snapshots {
+    /// Also list the snapshots of write-only clients, which have data of their own.
+    #[arg(long)]
+    pub all_clients: bool,
+    /// Only the newest so many of each group.
+    #[arg(long, value_name = "N")]
+    pub latest: Option<core::num::NonZeroU32>,
+    /// List snapshots in groups that have these in common: host, paths, tags, label [default for --latest: host,paths,label].
+    #[arg(long, value_name = "LIST")]
+    pub group_by: Option<GroupBy>,
+    /// Which snapshots are considered.
+    #[command(flatten)]
+    pub narrow: Narrow,
+}
+
+/// Options of `ls`.
+#[derive(Args, Debug)]
+pub struct Ls {
+    /// The snapshot, "latest" or the first digits of an id, and a directory in it.
+    #[arg(value_name = "SNAPSHOT[:PATH]", value_parser = spec::spec())]
+    pub snapshot: SnapshotSpec,
+    /// Show mode, owner, size and time.
+    #[arg(short, long)]
+    pub long: bool,
+    /// Go down into every directory.
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
+    /// Which snapshots are considered.
+    #[command(flatten)]
+    pub narrow: Narrow,
+}
+
+/// Options of `find`.
+#[derive(Args, Debug)]
+pub struct Find {
+    /// Pattern of the name; with a "/" in it, of the whole path.
+    #[arg(value_name = "GLOB")]
+    pub glob: String,
+    /// Only in this snapshot; may be repeated.
+    #[arg(long = "snapshot", value_name = "SNAPSHOT[:PATH]", value_parser = spec::spec())]
+    pub snapshots: Vec<SnapshotSpec>,
+    /// Which snapshots are considered.
+    #[command(flatten)]
+    pub narrow: Narrow,
+}
+
+/// Options of `diff`.
+#[derive(Args, Debug)]
+pub struct Diff {
+    /// The earlier snapshot, maybe a directory in it.
+    #[arg(value_name = "A[:PATH]", value_parser = spec::spec())]
+    pub a: SnapshotSpec,
+    /// The later snapshot, maybe a directory in it.
+    #[arg(value_name = "B[:PATH]", value_parser = spec::spec())]
+    pub b: SnapshotSpec,
+    /// Which snapshots are considered.
+    #[command(flatten)]
+    pub narrow: Narrow,
+}
+
+/// Options of `dump`.
+#[derive(Args, Debug)]
+pub struct Dump {
+    /// The snapshot, and the file or directory in it.
+    #[arg(value_name = "SNAPSHOT:PATH", value_parser = spec::spec())]
+    pub snapshot: SnapshotSpec,
+    /// Form of the output [default: a file's bytes; a tar archive for a directory].
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub format: Option<DumpFormat>,
+    /// Which snapshots are considered.
+    #[command(flatten)]
+    pub narrow: Narrow,
+}
+
+/// Form of what `dump` writes.
+#[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
+pub enum DumpFormat {
+    /// A tar archive, with modes, owners, times and links.
+    Tar,
+}
+
+/// Options of `cat`.
+#[derive(Args, Debug)]
+pub struct Cat {
+    /// Name of an object of the repository (roots/..., manifests/..., packs/...), or the id of a snapshot, page or chunk.
+    #[arg(value_name = "OBJECT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub object: String,
+}
+
+/// Snapshots of the command line, and which are considered.
+#[derive(Args, Clone, Debug)]
+pub struct Choice {
+    /// The snapshots: "latest" or the first digits of an id.
+    #[arg(value_name = "SNAPSHOT", required = true, value_parser = spec::which())]
+    pub snapshots: Vec<Which>,
+    /// Which snapshots are considered.
+    #[command(flatten)]
+    pub narrow: Narrow,
+}

@@ -1,0 +1,121 @@
+//! Args: the command line, read once into typed values.
+//!
+//! Every text here is what `--help` shows; `docs/cli.md` is the same in full, and a test holds the two together.
+
+use clap::{Parser, Subcommand};
+
+pub mod backup;
+pub mod check;
+pub mod forget;
+pub mod global;
+pub mod key;
+pub mod look;
+pub mod repository;
+pub mod restore;
+pub mod spec;
+pub mod values;
+
+#[cfg(test)]
+mod tests;
+
+/// Encrypted, deduplicated backups that any number of machines write at once.
+///
+/// First steps:
+///
+///   copal -r /mnt/backup init
+///   copal -r /mnt/backup backup ~/Documents
+///   copal -r /mnt/backup restore latest --target /tmp/restored
+///
+/// Exit codes: 0 done; 1 failed; 2 wrong usage; 3 done, but some entries could not be read or written (each is named);
+/// 4 damage found; 5 the backup is not accepted (yet); 10 no repository there; 12 wrong passphrase; 130 interrupted.
+#[derive(Parser, Debug)]
+#[command(name = "copal", version, verbatim_doc_comment, subcommand_required = true, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true, max_term_width = 110)]
+pub struct CommandLine {
+    /// The options that every command takes.
+    #[command(flatten)]
+    pub global: global::Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Create a repository.
+    ///
+    /// Asks for a passphrase twice and prints a recovery code once: write it down. Whoever loses the passphrase, the
+    /// recovery code and every key file loses the backups. With --key-file FILE, also writes a new key file there, for
+    /// runs without a person at the keyboard.
+    Init(repository::Init),
+    /// Save files and directories as a new snapshot.
+    ///
+    /// Reads only what changed since the last snapshot of the same host and paths, and stores only what the repository
+    /// does not have yet. On a machine that the repository does not know, the passphrase registers the machine.
+    Backup(Box<backup::Backup>),
+    /// List snapshots.
+    Snapshots(look::Snapshots),
+    /// List the content of a directory in a snapshot.
+    Ls(look::Ls),
+    /// Find entries by name in snapshots.
+    Find(look::Find),
+    /// Show what differs between two snapshots.
+    Diff(look::Diff),
+    /// Write a file's content, or a directory as a tar archive, to standard output.
+    Dump(look::Dump),
+    /// Bring files and directories back from a snapshot.
+    ///
+    /// SNAPSHOT:PATH puts PATH's content directly into the target; SNAPSHOT alone recreates the full paths below it.
+    Restore(restore::Restore),
+    /// Verify the repository.
+    ///
+    /// Always reads roots, index and tables, and looks at every pack's presence and size. Exits with 4 if it finds damage, and
+    /// names what is hit.
+    Check(check::Check),
+    /// Forget snapshots, by name or by rules of what to keep.
+    ///
+    /// Nothing is deleted at once: "undelete" brings a snapshot back until prune has freed it.
+    Forget(forget::Forget),
+    /// Free the space of what no snapshot needs any more.
+    ///
+    /// Data is freed once nothing has needed it for the grace period, so that backups running at the same time are safe.
+    Prune(forget::Prune),
+    /// Add tags to snapshots, or remove them.
+    Tag(forget::Tag),
+    /// Keep snapshots, whatever the rules of "forget" say.
+    Pin(forget::Chosen),
+    /// Let the rules of "forget" apply to snapshots again.
+    Unpin(forget::Chosen),
+    /// Bring forgotten snapshots back, as long as prune has not freed them.
+    Undelete(forget::Chosen),
+    /// Fold what clients have uploaded into the index.
+    ///
+    /// Backups of full clients do this by themselves; write-only clients need a machine that does it for them.
+    Ingest,
+    /// Say what has healed and what is still lost, and save what can be saved.
+    Repair,
+    /// Show how much the repository holds and stores.
+    Stats,
+    /// Manage passphrases, key files and recovery codes.
+    #[command(subcommand, arg_required_else_help = true)]
+    Key(key::Key),
+    /// Build the index again from the packs and manifests.
+    ///
+    /// A repair: nobody else may write to the repository meanwhile.
+    RebuildIndex,
+    /// Merge small index segments now. Ingest and prune do this by themselves.
+    #[command(hide = true)]
+    Compact,
+    /// Show an object of the repository, decoded.
+    Cat(look::Cat),
+    /// Manage what this machine keeps of repositories to be faster.
+    #[command(subcommand, arg_required_else_help = true)]
+    Cache(repository::Cache),
+    /// Print a completion script for a shell.
+    ///
+    /// For bash: copal completions bash > ~/.local/share/bash-completion/completions/copal
+    Completions(repository::Completions),
+    /// Print the version of the program and of the format.
+    Version,
+}

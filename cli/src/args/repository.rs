@@ -1,0 +1,46 @@
+//! Repository: commands about a repository as a whole and about the program itself.
+
+use clap::{Args, CommandFactory, Subcommand, ValueEnum};
+
+use super::CommandLine;
+
+/// Options of `init`.
+#[derive(Args, Debug)]
+pub struct Init {
+    /// Who folds uploads into the index: the clients themselves, or a service beside the store.
+    #[arg(long, value_name = "WHO", value_enum, default_value_t = IngestBy::Client)]
+    pub ingest: IngestBy,
+}
+
+/// Who folds uploads into the index.
+#[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
+pub enum IngestBy {
+    /// Every full client, at the end of its backup.
+    Client,
+    /// A service beside the store, or a full client that runs "copal ingest".
+    Service,
+}
+
+/// What to do with the cache.
+#[derive(Subcommand, Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Cache {
+    /// Delete the cache of every repository; it is built again when it is needed.
+    Clean,
+}
+
+/// Options of `completions`.
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+impl Completions {
+    /// The script, for the shell to read.
+    pub fn script(&self) -> Vec<u8> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut CommandLine::command(), "copal", &mut script);
+        script
+    }
+}

@@ -1,0 +1,60 @@
+//! Restore: what to bring back, where to, and what may be replaced there.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::look::Narrow;
+use super::spec::{self, SnapshotSpec};
+
+/// Options of `restore`.
+#[derive(Args, Debug)]
+pub struct Restore {
+    /// The snapshot, "latest" or the first digits of an id, and maybe what in it.
+    #[arg(value_name = "SNAPSHOT[:PATH]", value_parser = spec::spec())]
+    pub snapshot: SnapshotSpec,
+    /// Directory to restore into; created if it is not there.
+    #[arg(short, long, value_name = "DIR")]
+    pub target: PathBuf,
+    /// Only what matches the pattern; may be repeated.
+    #[arg(long, value_name = "GLOB")]
+    pub include: Vec<String>,
+    /// Not what matches the pattern; may be repeated.
+    #[arg(short, long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+    /// Like --exclude, whatever the case of letters.
+    #[arg(long, value_name = "GLOB")]
+    pub iexclude: Vec<String>,
+    /// Delete what lies in restored directories and is not in the snapshot.
+    #[arg(long)]
+    pub delete: bool,
+    /// What may be replaced in the target.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Overwrite::Changed)]
+    pub overwrite: Overwrite,
+    /// Read everything that was restored again and compare it.
+    #[arg(long)]
+    pub verify: bool,
+    /// Do not set owners.
+    #[arg(long)]
+    pub no_owner: bool,
+    /// Do not set extended attributes and ACLs.
+    #[arg(long)]
+    pub no_xattrs: bool,
+    /// Say what would be restored, and write nothing.
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// Which snapshots are considered.
+    #[command(flatten)]
+    pub narrow: Narrow,
+}
+
+/// What may be replaced in the target.
+#[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Overwrite {
+    /// Nothing that is there.
+    Never,
+    /// What differs from the snapshot.
+    Changed,
+    /// Everything, also what looks the same.
+    Always,
+}

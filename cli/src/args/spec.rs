@@ -1,0 +1,177 @@
+//! Snapshot spec: `SNAPSHOT[:PATH]`, a snapshot and maybe a place in it.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use clap::builder::{OsStringValueParser, TypedValueParser, ValueParser};
+use copal_engine::id::SnapshotId;
+use copal_engine::path::{BadPath, TreePath};
+
+/// Which snapshot a person means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// `latest`: the newest that the narrowing options leave.
+    Latest,
+    /// The first digits of an id, in lower case.
+    Prefix(String),
+}
+
+/// A snapshot, and maybe a place in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotSpec {
+    /// The snapshot.
+    pub which: Which,
+    /// The place in it; none for the whole snapshot.
+    pub path: Option<SpecPath>,
+}
+
+/// A place in a snapshot, as a person wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SpecPath {
+    /// Began with `/`: counted from the snapshot's top.
+    Absolute(TreePath),
+    /// Did not: may also be counted from what was backed up.
+    Relative(TreePath),
+}
+
+impl SpecPath {
+    /// Where the path may lie in a snapshot of `sources`, the likeliest place first. A relative path is tried below
+    /// each source, then from the directories above it (`backup docs`, `restore latest:docs`), then from the top.
+    pub fn candidates(&self, sources: &[TreePath]) -> Vec<TreePath> {
+        let path = match self {
+            Self::Absolute(path) => return vec![path.clone()],
+            Self::Relative(path) => path,
+        };
+        let mut places = Vec::new();
+        for source in sources {
+            places.extend(below(source, path));
+            let above = core::iter::successors(source.parent(), TreePath::parent);
+            places.extend(above.filter_map(|folder| below(&folder, path)).filter(|place| place.is_within(source)));
+        }
+        places.push(path.clone());
+        let mut seen = std::collections::HashSet::new();
+        places.retain(|place| seen.insert(place.clone()));
+        places
+    }
+}
+
+/// A text that names no snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadSpec {
+    /// Neither `latest` nor hexadecimal digits.
+    #[error("a snapshot is \"latest\" or the first digits of an id, as the command \"snapshots\" lists them")]
+    Which,
+    /// A colon with nothing after it.
+    #[error("no path follows the colon (\":/\" is the snapshot's top)")]
+    Empty,
+    /// No path of a tree.
+    #[error("{0}")]
+    Path(BadPath),
+}
+
+impl SnapshotSpec {
+    /// Reads `SNAPSHOT[:PATH]`; the path may be any bytes.
+    pub fn parse(text: &[u8]) -> Result<Self, BadSpec> {
+        let colon = text.iter().position(|&byte| byte == b':');
+        let which = Which::parse(&text[..colon.unwrap_or(text.len())])?;
+        let path = colon.map(|colon| place(&text[colon + 1..])).transpose()?;
+        Ok(Self { which, path })
+    }
+}
+
+impl Which {
+    /// Reads `latest` or the first digits of an id.
+    pub fn parse(text: &[u8]) -> Result<Self, BadSpec> {
+        if text == b"latest" {
+            return Ok(Self::Latest);
+        }
+        let digits = !text.is_empty() && text.iter().all(u8::is_ascii_hexdigit) && text.len() <= 2 * SnapshotId::LEN;
+        let text = core::str::from_utf8(text).ok().filter(|_| digits).ok_or(BadSpec::Which)?;
+        Ok(Self::Prefix(text.to_ascii_lowercase()))
+    }
+
+    /// Whether an id fits; `latest` fits none.
+    pub fn fits(&self, id: SnapshotId) -> bool {
+        matches!(self, Self::Prefix(digits) if id.to_string().starts_with(digits.as_str()))
+    }
+}
+
+/// Reads `SNAPSHOT[:PATH]` from the command line.
+pub fn spec() -> ValueParser {
+    OsStringValueParser::new().try_map(|text: OsString| SnapshotSpec::parse(&text.into_vec())).into()
+}
+
+/// Reads `SNAPSHOT` from the command line.
+pub fn which() -> ValueParser {
+    OsStringValueParser::new().try_map(|text: OsString| Which::parse(&text.into_vec())).into()
+}
+
+fn below(folder: &TreePath, path: &TreePath) -> Option<TreePath> {
+    if folder.is_top() || path.is_top() {
+        return Some(if path.is_top() { folder.clone() } else { path.clone() });
+    }
+    TreePath::new([folder.as_bytes(), path.as_bytes()].join(&b'/')).ok()
+}
+
+/// Reads a path, without the names that say nothing: empty ones and `.`.
+fn place(text: &[u8]) -> Result<SpecPath, BadSpec> {
+    if text.is_empty() {
+        return Err(BadSpec::Empty);
+    }
+    let names: Vec<&[u8]> = text.split(|&byte| byte == b'/').filter(|name| !matches!(*name, b"" | b".")).collect();
+    let path = TreePath::new(names.join(&b'/')).map_err(BadSpec::Path)?;
+    Ok(if text[0] == b'/' { SpecPath::Absolute(path) } else { SpecPath::Relative(path) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(text: &str) -> TreePath {
+        TreePath::new(text).unwrap()
+    }
+
+    fn parse(text: &str) -> Result<(Which, Option<SpecPath>), BadSpec> {
+        SnapshotSpec::parse(text.as_bytes()).map(|spec| (spec.which, spec.path))
+    }
+
+    #[test]
+    fn a_snapshot_may_carry_a_path_of_any_form() {
+        let digits = || Which::Prefix("ab12".into());
+        assert_eq!(parse("latest"), Ok((Which::Latest, None)));
+        assert_eq!(parse("AB12"), Ok((digits(), None)));
+        assert_eq!(parse("ab12:/home//u/./"), Ok((digits(), Some(SpecPath::Absolute(tree("home/u"))))));
+        assert_eq!(parse("latest:u/a:b"), Ok((Which::Latest, Some(SpecPath::Relative(tree("u/a:b"))))));
+        assert_eq!(parse("latest:/"), Ok((Which::Latest, Some(SpecPath::Absolute(TreePath::TOP)))));
+        let odd = SnapshotSpec::parse(b"latest:/\xff").unwrap();
+        assert_eq!(odd.path, Some(SpecPath::Absolute(TreePath::new(*b"\xff").unwrap())));
+    }
+
+    #[test]
+    fn what_names_nothing_is_refused() {
+        assert_eq!(parse("latest:"), Err(BadSpec::Empty));
+        for bad in ["", ":a", "newest", "xyz", "Latest", &"a".repeat(33)] {
+            assert_eq!(parse(bad), Err(BadSpec::Which), "{bad:?}");
+        }
+        assert_eq!(parse("latest:../etc"), Err(BadSpec::Path(BadPath::Name)));
+    }
+
+    #[test]
+    fn a_prefix_fits_ids_that_begin_with_it() {
+        let id = SnapshotId([0xab; 16]);
+        assert!(Which::parse(b"aBa").unwrap().fits(id) && !Which::parse(b"aa").unwrap().fits(id));
+        assert!(!Which::Latest.fits(id));
+    }
+
+    #[test]
+    fn a_relative_path_is_found_from_the_source_or_beside_it() {
+        let places = |text: &str| {
+            let path = parse(text).unwrap().1.unwrap();
+            path.candidates(&[tree("home/u/docs")]).iter().map(TreePath::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(places("latest:a"), ["home/u/docs/a", "a"]);
+        assert_eq!(places("latest:docs/a"), ["home/u/docs/docs/a", "home/u/docs/a", "docs/a"]);
+        assert_eq!(places("latest:."), ["home/u/docs", ""]);
+        assert_eq!(places("latest:/a"), ["a"]);
+    }
+}

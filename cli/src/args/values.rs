@@ -1,0 +1,297 @@
+//! Values: what options mean, checked once where the command line is read.
+
+use core::num::NonZeroU32;
+use core::str::FromStr;
+use core::time::Duration;
+
+use copal_engine::time::Time;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+/// A text that an option cannot take.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadValue {
+    /// Not a number of bytes.
+    #[error("a size is a number and a unit, like 500k, 10M, 2GiB or 1.5TB")]
+    Size,
+    /// Not a length of time.
+    #[error("a length of time is numbers and units (s, min, h, d, w, mo, y), like 0s, 24h, 7d or 1y6mo")]
+    Span,
+    /// `m` could be minutes or months.
+    #[error("\"m\" could be minutes or months: write \"min\" or \"mo\"")]
+    Month,
+    /// Not a share of a hundred.
+    #[error("a percentage lies between 0% and 100%, like 2% or 0.5%")]
+    Percent,
+    /// Not a part of a whole.
+    #[error("a share is PART/PARTS, like 3/30: the third of thirty, each read on another day")]
+    Share,
+    /// Not an instant.
+    #[error("a time is like 2026-01-31, \"2026-01-31 17:05:00\" (local) or 2026-01-31T17:05:00Z")]
+    Time,
+    /// Not a list of what snapshots have in common.
+    #[error("snapshots are grouped by a list of host, paths, tags and label, like host,paths; or by none")]
+    Group,
+}
+
+/// A number of bytes. `K M G T` and `KiB MiB GiB TiB` are powers of 1,024, `KB MB GB TB` powers of 1,000.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(pub u64);
+
+impl FromStr for Size {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let (number, unit) = split_number(text.trim()).ok_or(BadValue::Size)?;
+        let unit: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "k" | "kib" => 1 << 10,
+            "m" | "mib" => 1 << 20,
+            "g" | "gib" => 1 << 30,
+            "t" | "tib" => 1 << 40,
+            "kb" => 1_000,
+            "mb" => 1_000_000,
+            "gb" => 1_000_000_000,
+            "tb" => 1_000_000_000_000,
+            _ => return Err(BadValue::Size),
+        };
+        Ok(Self(number.times(unit).ok_or(BadValue::Size)?))
+    }
+}
+
+/// A length of time; a month counts 30 days, a year 365.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span(pub Duration);
+
+impl FromStr for Span {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let mut rest = text.trim();
+        let mut seconds = 0_u64;
+        if rest.is_empty() {
+            return Err(BadValue::Span);
+        }
+        while !rest.is_empty() {
+            let (number, after) = split_number(rest).ok_or(BadValue::Span)?;
+            let end = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+            let unit = match &after[..end] {
+                "s" => 1,
+                "min" => 60,
+                "h" => 3_600,
+                "d" => 86_400,
+                "w" => 7 * 86_400,
+                "mo" => 30 * 86_400,
+                "y" => 365 * 86_400,
+                "m" => return Err(BadValue::Month),
+                _ => return Err(BadValue::Span),
+            };
+            seconds = number.times(unit).and_then(|s| seconds.checked_add(s)).ok_or(BadValue::Span)?;
+            rest = after[end..].trim_start();
+        }
+        Ok(Self(Duration::from_secs(seconds)))
+    }
+}
+
+/// Part of a whole, in hundredths of a percent.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Percent(u32);
+
+impl Percent {
+    /// This part of a number of bytes.
+    pub fn of(self, bytes: u64) -> u64 {
+        (u128::from(bytes) * u128::from(self.0) / u128::from(WHOLE)) as u64
+    }
+}
+
+impl FromStr for Percent {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let (number, sign) = split_number(text.trim()).ok_or(BadValue::Percent)?;
+        let hundredths = number.times(100).filter(|&n| n <= u64::from(WHOLE) && matches!(sign.trim(), "" | "%"));
+        hundredths.map(|n| Self(n as u32)).ok_or(BadValue::Percent)
+    }
+}
+
+/// One of several equal parts, counted from 1.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    part: NonZeroU32,
+    parts: NonZeroU32,
+}
+
+impl Share {
+    /// Which part, counted from 1.
+    pub fn part(self) -> u32 {
+        self.part.get()
+    }
+
+    /// Of how many.
+    pub fn parts(self) -> u32 {
+        self.parts.get()
+    }
+}
+
+impl FromStr for Share {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let (part, parts) = text.split_once('/').ok_or(BadValue::Share)?;
+        let number = |text: &str| text.trim().parse::<NonZeroU32>().map_err(|_| BadValue::Share);
+        let share = Self { part: number(part)?, parts: number(parts)? };
+        if share.part <= share.parts { Ok(share) } else { Err(BadValue::Share) }
+    }
+}
+
+/// Reads an instant; without an offset it is in the zone of this machine.
+pub fn instant(text: &str) -> Result<Time, BadValue> {
+    instant_in(text, TimeZone::system())
+}
+
+/// What the snapshots of one group have in common.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct GroupBy {
+    /// The host's name.
+    pub host: bool,
+    /// The paths that were backed up.
+    pub paths: bool,
+    /// The tags.
+    pub tags: bool,
+    /// The label.
+    pub label: bool,
+}
+
+impl FromStr for GroupBy {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let mut group = Self { host: false, paths: false, tags: false, label: false };
+        if matches!(text.trim(), "" | "none") {
+            return Ok(group);
+        }
+        for word in text.split(',') {
+            match word.trim() {
+                "host" | "hosts" => group.host = true,
+                "path" | "paths" => group.paths = true,
+                "tag" | "tags" => group.tags = true,
+                "label" | "labels" => group.label = true,
+                _ => return Err(BadValue::Group),
+            }
+        }
+        Ok(group)
+    }
+}
+
+/// A decimal number, exact: `value` over a power of ten.
+#[derive(Copy, Clone)]
+struct Decimal {
+    value: u64,
+    scale: u64,
+}
+
+impl Decimal {
+    /// The number of whole units, rounded down; none if it does not fit.
+    fn times(self, unit: u64) -> Option<u64> {
+        u64::try_from(u128::from(self.value) * u128::from(unit) / u128::from(self.scale)).ok()
+    }
+}
+
+/// The decimal number at the start of a text, and what follows it.
+fn split_number(text: &str) -> Option<(Decimal, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (whole, fraction) = text[..end].split_once('.').unwrap_or((&text[..end], ""));
+    if whole.is_empty() || fraction.len() > 6 || fraction.contains('.') {
+        return None;
+    }
+    let scale = 10_u64.pow(fraction.len() as u32);
+    let fraction: u64 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
+    let value = whole.parse::<u64>().ok()?.checked_mul(scale)?.checked_add(fraction)?;
+    Some((Decimal { value, scale }, &text[end..]))
+}
+
+fn instant_in(text: &str, zone: TimeZone) -> Result<Time, BadValue> {
+    let text = text.trim();
+    let timestamp = match text.parse::<jiff::Timestamp>() {
+        Ok(timestamp) => timestamp,
+        Err(_) => {
+            let local: DateTime = text.parse().map_err(|_| BadValue::Time)?;
+            zone.to_timestamp(local).map_err(|_| BadValue::Time)?
+        }
+    };
+    i64::try_from(timestamp.as_nanosecond()).map(Time).map_err(|_| BadValue::Time)
+}
+
+const WHOLE: u32 = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_name_their_unit() {
+        let size = |text: &str| text.parse::<Size>().map(|size| size.0);
+        assert_eq!(size("512"), Ok(512));
+        assert_eq!(size("10M"), Ok(10 << 20));
+        assert_eq!(size("2GiB"), Ok(2 << 30));
+        assert_eq!(size("1.5 k"), Ok(1536));
+        assert_eq!(size("3MB"), Ok(3_000_000));
+        for bad in ["", "M", "-1", "1.2.3", "10X", "1e9", "99999999999999999999", "20000000T"] {
+            assert_eq!(size(bad), Err(BadValue::Size), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn lengths_of_time_are_sums_of_units() {
+        let span = |text: &str| text.parse::<Span>().map(|span| span.0.as_secs());
+        assert_eq!(span("0s"), Ok(0));
+        assert_eq!(span("24h"), Ok(86_400));
+        assert_eq!(span("7d"), Ok(604_800));
+        assert_eq!(span("1y6mo"), Ok((365 + 180) * 86_400));
+        assert_eq!(span("1.5h 30min"), Ok(7_200));
+        for bad in ["", "5", "h", "1x", "1d-", "99999999999999y"] {
+            assert_eq!(span(bad), Err(BadValue::Span), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_m_alone_is_refused_because_minutes_and_months_are_far_apart() {
+        assert_eq!("6m".parse::<Span>(), Err(BadValue::Month));
+    }
+
+    #[test]
+    fn percentages_are_parts_of_a_whole() {
+        assert_eq!("2%".parse::<Percent>().map(|p| p.of(1_000)), Ok(20));
+        assert_eq!("0.5".parse::<Percent>().map(|p| p.of(1_000)), Ok(5));
+        assert_eq!("100%".parse::<Percent>().map(|p| p.of(u64::MAX)), Ok(u64::MAX));
+        for bad in ["", "101%", "-1%", "2 percent"] {
+            assert_eq!(bad.parse::<Percent>(), Err(BadValue::Percent), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_share_lies_within_its_parts() {
+        let share: Share = "3/30".parse().unwrap();
+        assert_eq!((share.part(), share.parts()), (3, 30));
+        for bad in ["3", "0/3", "4/3", "1/0", "a/b", "-1/3"] {
+            assert_eq!(bad.parse::<Share>(), Err(BadValue::Share), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn times_without_an_offset_are_local() {
+        let zone = || TimeZone::fixed(jiff::tz::offset(2));
+        assert_eq!(instant_in("1970-01-01T00:00:01Z", zone()), Ok(Time(1_000_000_000)));
+        assert_eq!(instant_in("1970-01-01 02:00:01", zone()), Ok(Time(1_000_000_000)));
+        assert_eq!(instant_in("1970-01-02", zone()), Ok(Time(22 * 3_600 * 1_000_000_000)));
+        assert_eq!(instant_in("yesterday", zone()), Err(BadValue::Time));
+    }
+
+    #[test]
+    fn groups_are_lists_of_properties() {
+        let group: GroupBy = "host,paths".parse().unwrap();
+        assert_eq!(group, GroupBy { host: true, paths: true, tags: false, label: false });
+        assert_eq!("none".parse::<GroupBy>(), "".parse());
+        assert_eq!("host;paths".parse::<GroupBy>(), Err(BadValue::Group));
+    }
+}

@@ -1,0 +1,52 @@
+//! Exit: what the exit code of the command says.
+
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
+pub enum Exit {
+    /// Everything asked for is done.
+    #[default]
+    Done = 0,
+    /// It could not be done.
+    Failed = 1,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// Done, but some entries could not be read or written; each is named.
+    Partial = 3,
+    /// Damage was found.
+    Damage = 4,
+    /// The manifest was rejected, or its receipt is not there yet.
+    Rejected = 5,
+    /// There is no repository.
+    NoRepository = 10,
+    /// The passphrase, key file or recovery code opens nothing.
+    WrongPassphrase = 12,
+    /// Ctrl-C, or asked to end.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_those_that_scripts_rely_on() {
+        use Exit::*;
+        let all = [Done, Failed, Usage, Partial, Damage, Rejected, NoRepository, WrongPassphrase, Interrupted];
+        assert_eq!(all.map(Exit::code), [0, 1, 2, 3, 4, 5, 10, 12, 130]);
+    }
+}

@@ -1,0 +1,144 @@
+//! Field: values of JSON results that have one form everywhere: ids, times and paths.
+
+use core::fmt::Display;
+
+use copal_engine::path::TreePath;
+use copal_engine::time::Time;
+use jiff::tz::TimeZone;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+use super::human;
+
+/// An id, written as its hexadecimal digits.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Hex<T>(pub T);
+
+impl<T: Display> Hex<T> {
+    /// The digits that people are shown.
+    pub fn short(&self) -> String {
+        self.0.to_string().chars().take(SHORT).collect()
+    }
+}
+
+impl<T: Display> Serialize for Hex<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&self.0)
+    }
+}
+
+/// An instant, written in RFC 3339 with the offset of this machine's zone.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Stamp(pub Time);
+
+impl Serialize for Stamp {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&human::rfc3339_in(self.0, &TimeZone::system()))
+    }
+}
+
+/// A path: the field `path` in UTF-8, and `path_bytes` in hexadecimal where that loses something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathField(pub Vec<u8>);
+
+impl PathField {
+    /// A path in a snapshot, written from its top.
+    pub fn of(path: &TreePath) -> Self {
+        Self([b"/", path.as_bytes()].concat())
+    }
+
+    /// The path as people are shown it.
+    pub fn human(&self) -> String {
+        human::path(&self.0)
+    }
+}
+
+impl Serialize for PathField {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        bytes_fields(to, ["path", "path_bytes"], Some(&self.0))
+    }
+}
+
+/// Where a symbolic link points: `target`, and `target_bytes` where that loses something; neither for other entries.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct TargetField(pub Option<Vec<u8>>);
+
+impl Serialize for TargetField {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        bytes_fields(to, ["target", "target_bytes"], self.0.as_deref())
+    }
+}
+
+/// Paths: the field `paths` in UTF-8, and `paths_bytes`, all of them in hexadecimal, where that loses something.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct PathsField(pub Vec<Vec<u8>>);
+
+impl PathsField {
+    /// Paths in a snapshot, written from its top.
+    pub fn of<'a>(paths: impl IntoIterator<Item = &'a TreePath>) -> Self {
+        Self(paths.into_iter().map(|path| PathField::of(path).0).collect())
+    }
+
+    /// The paths as people are shown them, one a line.
+    pub fn human(&self) -> String {
+        self.0.iter().map(|path| human::path(path)).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Serialize for PathsField {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let lossy = self.0.iter().any(|path| core::str::from_utf8(path).is_err());
+        let mut fields = to.serialize_struct("paths", 1 + usize::from(lossy))?;
+        fields
+            .serialize_field("paths", &self.0.iter().map(|path| String::from_utf8_lossy(path)).collect::<Vec<_>>())?;
+        if lossy {
+            fields.serialize_field("paths_bytes", &self.0.iter().map(|path| hex(path)).collect::<Vec<_>>())?;
+        }
+        fields.end()
+    }
+}
+
+fn bytes_fields<S: Serializer>(to: S, names: [&'static str; 2], bytes: Option<&[u8]>) -> Result<S::Ok, S::Error> {
+    let lossy = bytes.filter(|bytes| core::str::from_utf8(bytes).is_err());
+    let mut fields = to.serialize_struct("bytes", usize::from(bytes.is_some()) + usize::from(lossy.is_some()))?;
+    if let Some(bytes) = bytes {
+        fields.serialize_field(names[0], &String::from_utf8_lossy(bytes))?;
+    }
+    if let Some(bytes) = lossy {
+        fields.serialize_field(names[1], &hex(bytes))?;
+    }
+    fields.end()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+const SHORT: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use copal_engine::id::SnapshotId;
+
+    use super::*;
+
+    fn json(value: impl Serialize) -> String {
+        serde_json::to_string(&value).unwrap()
+    }
+
+    #[test]
+    fn ids_are_their_digits() {
+        let id = Hex(SnapshotId([0xab; 16]));
+        assert_eq!((json(id), id.short()), (format!("\"{}\"", "ab".repeat(16)), "abababab".into()));
+    }
+
+    #[test]
+    fn paths_that_are_no_utf8_also_give_their_bytes() {
+        assert_eq!(json(PathField::of(&TreePath::new("a/b").unwrap())), r#"{"path":"/a/b"}"#);
+        assert_eq!(json(PathField(b"/\xff".to_vec())), r#"{"path":"/�","path_bytes":"2fff"}"#);
+        assert_eq!(json(PathsField(vec![b"/a".to_vec()])), r#"{"paths":["/a"]}"#);
+        let odd = PathsField(vec![b"/a".to_vec(), b"/\xff".to_vec()]);
+        assert_eq!(json(odd), r#"{"paths":["/a","/�"],"paths_bytes":["2f61","2fff"]}"#);
+        assert_eq!(json(TargetField(None)), "{}");
+        assert_eq!(json(TargetField(Some(b"../x".to_vec()))), r#"{"target":"../x"}"#);
+    }
+}

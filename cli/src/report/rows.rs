@@ -1,0 +1,266 @@
+//! Rows: results that come in numbers: snapshots, entries, differences, keys. Field names are stable (`docs/cli.md`).
+
+use std::io::{self, Write};
+
+use copal_engine::id::{ClientId, SlotId, SnapshotId};
+use serde::Serialize;
+
+use super::field::{Hex, PathField, PathsField, Stamp, TargetField};
+use super::human::{self, Table};
+use super::{Answer, List};
+
+/// A snapshot in a list.
+#[derive(Serialize, Clone, Debug)]
+pub struct SnapshotRow {
+    /// Its id.
+    pub id: Hex<SnapshotId>,
+    /// When it was made.
+    pub time: Stamp,
+    /// The machine it is of.
+    pub host: String,
+    /// What was backed up.
+    #[serde(flatten)]
+    pub paths: PathsField,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// The label of its series; may be empty.
+    pub label: String,
+    /// Regular files in it.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Who made it.
+    pub client: Hex<ClientId>,
+    /// Whether it is kept whatever the rules say.
+    pub pinned: bool,
+}
+
+impl List for SnapshotRow {
+    fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
+        if rows.is_empty() {
+            return writeln!(out, "no snapshots");
+        }
+        let mut table = Table::new(&["ID", "Time", "Host", "Tags", "Label", "Paths", ">Files", ">Size"]);
+        for row in rows {
+            let mut tags: Vec<String> = row.tags.iter().map(|tag| human::text(tag)).collect();
+            tags.extend(row.pinned.then(|| "(pinned)".to_owned()));
+            table.row(vec![
+                row.id.short(),
+                human::time(row.time.0),
+                human::text(&row.host),
+                tags.join("\n"),
+                human::text(&row.label),
+                row.paths.human(),
+                human::count(row.files),
+                human::size(row.bytes),
+            ]);
+        }
+        table.write(out)?;
+        writeln!(out, "{}", human::things(rows.len() as u64, "snapshot", "snapshots"))
+    }
+}
+
+/// What kind of entry it is.
+#[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Symlink,
+    /// A named pipe.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A character device.
+    Chardev,
+    /// A block device.
+    Blockdev,
+}
+
+impl EntryKind {
+    /// The kind in the type bits of a mode.
+    pub fn of_mode(mode: u32) -> Self {
+        match mode & 0o170_000 {
+            0o040_000 => Self::Dir,
+            0o120_000 => Self::Symlink,
+            0o010_000 => Self::Fifo,
+            0o140_000 => Self::Socket,
+            0o020_000 => Self::Chardev,
+            0o060_000 => Self::Blockdev,
+            _ => Self::File,
+        }
+    }
+
+    fn bits(self) -> u32 {
+        match self {
+            Self::File => 0o100_000,
+            Self::Dir => 0o040_000,
+            Self::Symlink => 0o120_000,
+            Self::Fifo => 0o010_000,
+            Self::Socket => 0o140_000,
+            Self::Chardev => 0o020_000,
+            Self::Blockdev => 0o060_000,
+        }
+    }
+}
+
+/// An entry of a snapshot; as a person's line, its path.
+#[derive(Serialize, Clone, Debug)]
+pub struct LsRow {
+    /// Its path, from the snapshot's top.
+    #[serde(flatten)]
+    pub path: PathField,
+    /// What kind of entry it is.
+    #[serde(rename = "type")]
+    pub kind: EntryKind,
+    /// Bytes of a regular file, else 0.
+    pub size: u64,
+    /// The permission bits, with setuid, setgid and sticky.
+    pub mode: u32,
+    /// The owner's number.
+    pub uid: u32,
+    /// The group's number.
+    pub gid: u32,
+    /// The owner's name where it was known.
+    pub user: String,
+    /// The group's name where it was known.
+    pub group: String,
+    /// When the content changed last.
+    pub mtime: Stamp,
+    /// Where a symbolic link points.
+    #[serde(flatten)]
+    pub target: TargetField,
+}
+
+impl Answer for LsRow {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}", self.path.human())
+    }
+}
+
+/// An entry of a snapshot; as a person's line, as `ls -l` writes it.
+#[derive(Serialize, Clone, Debug)]
+#[serde(transparent)]
+pub struct LongLsRow(pub LsRow);
+
+impl Answer for LongLsRow {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let row = &self.0;
+        let named = |name: &str, number: u32| if name.is_empty() { number.to_string() } else { human::text(name) };
+        let (mode, time) = (human::mode(row.kind.bits() | row.mode), human::time(row.mtime.0));
+        let (user, group) = (named(&row.user, row.uid), named(&row.group, row.gid));
+        write!(out, "{mode} {user:<8} {group:<8} {:>12} {time} {}", row.size, row.path.human())?;
+        match &row.target.0 {
+            Some(target) => writeln!(out, " -> {}", human::path(target)),
+            None => writeln!(out),
+        }
+    }
+}
+
+/// An entry that `find` found.
+#[derive(Serialize, Clone, Debug)]
+pub struct FindRow {
+    /// The snapshot it is in.
+    pub snapshot: Hex<SnapshotId>,
+    /// The entry.
+    #[serde(flatten)]
+    pub entry: LsRow,
+}
+
+impl Answer for FindRow {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}  {}", self.snapshot.short(), self.entry.path.human())
+    }
+}
+
+/// How an entry differs between two snapshots.
+#[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Change {
+    /// Only the later one has it.
+    Added,
+    /// Only the earlier one has it.
+    Removed,
+    /// Its content differs.
+    Modified,
+    /// Its content is the same; mode, owner, times or attributes differ.
+    Metadata,
+    /// It is of another kind.
+    Type,
+}
+
+/// A difference between two snapshots.
+#[derive(Serialize, Clone, Debug)]
+pub struct DiffRow {
+    /// How the entry differs.
+    pub change: Change,
+    /// Its path, from the snapshot's top.
+    #[serde(flatten)]
+    pub path: PathField,
+    /// Its size in the earlier snapshot.
+    pub size_before: Option<u64>,
+    /// Its size in the later snapshot.
+    pub size_after: Option<u64>,
+}
+
+impl Answer for DiffRow {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let sign = match self.change {
+            Change::Added => '+',
+            Change::Removed => '-',
+            Change::Modified => 'M',
+            Change::Metadata => 'm',
+            Change::Type => 'T',
+        };
+        writeln!(out, "{sign} {}", self.path.human())
+    }
+}
+
+/// Something that opens a repository.
+#[derive(Serialize, Clone, Debug)]
+pub struct KeyRow {
+    /// Its slot's id.
+    pub slot: Hex<SlotId>,
+    /// What it is.
+    pub kind: KeyKind,
+    /// When it was made.
+    pub created: Stamp,
+    /// Whether it opened the repository this time.
+    pub current: bool,
+}
+
+/// What opens a repository.
+#[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyKind {
+    /// A passphrase.
+    Passphrase,
+    /// A recovery code.
+    RecoveryCode,
+    /// A key file.
+    KeyFile,
+}
+
+impl KeyKind {
+    fn human(self) -> &'static str {
+        match self {
+            Self::Passphrase => "passphrase",
+            Self::RecoveryCode => "recovery code",
+            Self::KeyFile => "key file",
+        }
+    }
+}
+
+impl List for KeyRow {
+    fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
+        let mut table = Table::new(&["Slot", "Kind", "Created", ""]);
+        for row in rows {
+            let current = if row.current { "in use" } else { "" };
+            table.row(vec![row.slot.short(), row.kind.human().into(), human::time(row.created.0), current.into()]);
+        }
+        table.write(out)
+    }
+}

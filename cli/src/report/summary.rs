@@ -1,0 +1,241 @@
+//! Summary: what backup, restore, check and stats say at their end. Field names are stable (`docs/cli.md`).
+
+use std::io::{self, Write};
+
+use copal_engine::id::SnapshotId;
+use serde::Serialize;
+
+use super::Answer;
+use super::field::{Hex, PathField, PathsField};
+use super::human::{self, things};
+
+/// What a backup did.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct BackupSummary {
+    /// The new snapshot; none after a dry run, or if nothing had changed and `--skip-if-unchanged` was given.
+    pub snapshot_id: Option<Hex<SnapshotId>>,
+    /// The snapshot it was compared with.
+    pub basis_id: Option<Hex<SnapshotId>>,
+    /// Files that the basis does not have.
+    pub files_new: u64,
+    /// Files that differ from the basis.
+    pub files_changed: u64,
+    /// Files that are as in the basis.
+    pub files_unmodified: u64,
+    /// Directories.
+    pub dirs: u64,
+    /// Links, devices and pipes.
+    pub others: u64,
+    /// Entries that could not be saved.
+    pub errors: u64,
+    /// Bytes of all files.
+    pub bytes_scanned: u64,
+    /// Bytes that the repository did not have.
+    pub bytes_new: u64,
+    /// Bytes written to the repository.
+    pub bytes_stored: u64,
+    /// How long it took.
+    pub seconds: f64,
+    /// Whether nothing was written because `--dry-run` was given.
+    pub dry_run: bool,
+}
+
+impl Answer for BackupSummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let files = self.files_new + self.files_changed + self.files_unmodified;
+        writeln!(
+            out,
+            "{} ({} new, {} changed), {}, {} in {}",
+            things(files, "file", "files"),
+            human::count(self.files_new),
+            human::count(self.files_changed),
+            things(self.dirs, "directory", "directories"),
+            human::size(self.bytes_scanned),
+            human::duration(self.seconds),
+        )?;
+        if self.dry_run {
+            return writeln!(out, "{} would be new; nothing was saved (dry run)", human::size(self.bytes_new));
+        }
+        writeln!(out, "{} new, {} stored", human::size(self.bytes_new), human::size(self.bytes_stored))?;
+        match &self.snapshot_id {
+            Some(id) => writeln!(out, "snapshot {} saved", id.short()),
+            None => writeln!(out, "nothing has changed: no snapshot made"),
+        }
+    }
+}
+
+/// What a restore did.
+#[derive(Serialize, Clone, Debug)]
+pub struct RestoreSummary {
+    /// The snapshot.
+    pub snapshot_id: Hex<SnapshotId>,
+    /// Where it was restored to, as field `path`.
+    #[serde(flatten)]
+    pub target: PathField,
+    /// Files written.
+    pub files_restored: u64,
+    /// Files that were there already, and right.
+    pub files_unchanged: u64,
+    /// Files that were there and stayed, since `--overwrite` says so.
+    pub files_skipped: u64,
+    /// Directories.
+    pub dirs: u64,
+    /// Links, devices and pipes.
+    pub others: u64,
+    /// Entries deleted because the snapshot does not have them.
+    pub deleted: u64,
+    /// Entries that could not be written, or not as they were.
+    pub errors: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Files compared again after they were written.
+    pub files_verified: u64,
+    /// How long it took.
+    pub seconds: f64,
+    /// Whether nothing was written because `--dry-run` was given.
+    pub dry_run: bool,
+}
+
+impl Answer for RestoreSummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let verb = if self.dry_run { "would be restored" } else { "restored" };
+        writeln!(
+            out,
+            "{} {verb} to {} ({} already right), {}, {} in {}",
+            things(self.files_restored, "file", "files"),
+            self.target.human(),
+            human::count(self.files_unchanged),
+            things(self.dirs, "directory", "directories"),
+            human::size(self.bytes_written),
+            human::duration(self.seconds),
+        )?;
+        if self.files_skipped > 0 {
+            writeln!(out, "{} left as they were", things(self.files_skipped, "file", "files"))?;
+        }
+        if self.deleted > 0 {
+            let verb = if self.dry_run { "would be deleted" } else { "deleted" };
+            writeln!(out, "{} {verb}", things(self.deleted, "entry", "entries"))?;
+        }
+        if self.files_verified > 0 {
+            writeln!(out, "{} read again and compared", things(self.files_verified, "file", "files"))?;
+        }
+        Ok(())
+    }
+}
+
+/// What check found.
+#[derive(Serialize, Clone, Debug)]
+pub struct CheckReport {
+    /// Whether nothing is damaged.
+    pub ok: bool,
+    /// All damage.
+    pub errors: Vec<Damage>,
+    /// Packs read whole.
+    pub packs_read: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// Damage to one object.
+#[derive(Serialize, Clone, Debug)]
+pub struct Damage {
+    /// What is wrong with it.
+    pub kind: DamageKind,
+    /// The object's name, or the id of a chunk or page.
+    pub object: String,
+    /// Snapshots that need it.
+    pub snapshots: Vec<Hex<SnapshotId>>,
+    /// Entries that need it, as far as keys were at hand to tell.
+    #[serde(flatten)]
+    pub paths: PathsField,
+}
+
+/// What is wrong with an object.
+#[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "snake_case")]
+pub enum DamageKind {
+    /// It is not there.
+    Missing,
+    /// It is there with other bytes than were written.
+    Damaged,
+    /// It cannot be what its writer claims: a signature, seal or id does not fit.
+    Forged,
+    /// It refers to something that the repository does not have.
+    Unresolved,
+    /// Its bytes are known to be gone; a backup of a source that has them brings them back.
+    Lost,
+    /// Nothing current needs it.
+    Stale,
+}
+
+impl DamageKind {
+    fn human(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Damaged => "damaged",
+            Self::Forged => "not what its writer claims",
+            Self::Unresolved => "refers to what is not there",
+            Self::Lost => "lost",
+            Self::Stale => "damaged, but no longer needed",
+        }
+    }
+}
+
+impl Answer for CheckReport {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        for damage in &self.errors {
+            writeln!(out, "{}: {}", human::text(&damage.object), damage.kind.human())?;
+            let snapshots: Vec<String> = damage.snapshots.iter().map(Hex::short).collect();
+            if !snapshots.is_empty() {
+                writeln!(out, "  in snapshots {}", snapshots.join(", "))?;
+            }
+            damage.paths.0.iter().try_for_each(|path| writeln!(out, "  hits {}", human::path(path)))?;
+        }
+        let read = format!("{} ({}) read", things(self.packs_read, "pack", "packs"), human::size(self.bytes_read));
+        let time = human::duration(self.seconds);
+        match self.ok {
+            true => writeln!(out, "no damage found; {read} in {time}"),
+            false => {
+                writeln!(
+                    out,
+                    "{} found; {read} in {time}",
+                    things(self.errors.len() as u64, "damaged object", "damaged objects")
+                )?;
+                writeln!(out, "Back up the sources again: what they still have heals. Then run \"copal repair\".")
+            }
+        }
+    }
+}
+
+/// What the repository holds.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct Stats {
+    /// Snapshots that are kept.
+    pub snapshots: u64,
+    /// Bytes of all files of all snapshots.
+    pub logical_bytes: u64,
+    /// Bytes of all objects.
+    pub stored_bytes: u64,
+    /// Packs.
+    pub packs: u64,
+    /// Chunks.
+    pub chunks: u64,
+    /// Stored bytes that no snapshot needs.
+    pub dead_bytes: u64,
+    /// Dead bytes in blocks that also hold live ones: freed when those are written again.
+    pub trapped_bytes: u64,
+}
+
+impl Answer for Stats {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "snapshots     {}", human::count(self.snapshots))?;
+        writeln!(out, "data in them  {}", human::size(self.logical_bytes))?;
+        writeln!(out, "stored        {}", human::size(self.stored_bytes))?;
+        writeln!(out, "packs         {}", human::count(self.packs))?;
+        writeln!(out, "chunks        {}", human::count(self.chunks))?;
+        writeln!(out, "dead          {}", human::size(self.dead_bytes))?;
+        writeln!(out, "  trapped     {}", human::size(self.trapped_bytes))
+    }
+}

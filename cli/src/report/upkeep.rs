@@ -1,0 +1,328 @@
+//! Upkeep: what the commands say that create, keep and thin out a repository. Field names are stable (`docs/cli.md`).
+
+use std::io::{self, Write};
+
+use copal_engine::id::{ClientId, RepositoryId, SlotId, SnapshotId};
+use serde::Serialize;
+
+use super::Answer;
+use super::field::{Hex, PathField, PathsField, Stamp};
+use super::human::{self, Table, things};
+use super::rows::KeyKind;
+
+/// What `init` made.
+#[derive(Serialize, Clone, Debug)]
+pub struct InitSummary {
+    /// The repository's id.
+    pub repository_id: Hex<RepositoryId>,
+    /// Where it is, as the command line names it.
+    pub repository: String,
+    /// This machine, as the repository knows it.
+    pub client: Hex<ClientId>,
+    /// The recovery code: shown this once.
+    pub recovery_code: String,
+    /// The key file that was written, if one was asked for.
+    pub key_file: Option<String>,
+}
+
+impl Answer for InitSummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "repository {} created in {}\n", self.repository_id.short(), human::text(&self.repository))?;
+        write_recovery_code(&self.recovery_code, out)?;
+        writeln!(out)?;
+        match &self.key_file {
+            Some(path) => {
+                writeln!(out, "Key file: {}. Whoever has it can read and change every backup.", human::text(path))?;
+                writeln!(
+                    out,
+                    "If the passphrase, the recovery code and the key file are all lost, every backup is lost:"
+                )?;
+            }
+            None => writeln!(out, "If the passphrase and the recovery code are both lost, every backup is lost:")?,
+        }
+        writeln!(out, "nobody can open the repository without one of them. Keep the code away from this machine.")
+    }
+}
+
+/// What `key recovery` made.
+#[derive(Serialize, Clone, Debug)]
+pub struct RecoverySummary {
+    /// Its slot.
+    pub slot: Hex<SlotId>,
+    /// The recovery code: shown this once.
+    pub recovery_code: String,
+}
+
+impl Answer for RecoverySummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_recovery_code(&self.recovery_code, out)?;
+        writeln!(out, "Earlier codes stay valid until \"copal key remove\" removes them.")
+    }
+}
+
+fn write_recovery_code(code: &str, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "Recovery code (shown this once; write it down on paper):\n\n    {code}\n")
+}
+
+/// What `key add`, `key remove` or `key change` did.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct KeySummary {
+    /// What opens the repository now and did not before.
+    pub added: Option<Hex<SlotId>>,
+    /// What no longer opens it.
+    pub removed: Option<Hex<SlotId>>,
+    /// What kind of key it is.
+    pub kind: Option<KeyKind>,
+}
+
+impl Answer for KeySummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(slot) = &self.added {
+            writeln!(out, "key {} added", slot.short())?;
+        }
+        self.removed.as_ref().map_or(Ok(()), |slot| writeln!(out, "key {} removed", slot.short()))
+    }
+}
+
+/// What `forget` decided about the snapshots.
+#[derive(Serialize, Clone, Debug)]
+pub struct ForgetReport {
+    /// The snapshots that were considered.
+    pub snapshots: Vec<ForgetRow>,
+    /// How many are kept.
+    pub kept: u64,
+    /// How many are forgotten.
+    pub forgotten: u64,
+    /// Bytes that only forgotten snapshots need, as far as it was worked out.
+    pub freeable_bytes: Option<u64>,
+    /// From when prune may free them.
+    pub freeable_from: Option<Stamp>,
+    /// Whether nothing was forgotten because `--dry-run` was given.
+    pub dry_run: bool,
+}
+
+/// What was decided about one snapshot.
+#[derive(Serialize, Clone, Debug)]
+pub struct ForgetRow {
+    /// Its id.
+    pub id: Hex<SnapshotId>,
+    /// When it was made.
+    pub time: Stamp,
+    /// The machine it is of.
+    pub host: String,
+    /// What was backed up.
+    #[serde(flatten)]
+    pub paths: PathsField,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// The label of its series.
+    pub label: String,
+    /// Whether it is kept.
+    pub keep: bool,
+    /// Why it is kept, one for each rule.
+    pub reasons: Vec<String>,
+}
+
+impl Answer for ForgetReport {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut table = Table::new(&["", "ID", "Time", "Host", "Paths", "Why"]);
+        for row in &self.snapshots {
+            let verdict = if row.keep { "keep" } else { "forget" };
+            let reasons: Vec<String> = row.reasons.iter().map(|reason| human::text(reason)).collect();
+            table.row(vec![
+                verdict.into(),
+                row.id.short(),
+                human::time(row.time.0),
+                human::text(&row.host),
+                row.paths.human(),
+                reasons.join(", "),
+            ]);
+        }
+        table.write(out)?;
+        let verb = if self.dry_run { "would be forgotten" } else { "forgotten" };
+        writeln!(out, "{} kept, {} {verb}", things(self.kept, "snapshot", "snapshots"), human::count(self.forgotten))?;
+        if let (Some(bytes), Some(from)) = (self.freeable_bytes, self.freeable_from) {
+            writeln!(out, "prune frees about {} from {} on", human::size(bytes), human::time(from.0))?;
+        }
+        Ok(())
+    }
+}
+
+/// What `prune` did.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct PruneReport {
+    /// Entries of the index that nothing needs any more, marked in this run.
+    pub entries_flagged: u64,
+    /// Entries of the index removed.
+    pub entries_removed: u64,
+    /// Packs deleted.
+    pub packs_deleted: u64,
+    /// Packs whose live blocks were written anew.
+    pub packs_rewritten: u64,
+    /// Bytes deleted.
+    pub bytes_freed: u64,
+    /// Bytes written anew.
+    pub bytes_rewritten: u64,
+    /// Bytes that a later run will free.
+    pub bytes_pending: u64,
+    /// From when on.
+    pub pending_until: Option<Stamp>,
+    /// Chunks that a backup is asked to upload again, so that the blocks they lie in can be freed.
+    pub chunks_wanted: u64,
+    /// How long it took.
+    pub seconds: f64,
+    /// Whether nothing was changed because `--dry-run` was given.
+    pub dry_run: bool,
+}
+
+impl Answer for PruneReport {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (freed, written) = (human::size(self.bytes_freed), human::size(self.bytes_rewritten));
+        let packs = things(self.packs_deleted, "pack", "packs");
+        match self.dry_run {
+            true => writeln!(out, "{freed} would be freed by deleting {packs}, {written} written anew (dry run)")?,
+            false => writeln!(out, "{freed} freed, {packs} deleted, {written} written anew")?,
+        }
+        if self.bytes_pending == 0 {
+            return Ok(());
+        }
+        let pending = human::size(self.bytes_pending);
+        match self.pending_until {
+            Some(time) => writeln!(out, "{pending} more can be freed by a prune after {}", human::time(time.0))?,
+            None => writeln!(out, "{pending} more can be freed by a later prune")?,
+        }
+        writeln!(out, "To free it now, while no backup runs anywhere: copal prune --grace 0s")
+    }
+}
+
+/// What `tag`, `pin`, `unpin` or `undelete` changed.
+#[derive(Serialize, Clone, Debug)]
+pub struct ChangeSummary {
+    /// The change's number; none if there was nothing to change.
+    pub change: Option<u64>,
+    /// The snapshots it is about.
+    pub snapshots: Vec<Hex<SnapshotId>>,
+}
+
+impl Answer for ChangeSummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self.change {
+            Some(_) => writeln!(out, "{} changed", things(self.snapshots.len() as u64, "snapshot", "snapshots")),
+            None => writeln!(out, "nothing to change"),
+        }
+    }
+}
+
+/// What `ingest` folded in.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct IngestReport {
+    /// Manifests accepted.
+    pub accepted: u64,
+    /// Manifests rejected.
+    pub rejected: u64,
+    /// Manifests that wait for one before them.
+    pub waiting: u64,
+    /// The number of the newest root.
+    pub root: u64,
+}
+
+impl Answer for IngestReport {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let accepted = things(self.accepted, "manifest", "manifests");
+        writeln!(out, "{accepted} accepted, {} rejected, {} waiting", self.rejected, self.waiting)
+    }
+}
+
+/// What `repair` found.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct RepairReport {
+    /// Chunks and pages that were lost and are back.
+    pub healed: u64,
+    /// Chunks and pages that are still lost.
+    pub lost: u64,
+    /// Snapshots that cannot be restored whole.
+    pub snapshots: Vec<Hex<SnapshotId>>,
+    /// Entries that cannot be restored.
+    #[serde(flatten)]
+    pub paths: PathsField,
+}
+
+impl Answer for RepairReport {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{} healed, {} still lost", human::count(self.healed), human::count(self.lost))?;
+        let snapshots: Vec<String> = self.snapshots.iter().map(Hex::short).collect();
+        if !snapshots.is_empty() {
+            writeln!(out, "not whole: snapshots {}", snapshots.join(", "))?;
+        }
+        self.paths.0.iter().try_for_each(|path| writeln!(out, "  lost: {}", human::path(path)))
+    }
+}
+
+/// What `rebuild-index` made.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct RebuildReport {
+    /// The number of the root that was written.
+    pub root: u64,
+    /// Packs that were read.
+    pub packs: u64,
+    /// Entries of the index.
+    pub entries: u64,
+    /// Snapshots that were found.
+    pub snapshots: u64,
+    /// Chunks and pages that a snapshot needs and no pack has.
+    pub lost: u64,
+}
+
+impl Answer for RebuildReport {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (packs, snapshots) = (things(self.packs, "pack", "packs"), things(self.snapshots, "snapshot", "snapshots"));
+        writeln!(out, "index of {packs} and {snapshots} rebuilt: {} entries", human::count(self.entries))?;
+        match self.lost {
+            0 => Ok(()),
+            lost => writeln!(out, "{} lost; run \"copal check --full\"", things(lost, "entry is", "entries are")),
+        }
+    }
+}
+
+/// What `cache clean` deleted.
+#[derive(Serialize, Clone, Debug)]
+pub struct CacheSummary {
+    /// The cache's directory.
+    #[serde(flatten)]
+    pub directory: PathField,
+    /// Bytes deleted.
+    pub bytes_freed: u64,
+}
+
+impl Answer for CacheSummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{} freed in {}", human::size(self.bytes_freed), self.directory.human())
+    }
+}
+
+/// What `version` says.
+#[derive(Serialize, Clone, Debug)]
+pub struct VersionSummary {
+    /// The program's version.
+    pub version: &'static str,
+    /// The version of the format it writes and reads.
+    pub format: u32,
+}
+
+impl Answer for VersionSummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "copal {} (format {})", self.version, self.format)
+    }
+}
+
+/// An object of the repository, as `cat` shows it.
+#[derive(Serialize, Clone, Debug)]
+#[serde(transparent)]
+pub struct CatReport(pub serde_json::Value);
+
+impl Answer for CatReport {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *out, &self.0)?;
+        writeln!(out)
+    }
+}

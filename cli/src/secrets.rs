@@ -1,0 +1,390 @@
+//! Secrets: where the passphrase or key that opens a repository comes from.
+//!
+//! What is named on the command line counts before what the environment names, and a key file before a passphrase. A
+//! prompt is the last resort, and needs a terminal. Nothing here is ever printed.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use zeroize::Zeroizing;
+
+/// What kind of secret it is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A passphrase in UTF-8.
+    Passphrase,
+    /// The text of a key file.
+    KeyFile,
+    /// The text of a recovery code.
+    RecoveryCode,
+}
+
+/// A secret that may open a repository; wiped when dropped.
+pub struct Credential {
+    kind: Kind,
+    text: Zeroizing<String>,
+}
+
+impl Credential {
+    /// What kind of secret it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The secret itself, without the line end of its file.
+    pub fn expose(&self) -> &str {
+        &self.text
+    }
+
+    /// Reads what a file, variable, command or person gave; `kind` is what the text does not say itself.
+    fn read(bytes: &[u8], kind: Kind, origin: &Origin) -> Result<Self, SecretError> {
+        let origin = || origin.clone();
+        if bytes.len() > SECRET_MAX {
+            return Err(SecretError::Long { origin: origin() });
+        }
+        let text = core::str::from_utf8(bytes).map_err(|_| SecretError::NotText { origin: origin() })?;
+        let text = text.strip_suffix('\n').map_or(text, |line| line.strip_suffix('\r').unwrap_or(line));
+        if text.is_empty() {
+            return Err(SecretError::Empty { origin: origin() });
+        }
+        let begins =
+            |prefix: &str| text.trim_start().get(..prefix.len()).is_some_and(|s| s.eq_ignore_ascii_case(prefix));
+        let kind = match kind {
+            _ if begins("copal-recovery-") => Kind::RecoveryCode,
+            _ if begins("copal-key-") => Kind::KeyFile,
+            kind => kind,
+        };
+        Ok(Self { kind, text: Zeroizing::new(text.to_owned()) })
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Credential({:?}, ..)", self.kind)
+    }
+}
+
+/// Where a secret was looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A file.
+    File(PathBuf),
+    /// The variable `COPAL_PASSWORD`.
+    Variable,
+    /// The command in `COPAL_PASSWORD_COMMAND`.
+    Command,
+    /// The person at the terminal.
+    Prompt,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Variable => f.write_str("COPAL_PASSWORD"),
+            Self::Command => f.write_str("the output of COPAL_PASSWORD_COMMAND"),
+            Self::Prompt => f.write_str("the passphrase"),
+        }
+    }
+}
+
+/// No secret, or one that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// Nothing names a secret, and nobody can be asked.
+    #[error("no passphrase is given, and there is no terminal to ask for one")]
+    Missing,
+    /// The file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// The command cannot be started or read from.
+    #[error("cannot run COPAL_PASSWORD_COMMAND")]
+    NotRun(#[source] io::Error),
+    /// The command failed; what it printed is not used.
+    #[error("COPAL_PASSWORD_COMMAND failed: {0}")]
+    CommandFailed(ExitStatus),
+    /// Nothing but a line end.
+    #[error("{origin} is empty")]
+    Empty {
+        /// Where it came from.
+        origin: Origin,
+    },
+    /// No UTF-8.
+    #[error("{origin} is not text in UTF-8")]
+    NotText {
+        /// Where it came from.
+        origin: Origin,
+    },
+    /// Far longer than any passphrase.
+    #[error("{origin} is longer than 64 KiB")]
+    Long {
+        /// Where it came from.
+        origin: Origin,
+    },
+    /// The two passphrases that were typed differ.
+    #[error("the two passphrases differ")]
+    Differ,
+    /// The terminal failed.
+    #[error("cannot ask for the passphrase")]
+    Terminal(#[source] io::Error),
+}
+
+/// A person who can be asked for a secret, without echo.
+pub trait Person {
+    /// Asks; none if there is no terminal.
+    fn ask(&mut self, prompt: &str) -> io::Result<Option<Zeroizing<String>>>;
+}
+
+/// The terminal that controls this process.
+#[derive(Debug, Default)]
+pub struct Terminal;
+
+impl Person for Terminal {
+    fn ask(&mut self, prompt: &str) -> io::Result<Option<Zeroizing<String>>> {
+        if std::fs::OpenOptions::new().read(true).write(true).open("/dev/tty").is_err() {
+            return Ok(None);
+        }
+        rpassword::prompt_password(prompt).map(|text| Some(Zeroizing::new(text)))
+    }
+}
+
+/// Everything that may name a secret.
+#[derive(Default)]
+pub struct Sources {
+    /// `--key-file`.
+    pub key_file: Option<PathBuf>,
+    /// `--password-file`.
+    pub password_file: Option<PathBuf>,
+    /// `COPAL_KEY_FILE`.
+    pub key_file_variable: Option<PathBuf>,
+    /// `COPAL_PASSWORD`.
+    pub password: Option<Zeroizing<Vec<u8>>>,
+    /// `COPAL_PASSWORD_FILE`.
+    pub password_file_variable: Option<PathBuf>,
+    /// `COPAL_PASSWORD_COMMAND`.
+    pub password_command: Option<OsString>,
+}
+
+impl Sources {
+    /// Joins the command line's options with the environment; empty variables count as absent.
+    pub fn new(
+        key_file: Option<PathBuf>,
+        password_file: Option<PathBuf>,
+        environment: impl Fn(&str) -> Option<OsString>,
+    ) -> Self {
+        let variable = |name| environment(name).filter(|value| !value.is_empty());
+        Self {
+            key_file,
+            password_file,
+            key_file_variable: variable("COPAL_KEY_FILE").map(PathBuf::from),
+            password: variable("COPAL_PASSWORD").map(|text| Zeroizing::new(text.as_bytes().to_vec())),
+            password_file_variable: variable("COPAL_PASSWORD_FILE").map(PathBuf::from),
+            password_command: variable("COPAL_PASSWORD_COMMAND"),
+        }
+    }
+
+    /// The secret that opens an existing repository. A person may also type a recovery code.
+    pub fn existing(&self, person: &mut impl Person) -> Result<Credential, SecretError> {
+        if let Some(path) = &self.key_file {
+            return from_file(path, Kind::KeyFile);
+        }
+        if let Some(path) = &self.password_file {
+            return from_file(path, Kind::Passphrase);
+        }
+        if let Some(path) = &self.key_file_variable {
+            return from_file(path, Kind::KeyFile);
+        }
+        if let Some(credential) = self.of_environment()? {
+            return Ok(credential);
+        }
+        asked(person, "Passphrase (or recovery code): ")
+    }
+
+    /// The passphrase of a repository that is being created; key files of the sources are not read.
+    pub fn first(&self, person: &mut impl Person) -> Result<Credential, SecretError> {
+        if let Some(path) = &self.password_file {
+            return from_file(path, Kind::Passphrase);
+        }
+        match self.of_environment()? {
+            Some(credential) => Ok(credential),
+            None => asked_twice(person),
+        }
+    }
+
+    fn of_environment(&self) -> Result<Option<Credential>, SecretError> {
+        if let Some(bytes) = &self.password {
+            return Credential::read(bytes, Kind::Passphrase, &Origin::Variable).map(Some);
+        }
+        if let Some(path) = &self.password_file_variable {
+            return from_file(path, Kind::Passphrase).map(Some);
+        }
+        self.password_command.as_ref().map(from_command).transpose()
+    }
+}
+
+/// A passphrase to be added: from a file if one is named, else typed twice.
+pub fn added(file: Option<&Path>, person: &mut impl Person) -> Result<Credential, SecretError> {
+    file.map_or_else(|| asked_twice(person), |path| from_file(path, Kind::Passphrase))
+}
+
+fn from_file(path: &Path, kind: Kind) -> Result<Credential, SecretError> {
+    let read = std::fs::File::open(path).and_then(bounded);
+    let bytes = read.map_err(|cause| SecretError::Unreadable { path: path.to_owned(), cause })?;
+    Credential::read(&bytes, kind, &Origin::File(path.to_owned()))
+}
+
+fn from_command(command: &OsString) -> Result<Credential, SecretError> {
+    let mut child =
+        Command::new("sh").arg("-c").arg(command).stdout(Stdio::piped()).spawn().map_err(SecretError::NotRun)?;
+    let output = child.stdout.take().map_or_else(|| Ok(Zeroizing::default()), bounded);
+    let status = child.wait().map_err(SecretError::NotRun)?;
+    let bytes = output.map_err(SecretError::NotRun)?;
+    if bytes.len() > SECRET_MAX {
+        return Err(SecretError::Long { origin: Origin::Command });
+    }
+    if !status.success() {
+        return Err(SecretError::CommandFailed(status));
+    }
+    Credential::read(&bytes, Kind::Passphrase, &Origin::Command)
+}
+
+/// Reads one byte more than a secret may have, into memory that never moves and is wiped.
+fn bounded(source: impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(2 * SECRET_MAX));
+    source.take(SECRET_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn asked(person: &mut impl Person, prompt: &str) -> Result<Credential, SecretError> {
+    let text = person.ask(prompt).map_err(SecretError::Terminal)?.ok_or(SecretError::Missing)?;
+    Credential::read(text.as_bytes(), Kind::Passphrase, &Origin::Prompt)
+}
+
+fn asked_twice(person: &mut impl Person) -> Result<Credential, SecretError> {
+    let first = asked(person, "New passphrase: ")?;
+    let second = asked(person, "The same again: ")?;
+    if *first.text == *second.text { Ok(first) } else { Err(SecretError::Differ) }
+}
+
+const SECRET_MAX: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Answers(Vec<&'static str>);
+
+    impl Person for Answers {
+        fn ask(&mut self, _: &str) -> io::Result<Option<Zeroizing<String>>> {
+            Ok((!self.0.is_empty()).then(|| Zeroizing::new(self.0.remove(0).to_owned())))
+        }
+    }
+
+    fn nobody() -> Answers {
+        Answers(Vec::new())
+    }
+
+    fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("secret");
+        std::fs::write(&path, text).unwrap();
+        (directory, path)
+    }
+
+    fn environment(pairs: &'static [(&'static str, &'static str)]) -> impl Fn(&str) -> Option<OsString> {
+        move |name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
+    }
+
+    fn opened(sources: &Sources) -> (Kind, String) {
+        let found = sources.existing(&mut nobody()).unwrap();
+        (found.kind(), found.expose().to_owned())
+    }
+
+    #[test]
+    fn the_command_line_counts_before_the_environment_and_a_key_file_before_a_passphrase() {
+        let (_kept, key) = file("copal-key-1 ABC\n");
+        let (_kept, word) = file("word\n");
+        let all = environment(&[("COPAL_PASSWORD", "variable"), ("COPAL_PASSWORD_COMMAND", "echo command")]);
+        let both = Sources::new(Some(key.clone()), Some(word.clone()), &all);
+        assert_eq!(opened(&both), (Kind::KeyFile, "copal-key-1 ABC".into()));
+        assert_eq!(opened(&Sources::new(None, Some(word), &all)), (Kind::Passphrase, "word".into()));
+        assert_eq!(opened(&Sources::new(None, None, &all)), (Kind::Passphrase, "variable".into()));
+        let with_key = Sources { key_file_variable: Some(key), ..Sources::new(None, None, &all) };
+        assert_eq!(opened(&with_key).0, Kind::KeyFile);
+    }
+
+    #[test]
+    fn a_commands_output_is_the_passphrase_if_it_succeeds() {
+        let sources = Sources::new(None, None, environment(&[("COPAL_PASSWORD_COMMAND", "echo hunter 2")]));
+        assert_eq!(opened(&sources), (Kind::Passphrase, "hunter 2".into()));
+        let sources = Sources::new(None, None, environment(&[("COPAL_PASSWORD_COMMAND", "echo no; exit 3")]));
+        assert!(matches!(sources.existing(&mut nobody()), Err(SecretError::CommandFailed(_))));
+        let sources = Sources::new(None, None, environment(&[("COPAL_PASSWORD_COMMAND", "yes")]));
+        assert!(matches!(sources.existing(&mut nobody()), Err(SecretError::Long { .. })));
+    }
+
+    #[test]
+    fn one_line_end_of_a_file_is_dropped_and_no_more() {
+        for (text, word) in [("a\n", "a"), ("a\r\n", "a"), ("a", "a"), ("a\n\n", "a\n"), (" a ", " a ")] {
+            let (_kept, path) = file(text);
+            assert_eq!(opened(&Sources::new(None, Some(path), |_| None)).1, word, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn empty_and_unreadable_secrets_are_refused_by_name() {
+        let (_kept, path) = file("\n");
+        let error = Sources::new(None, Some(path.clone()), |_| None).existing(&mut nobody()).unwrap_err();
+        assert_eq!(error.to_string(), format!("{} is empty", path.display()));
+        std::fs::write(&path, b"\xff").unwrap();
+        let error = Sources::new(None, Some(path), |_| None).existing(&mut nobody()).unwrap_err();
+        assert!(matches!(error, SecretError::NotText { .. }));
+        let error = Sources::new(Some("/nowhere/key".into()), None, |_| None).existing(&mut nobody()).unwrap_err();
+        assert_eq!(error.to_string(), "cannot read /nowhere/key");
+    }
+
+    #[test]
+    fn nobody_is_asked_without_a_terminal() {
+        let sources = Sources::new(None, None, environment(&[("COPAL_PASSWORD", "")]));
+        assert!(matches!(sources.existing(&mut nobody()), Err(SecretError::Missing)));
+        assert!(matches!(sources.first(&mut nobody()), Err(SecretError::Missing)));
+    }
+
+    #[test]
+    fn a_new_passphrase_is_typed_twice_and_an_old_one_once() {
+        let none = Sources::default();
+        assert_eq!(none.first(&mut Answers(vec!["a", "a"])).unwrap().expose(), "a");
+        assert!(matches!(none.first(&mut Answers(vec!["a", "b"])), Err(SecretError::Differ)));
+        assert!(matches!(none.first(&mut Answers(vec!["", "b"])), Err(SecretError::Empty { .. })));
+        assert_eq!(none.existing(&mut Answers(vec!["a"])).unwrap().expose(), "a");
+        assert!(matches!(added(None, &mut Answers(vec!["a", "b"])), Err(SecretError::Differ)));
+    }
+
+    #[test]
+    fn creating_never_reads_the_key_file_it_is_to_write() {
+        let sources = Sources::new(Some("/nowhere/key".into()), None, environment(&[("COPAL_PASSWORD", "word")]));
+        assert_eq!(sources.first(&mut nobody()).unwrap().expose(), "word");
+    }
+
+    #[test]
+    fn a_recovery_code_is_known_by_its_prefix() {
+        let found = Sources::default().existing(&mut Answers(vec!["Copal-Recovery-1 ABCDEFG"])).unwrap();
+        assert_eq!(found.kind(), Kind::RecoveryCode);
+    }
+
+    #[test]
+    fn a_credential_is_never_printed() {
+        let found = Sources::default().existing(&mut Answers(vec!["hunter2"])).unwrap();
+        assert_eq!(format!("{found:?}"), "Credential(Passphrase, ..)");
+    }
+}
