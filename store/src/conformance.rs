@@ -47,22 +47,11 @@ pub fn one_of_many_concurrent_creators_wins(store: &impl Store) {
         };
         let created: Vec<Created> = std::thread::scope(|scope| {
             let create_as = &create_as;
-            let threads: Vec<_> = (0..CREATORS)
-                .map(|creator| scope.spawn(move || create_as(creator)))
-                .collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().expect("a creator does not panic"))
-                .collect()
+            let threads: Vec<_> = (0..CREATORS).map(|creator| scope.spawn(move || create_as(creator))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("a creator does not panic")).collect()
         });
-        let winners: Vec<usize> = (0..CREATORS)
-            .filter(|&creator| created[creator] == Created::New)
-            .collect();
-        assert_eq!(
-            winners.len(),
-            1,
-            "creators told that the object is theirs: {winners:?}"
-        );
+        let winners: Vec<usize> = (0..CREATORS).filter(|&creator| created[creator] == Created::New).collect();
+        assert_eq!(winners.len(), 1, "creators told that the object is theirs: {winners:?}");
         assert_eq!(read(store, &key), [winners[0] as u8; 1000].as_slice());
     }
 }
@@ -82,18 +71,12 @@ pub fn deleted_names_can_be_made_again(store: &impl Store) {
 
 /// Bytes come back as they went, also none.
 pub fn objects_read_as_written(store: &impl Store) {
-    for (name, bytes) in [
-        ("empty", b"".as_slice()),
-        ("zero", b"\0"),
-        ("x/lines", b"a\r\nb\n\xff"),
-    ] {
+    for (name, bytes) in [("empty", b"".as_slice()), ("zero", b"\0"), ("x/lines", b"a\r\nb\n\xff")] {
         let key = key(name);
         assert_eq!(create(store, &key, bytes), Created::New);
         assert_eq!(read(store, &key), bytes, "{name}");
         assert_eq!(block_on(store.map(&key)).expect("map"), bytes, "{name}");
-        let stat = block_on(store.stat(&key))
-            .expect("stat")
-            .expect("the object was created");
+        let stat = block_on(store.stat(&key)).expect("stat").expect("the object was created");
         assert_eq!(stat.length, bytes.len() as u64, "{name}");
     }
 }
@@ -101,24 +84,13 @@ pub fn objects_read_as_written(store: &impl Store) {
 /// A pack's size and more.
 pub fn large_objects_read_as_written(store: &impl Store) {
     let key = key("packs/ff/large");
-    let bytes: Bytes = (0..LARGE / 4)
-        .flat_map(|i: u32| i.wrapping_mul(0x9e37_79b1).to_le_bytes())
-        .collect();
-    assert_eq!(
-        block_on(store.create(&key, bytes.clone())).expect("create"),
-        Created::New
-    );
+    let bytes: Bytes = (0..LARGE / 4).flat_map(|i: u32| i.wrapping_mul(0x9e37_79b1).to_le_bytes()).collect();
+    assert_eq!(block_on(store.create(&key, bytes.clone())).expect("create"), Created::New);
     assert!(read(store, &key) == bytes, "a large object read differs");
-    assert!(
-        block_on(store.map(&key)).expect("map") == bytes,
-        "a large object mapped differs"
-    );
+    assert!(block_on(store.map(&key)).expect("map") == bytes, "a large object mapped differs");
     let middle = 12_345_678..12_345_999;
     let range = block_on(store.read_range(&key, middle.clone())).expect("read of a range");
-    assert_eq!(
-        range,
-        bytes.slice(middle.start as usize..middle.end as usize)
-    );
+    assert_eq!(range, bytes.slice(middle.start as usize..middle.end as usize));
 }
 
 /// Absence is an answer to `stat` and an error of its own kind to reads.
@@ -127,15 +99,8 @@ pub fn missing_objects_are_missing(store: &impl Store) {
     for name in ["a", "a/c", "a/b/c", "a/b0", "b", "b/c"] {
         let key = key(name);
         assert_eq!(block_on(store.stat(&key)).expect("stat"), None, "{name}");
-        for result in [
-            block_on(store.read(&key)),
-            block_on(store.read_range(&key, 0..0)),
-            block_on(store.map(&key)),
-        ] {
-            assert!(
-                matches!(result, Err(StoreError::NotFound { key: missing }) if missing == key),
-                "{name}"
-            );
+        for result in [block_on(store.read(&key)), block_on(store.read_range(&key, 0..0)), block_on(store.map(&key))] {
+            assert!(matches!(result, Err(StoreError::NotFound { key: missing }) if missing == key), "{name}");
         }
         block_on(store.delete(&key)).expect("delete of a missing object");
     }
@@ -156,8 +121,7 @@ pub fn ranges_are_exact_or_refused(store: &impl Store) {
         (&six, 6..6, b""),
         (&empty, 0..0, b""),
     ] {
-        let bytes =
-            block_on(store.read_range(key, range.clone())).expect("a range within the object");
+        let bytes = block_on(store.read_range(key, range.clone())).expect("a range within the object");
         assert_eq!(bytes, expected, "{key} {range:?}");
     }
     #[allow(clippy::reversed_empty_ranges, reason = "what a store must refuse")]
@@ -173,10 +137,7 @@ pub fn ranges_are_exact_or_refused(store: &impl Store) {
         (&empty, 1..1),
     ] {
         let result = block_on(store.read_range(key, range.clone()));
-        assert!(
-            matches!(result, Err(StoreError::OutOfRange { .. })),
-            "{key} {range:?}: {result:?}"
-        );
+        assert!(matches!(result, Err(StoreError::OutOfRange { .. })), "{key} {range:?}: {result:?}");
     }
 }
 
@@ -186,44 +147,19 @@ pub fn listings_are_in_byte_order_of_key(store: &impl Store) {
     assert_eq!(keys(store, ""), TRICKY);
     let listed = block_on(list_all(store, "")).expect("list");
     for object in &listed {
-        assert_eq!(
-            block_on(store.stat(&object.key)).expect("stat"),
-            Some(object.stat),
-            "{}",
-            object.key
-        );
+        assert_eq!(block_on(store.stat(&object.key)).expect("stat"), Some(object.stat), "{}", object.key);
     }
 }
 
 /// A prefix is bytes, not a directory: it may end anywhere.
 pub fn prefixes_select_by_bytes(store: &impl Store) {
     create_all(store, TRICKY);
-    let ends: BTreeSet<&str> = TRICKY
-        .iter()
-        .flat_map(|name| (0..=name.len()).map(|end| &name[..end]))
-        .collect();
+    let ends: BTreeSet<&str> = TRICKY.iter().flat_map(|name| (0..=name.len()).map(|end| &name[..end])).collect();
     for prefix in ends {
-        let expected: Vec<&str> = TRICKY
-            .iter()
-            .copied()
-            .filter(|name| name.starts_with(prefix))
-            .collect();
+        let expected: Vec<&str> = TRICKY.iter().copied().filter(|name| name.starts_with(prefix)).collect();
         assert_eq!(keys(store, prefix), expected, "prefix {prefix}");
     }
-    for prefix in [
-        "b",
-        "a/b/",
-        "a/b/cc/d/e",
-        "zz/",
-        "/",
-        "//",
-        "a//",
-        "../",
-        "a/../",
-        "./",
-        "\0",
-        "a/\u{e4}/",
-    ] {
+    for prefix in ["b", "a/b/", "a/b/cc/d/e", "zz/", "/", "//", "a//", "../", "a/../", "./", "\0", "a/\u{e4}/"] {
         assert_eq!(keys(store, prefix), [""; 0], "prefix {prefix:?}");
     }
 }
@@ -234,27 +170,14 @@ pub fn pages_add_up_to_the_listing(store: &impl Store) {
     for prefix in ["", "a", "a/", "a/b"] {
         let all = keys(store, prefix);
         for limit in 1..=all.len() + 1 {
-            assert_eq!(
-                paged(store, prefix, limit),
-                all,
-                "prefix {prefix:?}, {limit} at a time"
-            );
+            assert_eq!(paged(store, prefix, limit), all, "prefix {prefix:?}, {limit} at a time");
         }
     }
-    for after in [
-        "A", "a", "a-", "a-b", "a/b", "a/b-z", "a/c/d/e", "a/zz", "a0", "a0/0", "zzz",
-    ] {
+    for after in ["A", "a", "a-", "a-b", "a/b", "a/b-z", "a/c/d/e", "a/zz", "a0", "a0/0", "zzz"] {
         let page = block_on(store.list("a/", Some(&key(after)), 1000)).expect("list");
-        let found: Vec<&str> = page
-            .objects
-            .iter()
-            .map(|listed| listed.key.as_str())
-            .collect();
-        let expected: Vec<&str> = TRICKY
-            .iter()
-            .copied()
-            .filter(|name| name.starts_with("a/") && *name > after)
-            .collect();
+        let found: Vec<&str> = page.objects.iter().map(|listed| listed.key.as_str()).collect();
+        let expected: Vec<&str> =
+            TRICKY.iter().copied().filter(|name| name.starts_with("a/") && *name > after).collect();
         assert_eq!(found, expected, "after {after}");
         assert!(!page.more, "after {after}");
     }
@@ -266,15 +189,9 @@ pub fn objects_are_not_from_the_future(store: &impl Store) {
     for round in 0..20 {
         let key = key(&format!("changes/{round:02}"));
         create(store, &key, b"change");
-        let created = block_on(store.stat(&key))
-            .expect("stat")
-            .expect("the object was created")
-            .created;
+        let created = block_on(store.stat(&key)).expect("stat").expect("the object was created").created;
         let now = block_on(store.now()).expect("now");
-        assert!(
-            before <= created,
-            "object of {created:?}, created after {before:?}"
-        );
+        assert!(before <= created, "object of {created:?}, created after {before:?}");
         assert!(created <= now, "object of {created:?} at {now:?}");
         before = now;
     }
@@ -285,10 +202,7 @@ fn paged(store: &impl Store, prefix: &str, limit: usize) -> Vec<String> {
     loop {
         let page = block_on(store.list(prefix, found.last(), limit)).expect("list");
         assert!(page.objects.len() <= limit, "more than {limit} in a page");
-        assert!(
-            !page.more || !page.objects.is_empty(),
-            "an empty page that is not the last"
-        );
+        assert!(!page.more || !page.objects.is_empty(), "an empty page that is not the last");
         found.extend(page.objects.into_iter().map(|listed| listed.key));
         if !page.more {
             return found.iter().map(Key::to_string).collect();
@@ -298,10 +212,7 @@ fn paged(store: &impl Store, prefix: &str, limit: usize) -> Vec<String> {
 
 fn keys(store: &impl Store, prefix: &str) -> Vec<String> {
     let listed = block_on(list_all(store, prefix)).expect("list");
-    listed
-        .into_iter()
-        .map(|listed| listed.key.to_string())
-        .collect()
+    listed.into_iter().map(|listed| listed.key.to_string()).collect()
 }
 
 fn create_all(store: &impl Store, names: &[&str]) {
@@ -325,8 +236,8 @@ fn key(name: &str) -> Key {
 
 /// In byte order, around `/`: `-` and `.` sort below it, digits and letters above.
 const TRICKY: &[&str] = &[
-    "A", "a-", "a-b", "a-b-/x", "a.b", "a.b.", "a/-", "a/.x", "a/b-c", "a/b.c", "a/b0", "a/bb/c-d",
-    "a/bb/c/d", "a/bb/c0", "a/c", "a0", "aa/a", "ab", "z",
+    "A", "a-", "a-b", "a-b-/x", "a.b", "a.b.", "a/-", "a/.x", "a/b-c", "a/b.c", "a/b0", "a/bb/c-d", "a/bb/c/d",
+    "a/bb/c0", "a/c", "a0", "aa/a", "ab", "z",
 ];
 
 const CREATORS: usize = 16;

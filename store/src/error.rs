@@ -15,10 +15,7 @@ pub type Cause = Box<dyn Error + Send + Sync>;
 /// After any error of `create` or `delete` but [`Obstructed`](StoreError::Obstructed) the effect may or may
 /// not have happened: ask again.
 #[derive(Debug, thiserror::Error)]
-#[allow(
-    missing_docs,
-    reason = "op, key and source mean the same everywhere, as told above"
-)]
+#[allow(missing_docs, reason = "op, key and source mean the same everywhere, as told above")]
 pub enum StoreError {
     /// The object to be read does not exist.
     #[error("no object {key}")]
@@ -26,11 +23,7 @@ pub enum StoreError {
 
     /// The object does not have all the bytes asked for.
     #[error("bytes {}..{} asked of object {key}, which has {length}", range.start, range.end)]
-    OutOfRange {
-        key: Key,
-        range: Range<u64>,
-        length: u64,
-    },
+    OutOfRange { key: Key, range: Range<u64>, length: u64 },
 
     /// No room is left, or none within the quota.
     #[error("no space left to {}", deed(*op, key))]
@@ -91,28 +84,14 @@ mod tests {
 
     #[test]
     fn text_says_what_was_tried_on_which_object_and_leaves_the_cause_to_source() {
-        let error = StoreError::Full {
-            op: Op::Create,
-            key: "packs/ab".into(),
-            source: "quota".into(),
-        };
+        let error = StoreError::Full { op: Op::Create, key: "packs/ab".into(), source: "quota".into() };
         assert_eq!(error.to_string(), "no space left to create packs/ab");
-        assert_eq!(
-            error.source().map(ToString::to_string),
-            Some("quota".to_owned())
-        );
+        assert_eq!(error.source().map(ToString::to_string), Some("quota".to_owned()));
     }
 
     #[test]
     fn clock_and_whole_store_are_named_without_a_key() {
-        let failed = |op| {
-            StoreError::Io {
-                op,
-                key: String::new(),
-                source: "x".into(),
-            }
-            .to_string()
-        };
+        let failed = |op| StoreError::Io { op, key: String::new(), source: "x".into() }.to_string();
         assert_eq!(failed(Op::Now), "cannot read the clock");
         assert_eq!(failed(Op::List), "cannot list all objects");
     }

@@ -62,15 +62,8 @@ impl Fate {
 impl<S: Store> Fault<S> {
     /// Wraps a store.
     pub fn new(inner: S, script: impl FnMut(&Call<'_>) -> Fate + Send + 'static) -> Fault<S> {
-        let state = State {
-            script: Box::new(script),
-            counts: HashMap::new(),
-            crashed: false,
-        };
-        Fault {
-            inner,
-            state: Mutex::new(state),
-        }
+        let state = State { script: Box::new(script), counts: HashMap::new(), crashed: false };
+        Fault { inner, state: Mutex::new(state) }
     }
 
     /// The store beneath, which knows no faults.
@@ -145,47 +138,29 @@ impl<S: Store> Store for Fault<S> {
             Fate::FailBefore(error) => Err(error),
             Fate::FailAfter(error) => self.inner.create(key, bytes).await.and(Err(error)),
             Fate::Crash => Err(StoreError::Crashed),
-            Fate::CrashAfter => self
-                .inner
-                .create(key, bytes)
-                .await
-                .and(Err(StoreError::Crashed)),
+            Fate::CrashAfter => self.inner.create(key, bytes).await.and(Err(StoreError::Crashed)),
             Fate::Corrupt(damage) => self.inner.create(key, damaged(bytes, damage)).await,
         }
     }
 
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        self.read_call(Op::Read, key.as_str(), self.inner.read(key))
-            .await
+        self.read_call(Op::Read, key.as_str(), self.inner.read(key)).await
     }
 
     async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        self.read_call(
-            Op::ReadRange,
-            key.as_str(),
-            self.inner.read_range(key, range),
-        )
-        .await
+        self.read_call(Op::ReadRange, key.as_str(), self.inner.read_range(key, range)).await
     }
 
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        self.call(Op::Stat, key.as_str(), self.inner.stat(key))
-            .await
+        self.call(Op::Stat, key.as_str(), self.inner.stat(key)).await
     }
 
-    async fn list(
-        &self,
-        prefix: &str,
-        after: Option<&Key>,
-        limit: usize,
-    ) -> Result<ListPage, StoreError> {
-        self.call(Op::List, prefix, self.inner.list(prefix, after, limit))
-            .await
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        self.call(Op::List, prefix, self.inner.list(prefix, after, limit)).await
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        self.call(Op::Delete, key.as_str(), self.inner.delete(key))
-            .await
+        self.call(Op::Delete, key.as_str(), self.inner.delete(key)).await
     }
 
     async fn now(&self) -> Result<StoreTime, StoreError> {
@@ -193,16 +168,13 @@ impl<S: Store> Store for Fault<S> {
     }
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
-        self.read_call(Op::Map, key.as_str(), self.inner.map(key))
-            .await
+        self.read_call(Op::Map, key.as_str(), self.inner.map(key)).await
     }
 }
 
 impl<S: fmt::Debug> fmt::Debug for Fault<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fault")
-            .field("inner", &self.inner)
-            .finish_non_exhaustive()
+        f.debug_struct("Fault").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
@@ -256,10 +228,7 @@ mod tests {
             _ => Fate::Proceed,
         });
         block_on(store.create(&key("a"), Bytes::new()))?;
-        assert!(matches!(
-            block_on(store.delete(&key("a"))),
-            Err(StoreError::Crashed)
-        ));
+        assert!(matches!(block_on(store.delete(&key("a"))), Err(StoreError::Crashed)));
         assert_eq!(block_on(store.inner().stat(&key("a")))?, None);
         Ok(())
     }
@@ -271,10 +240,7 @@ mod tests {
             _ => Fate::Proceed,
         });
         block_on(store.create(&key("a"), Bytes::from_static(b"good")))?;
-        assert_eq!(
-            block_on(store.read(&key("a")))?,
-            Bytes::from_static(b"food")
-        );
+        assert_eq!(block_on(store.read(&key("a")))?, Bytes::from_static(b"food"));
         assert_eq!(block_on(store.map(&key("a")))?, Bytes::from_static(b"good"));
         Ok(())
     }
@@ -290,19 +256,12 @@ mod tests {
         block_on(store.list("p", None, 1))?;
         block_on(store.stat(&key("b")))?;
         let expected = [(Op::Stat, "a", 0), (Op::List, "p", 0), (Op::Stat, "b", 1)];
-        assert_eq!(
-            calls.try_iter().collect::<Vec<_>>(),
-            expected.map(|(op, key, count)| (op, key.to_owned(), count))
-        );
+        assert_eq!(calls.try_iter().collect::<Vec<_>>(), expected.map(|(op, key, count)| (op, key.to_owned(), count)));
         Ok(())
     }
 
     fn broken() -> StoreError {
-        StoreError::Io {
-            op: Op::Create,
-            key: "a".into(),
-            source: "broken".into(),
-        }
+        StoreError::Io { op: Op::Create, key: "a".into(), source: "broken".into() }
     }
 
     fn key(name: &str) -> Key {

@@ -16,11 +16,7 @@ impl Key {
         if name.len() > LENGTH_MAX {
             return Err(BadKey::Long { length: name.len() });
         }
-        if name.split('/').all(is_segment) {
-            Ok(Key(name))
-        } else {
-            Err(BadKey::Segment { name })
-        }
+        if name.split('/').all(is_segment) { Ok(Key(name)) } else { Err(BadKey::Segment { name }) }
     }
 
     /// The name as text.
@@ -62,9 +58,7 @@ pub enum BadKey {
 /// Whether a name may stand between the slashes of a key.
 pub(crate) fn is_segment(segment: &str) -> bool {
     !matches!(segment, "" | "." | "..")
-        && segment
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
 /// The longest key in bytes.
@@ -76,32 +70,15 @@ mod tests {
 
     #[test]
     fn names_of_the_layout_are_keys() {
-        for name in [
-            "copal/1",
-            "packs/00/ab",
-            "reader/ab.wasm",
-            "A-b_c.d",
-            "...",
-            "a/.b",
-        ] {
-            assert_eq!(
-                Key::new(name).map(|key| key.to_string()),
-                Ok(name.to_owned())
-            );
+        for name in ["copal/1", "packs/00/ab", "reader/ab.wasm", "A-b_c.d", "...", "a/.b"] {
+            assert_eq!(Key::new(name).map(|key| key.to_string()), Ok(name.to_owned()));
         }
     }
 
     #[test]
     fn names_that_could_leave_a_directory_are_refused() {
-        for name in [
-            "", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "a/./b", "a b", "a\0", "a\\b", "ä",
-        ] {
-            assert_eq!(
-                Key::new(name),
-                Err(BadKey::Segment {
-                    name: name.to_owned()
-                })
-            );
+        for name in ["", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "a/./b", "a b", "a\0", "a\\b", "ä"] {
+            assert_eq!(Key::new(name), Err(BadKey::Segment { name: name.to_owned() }));
         }
     }
 

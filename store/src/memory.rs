@@ -43,9 +43,7 @@ impl MemoryStore {
     /// Lets time pass.
     pub fn advance(&self, by: Duration) {
         let mut state = self.state();
-        state.now = state
-            .now
-            .saturating_add(i64::try_from(by.as_nanos()).unwrap_or(i64::MAX));
+        state.now = state.now.saturating_add(i64::try_from(by.as_nanos()).unwrap_or(i64::MAX));
     }
 
     /// Changes an object behind everyone's back, as a failing disk would.
@@ -53,27 +51,19 @@ impl MemoryStore {
         let mut bytes = self.bytes(key)?.to_vec();
         damage(&mut bytes);
         let mut state = self.state();
-        let object = state
-            .objects
-            .get_mut(key)
-            .ok_or_else(|| StoreError::NotFound { key: key.clone() })?;
+        let object = state.objects.get_mut(key).ok_or_else(|| StoreError::NotFound { key: key.clone() })?;
         object.bytes = bytes.into();
         Ok(())
     }
 
     fn bytes(&self, key: &Key) -> Result<Bytes, StoreError> {
         let state = self.state();
-        let object = state
-            .objects
-            .get(key)
-            .ok_or_else(|| StoreError::NotFound { key: key.clone() })?;
+        let object = state.objects.get(key).ok_or_else(|| StoreError::NotFound { key: key.clone() })?;
         Ok(object.bytes.clone())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state
-            .lock()
-            .expect("nothing panics while it holds the map")
+        self.state.lock().expect("nothing panics while it holds the map")
     }
 }
 
@@ -98,11 +88,7 @@ impl Store for MemoryStore {
         let bytes = self.bytes(key)?;
         let length = bytes.len() as u64;
         if range.start > range.end || range.end > length {
-            return Err(StoreError::OutOfRange {
-                key: key.clone(),
-                range,
-                length,
-            });
+            return Err(StoreError::OutOfRange { key: key.clone(), range, length });
         }
         Ok(bytes.slice(range.start as usize..range.end as usize))
     }
@@ -111,12 +97,7 @@ impl Store for MemoryStore {
         Ok(self.state().objects.get(key).map(Object::stat))
     }
 
-    async fn list(
-        &self,
-        prefix: &str,
-        after: Option<&Key>,
-        limit: usize,
-    ) -> Result<ListPage, StoreError> {
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
         let start = match after {
             Some(after) if after.as_str() >= prefix => Bound::Excluded(after.as_str()),
             _ => Bound::Included(prefix),
@@ -129,15 +110,9 @@ impl Store for MemoryStore {
         let objects = following
             .by_ref()
             .take(limit.max(1))
-            .map(|(key, object)| Listed {
-                key: key.clone(),
-                stat: object.stat(),
-            })
+            .map(|(key, object)| Listed { key: key.clone(), stat: object.stat() })
             .collect();
-        Ok(ListPage {
-            objects,
-            more: following.next().is_some(),
-        })
+        Ok(ListPage { objects, more: following.next().is_some() })
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
@@ -152,10 +127,7 @@ impl Store for MemoryStore {
 
 impl Object {
     fn stat(&self) -> Stat {
-        Stat {
-            length: self.bytes.len() as u64,
-            created: self.created,
-        }
+        Stat { length: self.bytes.len() as u64, created: self.created }
     }
 }
 

@@ -61,10 +61,7 @@ impl Event {
 impl<S: Store> Record<S> {
     /// Wraps a store.
     pub fn new(inner: S) -> Record<S> {
-        Record {
-            inner,
-            log: Mutex::default(),
-        }
+        Record { inner, log: Mutex::default() }
     }
 
     /// The store beneath, whose calls are not recorded.
@@ -99,13 +96,7 @@ impl<S: Store> Record<S> {
         let mut log = self.log.lock().expect(LOG_HELD);
         let span = start..log.tick;
         log.tick += 1;
-        log.events.push(Event {
-            op,
-            key: key.to_owned(),
-            length,
-            outcome,
-            span,
-        });
+        log.events.push(Event { op, key: key.to_owned(), length, outcome, span });
         result
     }
 
@@ -128,69 +119,37 @@ impl<S: Store> Store for Record<S> {
             Created::New => (length, Outcome::New),
             Created::Exists => (length, Outcome::Exists),
         };
-        self.recorded(
-            Op::Create,
-            key.as_str(),
-            self.inner.create(key, bytes),
-            told,
-        )
-        .await
+        self.recorded(Op::Create, key.as_str(), self.inner.create(key, bytes), told).await
     }
 
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        self.recorded(Op::Read, key.as_str(), self.inner.read(key), bytes_read)
-            .await
+        self.recorded(Op::Read, key.as_str(), self.inner.read(key), bytes_read).await
     }
 
     async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        self.recorded(
-            Op::ReadRange,
-            key.as_str(),
-            self.inner.read_range(key, range),
-            bytes_read,
-        )
-        .await
+        self.recorded(Op::ReadRange, key.as_str(), self.inner.read_range(key, range), bytes_read).await
     }
 
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        let told = |stat: &Option<Stat>| {
-            stat.map_or((0, Outcome::Missing), |stat| (stat.length, Outcome::Done))
-        };
-        self.recorded(Op::Stat, key.as_str(), self.inner.stat(key), told)
-            .await
+        let told = |stat: &Option<Stat>| stat.map_or((0, Outcome::Missing), |stat| (stat.length, Outcome::Done));
+        self.recorded(Op::Stat, key.as_str(), self.inner.stat(key), told).await
     }
 
-    async fn list(
-        &self,
-        prefix: &str,
-        after: Option<&Key>,
-        limit: usize,
-    ) -> Result<ListPage, StoreError> {
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
         let told = |page: &ListPage| (page.objects.len() as u64, Outcome::Done);
-        self.recorded(
-            Op::List,
-            prefix,
-            self.inner.list(prefix, after, limit),
-            told,
-        )
-        .await
+        self.recorded(Op::List, prefix, self.inner.list(prefix, after, limit), told).await
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        self.recorded(Op::Delete, key.as_str(), self.inner.delete(key), |()| {
-            (0, Outcome::Done)
-        })
-        .await
+        self.recorded(Op::Delete, key.as_str(), self.inner.delete(key), |()| (0, Outcome::Done)).await
     }
 
     async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.recorded(Op::Now, "", self.inner.now(), |_| (0, Outcome::Done))
-            .await
+        self.recorded(Op::Now, "", self.inner.now(), |_| (0, Outcome::Done)).await
     }
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
-        self.recorded(Op::Map, key.as_str(), self.inner.map(key), bytes_read)
-            .await
+        self.recorded(Op::Map, key.as_str(), self.inner.map(key), bytes_read).await
     }
 }
 
@@ -213,11 +172,7 @@ mod tests {
         assert!(block_on(store.map(&key)).is_err());
         assert!(block_on(store.stat(&key))?.is_none());
         block_on(store.now())?;
-        let told: Vec<_> = store
-            .take()
-            .into_iter()
-            .map(|event| (event.op, event.length, event.outcome))
-            .collect();
+        let told: Vec<_> = store.take().into_iter().map(|event| (event.op, event.length, event.outcome)).collect();
         assert_eq!(
             told,
             [

@@ -34,11 +34,7 @@ pub struct Backoff {
 impl Default for Backoff {
     /// Gives up after about a minute.
     fn default() -> Backoff {
-        Backoff {
-            retries: 10,
-            first: Duration::from_millis(100),
-            longest: Duration::from_secs(10),
-        }
+        Backoff { retries: 10, first: Duration::from_millis(100), longest: Duration::from_secs(10) }
     }
 }
 
@@ -60,9 +56,7 @@ pub struct ThreadPause;
 impl Pause for ThreadPause {
     fn jitter(&self, most: Duration) -> Duration {
         // Without randomness the waits are merely less spread.
-        getrandom::u32().map_or(most, |random| {
-            most.mul_f64(f64::from(random) / f64::from(u32::MAX))
-        })
+        getrandom::u32().map_or(most, |random| most.mul_f64(f64::from(random) / f64::from(u32::MAX)))
     }
 
     async fn sleep(&self, wait: Duration) {
@@ -73,11 +67,7 @@ impl Pause for ThreadPause {
 impl<S: Store, P: Pause> Retry<S, P> {
     /// Wraps a store.
     pub fn new(inner: S, backoff: Backoff, pause: P) -> Retry<S, P> {
-        Retry {
-            inner,
-            pause,
-            backoff,
-        }
+        Retry { inner, pause, backoff }
     }
 
     async fn retried<T, F>(&self, call: impl Fn() -> F + Send + Sync) -> Result<T, StoreError>
@@ -115,20 +105,14 @@ impl<S: Store, P: Pause> Store for Retry<S, P> {
     }
 
     async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        self.retried(|| self.inner.read_range(key, range.clone()))
-            .await
+        self.retried(|| self.inner.read_range(key, range.clone())).await
     }
 
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
         self.retried(|| self.inner.stat(key)).await
     }
 
-    async fn list(
-        &self,
-        prefix: &str,
-        after: Option<&Key>,
-        limit: usize,
-    ) -> Result<ListPage, StoreError> {
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
         self.retried(|| self.inner.list(prefix, after, limit)).await
     }
 
@@ -156,13 +140,7 @@ mod tests {
 
     #[test]
     fn transient_failures_are_tried_again_until_they_pass() -> Result<(), StoreError> {
-        let store = retrying(|call| {
-            if call.count < 3 {
-                Fate::FailBefore(passing())
-            } else {
-                Fate::Proceed
-            }
-        });
+        let store = retrying(|call| if call.count < 3 { Fate::FailBefore(passing()) } else { Fate::Proceed });
         assert_eq!(block_on(store.create(&key(), Bytes::new()))?, Created::New);
         assert_eq!(store.pause.slept(), [100, 200, 400]);
         Ok(())
@@ -178,11 +156,7 @@ mod tests {
 
     #[test]
     fn lasting_failures_are_not_tried_again() {
-        let full = || StoreError::Full {
-            op: Op::Create,
-            key: "a".into(),
-            source: "full".into(),
-        };
+        let full = || StoreError::Full { op: Op::Create, key: "a".into(), source: "full".into() };
         let store = retrying(move |_| Fate::FailBefore(full()));
         let result = block_on(store.create(&key(), Bytes::new()));
         assert!(matches!(result, Err(StoreError::Full { .. })));
@@ -191,18 +165,9 @@ mod tests {
 
     #[test]
     fn creation_whose_answer_was_lost_finds_its_own_object() -> Result<(), StoreError> {
-        let store = retrying(|call| {
-            if call.count == 0 {
-                Fate::FailAfter(passing())
-            } else {
-                Fate::Proceed
-            }
-        });
+        let store = retrying(|call| if call.count == 0 { Fate::FailAfter(passing()) } else { Fate::Proceed });
         let bytes = Bytes::from_static(b"ours");
-        assert_eq!(
-            block_on(store.create(&key(), bytes.clone()))?,
-            Created::Exists
-        );
+        assert_eq!(block_on(store.create(&key(), bytes.clone()))?, Created::Exists);
         assert_eq!(block_on(store.inner.inner().read(&key()))?, bytes);
         Ok(())
     }
@@ -229,10 +194,7 @@ mod tests {
 
     impl Sleeps {
         fn jittering(jitter: Duration) -> Sleeps {
-            Sleeps {
-                jitter,
-                waits: Mutex::default(),
-            }
+            Sleeps { jitter, waits: Mutex::default() }
         }
 
         fn slept(&self) -> Vec<u128> {
@@ -251,30 +213,16 @@ mod tests {
         }
     }
 
-    fn retrying(
-        script: impl FnMut(&Call<'_>) -> Fate + Send + 'static,
-    ) -> Retry<Fault<MemoryStore>, Sleeps> {
-        Retry::new(
-            Fault::new(MemoryStore::new(), script),
-            backoff(),
-            Sleeps::jittering(Duration::MAX),
-        )
+    fn retrying(script: impl FnMut(&Call<'_>) -> Fate + Send + 'static) -> Retry<Fault<MemoryStore>, Sleeps> {
+        Retry::new(Fault::new(MemoryStore::new(), script), backoff(), Sleeps::jittering(Duration::MAX))
     }
 
     fn backoff() -> Backoff {
-        Backoff {
-            retries: 5,
-            first: Duration::from_millis(100),
-            longest: Duration::from_millis(500),
-        }
+        Backoff { retries: 5, first: Duration::from_millis(100), longest: Duration::from_millis(500) }
     }
 
     fn passing() -> StoreError {
-        StoreError::Transient {
-            op: Op::Create,
-            key: "a".into(),
-            source: "busy".into(),
-        }
+        StoreError::Transient { op: Op::Create, key: "a".into(), source: "busy".into() }
     }
 
     fn key() -> Key {

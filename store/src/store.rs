@@ -28,12 +28,7 @@ pub trait Store: Send + Sync {
 
     /// Objects whose key starts with `prefix`, which may end within a segment, in byte order of key, after
     /// `after`; a page of at most `limit` objects (a limit of 0 counts as 1).
-    async fn list(
-        &self,
-        prefix: &str,
-        after: Option<&Key>,
-        limit: usize,
-    ) -> Result<ListPage, StoreError>;
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError>;
 
     /// Deletes; a missing object is success.
     async fn delete(&self, key: &Key) -> Result<(), StoreError>;
@@ -84,10 +79,7 @@ pub struct ListPage {
 }
 
 /// All objects under a prefix. For prefixes that hold few enough to keep in memory.
-pub async fn list_all<S: Store + ?Sized>(
-    store: &S,
-    prefix: &str,
-) -> Result<Vec<Listed>, StoreError> {
+pub async fn list_all<S: Store + ?Sized>(store: &S, prefix: &str) -> Result<Vec<Listed>, StoreError> {
     let mut all: Vec<Listed> = Vec::new();
     loop {
         let after = all.last().map(|listed| &listed.key);

@@ -14,9 +14,7 @@ use copal_store::retry::{Backoff, Retry, ThreadPause};
 fn directory_conforms() {
     let place = tempfile::tempdir().expect("a temporary directory");
     conformance::run(|| {
-        let path = tempfile::tempdir_in(&place)
-            .expect("a temporary directory")
-            .keep();
+        let path = tempfile::tempdir_in(&place).expect("a temporary directory").keep();
         FsStore::open(path).expect("the directory exists")
     });
 }

@@ -58,21 +58,14 @@ impl Act {
 
     async fn ask(&self, store: &impl Store) -> Result<Answer, StoreError> {
         Ok(match self {
-            Act::Create(key, bytes) => {
-                Answer::Created(store.create(key, bytes.clone().into()).await?)
-            }
+            Act::Create(key, bytes) => Answer::Created(store.create(key, bytes.clone().into()).await?),
             Act::Read(key) => Answer::Bytes(store.read(key).await?),
             Act::Map(key) => Answer::Bytes(store.map(key).await?),
-            Act::ReadRange(key, range) => {
-                Answer::Bytes(store.read_range(key, range.clone()).await?)
-            }
+            Act::ReadRange(key, range) => Answer::Bytes(store.read_range(key, range.clone()).await?),
             Act::Stat(key) => Answer::Length(store.stat(key).await?.map(|stat| stat.length)),
             Act::List(prefix, after, limit) => {
                 let page = store.list(prefix, after.as_ref(), *limit).await?;
-                let objects = page
-                    .objects
-                    .into_iter()
-                    .map(|listed| (listed.key, listed.stat.length));
+                let objects = page.objects.into_iter().map(|listed| (listed.key, listed.stat.length));
                 Answer::Objects(objects.collect(), page.more)
             }
             Act::Delete(key) => {
@@ -103,6 +96,5 @@ fn key() -> impl Strategy<Value = Key> {
 }
 
 fn prefix() -> impl Strategy<Value = String> {
-    (key(), 0..=9_usize)
-        .prop_map(|(key, end)| key.as_str()[..end.min(key.as_str().len())].to_owned())
+    (key(), 0..=9_usize).prop_map(|(key, end)| key.as_str()[..end.min(key.as_str().len())].to_owned())
 }

@@ -10,46 +10,20 @@ use crate::{Op, StoreError};
 pub(super) fn explain(op: Op, key: &str, root: &Path, error: io::Error) -> StoreError {
     let key = key.to_owned();
     match Errno::from_io_error(&error) {
-        Some(Errno::NOSPC | Errno::DQUOT) => StoreError::Full {
-            op,
-            key,
-            source: error.into(),
-        },
-        Some(Errno::ACCESS | Errno::PERM) => StoreError::Denied {
-            op,
-            key,
-            source: error.into(),
-        },
-        Some(Errno::ROFS) => StoreError::ReadOnly {
-            op,
-            key,
-            source: error.into(),
-        },
-        Some(Errno::NOTCONN | Errno::NODEV | Errno::SHUTDOWN) => StoreError::Gone {
-            root: root.to_owned(),
-        },
-        Some(Errno::NOTDIR | Errno::ISDIR | Errno::LOOP | Errno::NXIO) => {
-            StoreError::Obstructed { key }
-        }
-        Some(errno) if PASSING.contains(&errno) => StoreError::Transient {
-            op,
-            key,
-            source: error.into(),
-        },
-        _ => StoreError::Io {
-            op,
-            key,
-            source: error.into(),
-        },
+        Some(Errno::NOSPC | Errno::DQUOT) => StoreError::Full { op, key, source: error.into() },
+        Some(Errno::ACCESS | Errno::PERM) => StoreError::Denied { op, key, source: error.into() },
+        Some(Errno::ROFS) => StoreError::ReadOnly { op, key, source: error.into() },
+        Some(Errno::NOTCONN | Errno::NODEV | Errno::SHUTDOWN) => StoreError::Gone { root: root.to_owned() },
+        Some(Errno::NOTDIR | Errno::ISDIR | Errno::LOOP | Errno::NXIO) => StoreError::Obstructed { key },
+        Some(errno) if PASSING.contains(&errno) => StoreError::Transient { op, key, source: error.into() },
+        _ => StoreError::Io { op, key, source: error.into() },
     }
 }
 
 /// Explains why the root could not be opened or made.
 pub(super) fn of_root(op: Op, root: &Path, error: io::Error) -> StoreError {
     if is_absence(&error) {
-        return StoreError::Gone {
-            root: root.to_owned(),
-        };
+        return StoreError::Gone { root: root.to_owned() };
     }
     explain(op, &root.to_string_lossy(), root, error)
 }
@@ -64,16 +38,8 @@ pub(super) fn is_any(error: &io::Error, errnos: &[Errno]) -> bool {
 }
 
 /// Those of an overloaded system or a network file system in trouble.
-const PASSING: [Errno; 8] = [
-    Errno::INTR,
-    Errno::AGAIN,
-    Errno::TIMEDOUT,
-    Errno::STALE,
-    Errno::BUSY,
-    Errno::NFILE,
-    Errno::MFILE,
-    Errno::NOBUFS,
-];
+const PASSING: [Errno; 8] =
+    [Errno::INTR, Errno::AGAIN, Errno::TIMEDOUT, Errno::STALE, Errno::BUSY, Errno::NFILE, Errno::MFILE, Errno::NOBUFS];
 
 #[cfg(test)]
 mod tests {
@@ -82,23 +48,14 @@ mod tests {
     #[test]
     fn a_full_disk_and_a_spent_quota_are_full() {
         for errno in [Errno::NOSPC, Errno::DQUOT] {
-            assert!(
-                matches!(explained(errno), StoreError::Full { .. }),
-                "{errno:?}"
-            );
+            assert!(matches!(explained(errno), StoreError::Full { .. }), "{errno:?}");
         }
     }
 
     #[test]
     fn refusals_are_told_from_a_read_only_medium() {
-        assert!(matches!(
-            explained(Errno::ACCESS),
-            StoreError::Denied { .. }
-        ));
-        assert!(matches!(
-            explained(Errno::ROFS),
-            StoreError::ReadOnly { .. }
-        ));
+        assert!(matches!(explained(Errno::ACCESS), StoreError::Denied { .. }));
+        assert!(matches!(explained(Errno::ROFS), StoreError::ReadOnly { .. }));
     }
 
     #[test]

@@ -12,22 +12,13 @@ use super::probe::Naming;
 use crate::{Created, Key, Op, StoreError};
 
 /// Writes and syncs the bytes under `tmp/`, then gives them their name, unless that exists, and syncs it.
-pub(super) fn create(
-    disk: &Disk,
-    homes: &Homes,
-    key: &Key,
-    bytes: &[u8],
-) -> Result<Created, StoreError> {
+pub(super) fn create(disk: &Disk, homes: &Homes, key: &Key, bytes: &[u8]) -> Result<Created, StoreError> {
     // A root that was moved or unmounted can still be written to, where nobody will look for it.
     disk.check_root()?;
     write_and_name(disk, homes, key, bytes).map_err(|trouble| match trouble {
         Trouble::Io(error) => disk.explain(Op::Create, key.as_str(), error),
-        Trouble::Obstructed => StoreError::Obstructed {
-            key: key.to_string(),
-        },
-        Trouble::NotCreateOnly => StoreError::NotCreateOnly {
-            key: key.to_string(),
-        },
+        Trouble::Obstructed => StoreError::Obstructed { key: key.to_string() },
+        Trouble::NotCreateOnly => StoreError::NotCreateOnly { key: key.to_string() },
     })
 }
 
@@ -46,11 +37,7 @@ fn write_and_name(disk: &Disk, homes: &Homes, key: &Key, bytes: &[u8]) -> Result
             unlinked?;
         }
     }
-    let created = if named?.is_some() {
-        Created::New
-    } else {
-        Created::Exists
-    };
+    let created = if named?.is_some() { Created::New } else { Created::Exists };
     disk.sync_directory(home(key))?;
     Ok(created)
 }
@@ -137,9 +124,7 @@ impl Homes {
     }
 
     fn durable(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
-        self.durable
-            .lock()
-            .expect("nothing panics while it holds the set")
+        self.durable.lock().expect("nothing panics while it holds the set")
     }
 }
 
@@ -153,13 +138,7 @@ fn parent(path: &str) -> &str {
 }
 
 /// What file systems say that have no links.
-const NO_LINKS: [Errno; 5] = [
-    Errno::PERM,
-    Errno::NOTSUP,
-    Errno::NOSYS,
-    Errno::XDEV,
-    Errno::MLINK,
-];
+const NO_LINKS: [Errno; 5] = [Errno::PERM, Errno::NOTSUP, Errno::NOSYS, Errno::XDEV, Errno::MLINK];
 
 /// What file systems say that cannot rename without replacing.
 const NO_RENAME: [Errno; 3] = [Errno::INVAL, Errno::NOTSUP, Errno::NOSYS];

@@ -26,11 +26,7 @@ impl Disk {
         // Made absolute, for a later change of the working directory must not look like a root gone missing.
         let path = path.canonicalize()?;
         let root = rustix::fs::open(&path, DIRECTORY, Mode::empty())?;
-        Ok(Disk {
-            root,
-            path,
-            watch: Watch::default(),
-        })
+        Ok(Disk { root, path, watch: Watch::default() })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -46,13 +42,7 @@ impl Disk {
             (_, Err(Errno::ACCESS)) => true,
             _ => false,
         };
-        if stands {
-            Ok(())
-        } else {
-            Err(StoreError::Gone {
-                root: self.path.clone(),
-            })
-        }
+        if stands { Ok(()) } else { Err(StoreError::Gone { root: self.path.clone() }) }
     }
 
     /// What an error of the system means for a call on `key`.
@@ -77,8 +67,7 @@ impl Disk {
 
     fn new_file(&self, path: &str) -> io::Result<File> {
         self.watch.step(Step::NewFile, path)?;
-        let flags =
-            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.root, path, flags, Mode::RUSR | Mode::WUSR)?.into())
     }
 
@@ -99,15 +88,11 @@ impl Disk {
     }
 
     pub(super) fn sync_directory(&self, path: &str) -> io::Result<()> {
-        let synced = self
-            .watch
-            .step(Step::SyncDirectory, path)
-            .and_then(|()| File::from(self.open_directory(path)?).sync_all());
+        let synced =
+            self.watch.step(Step::SyncDirectory, path).and_then(|()| File::from(self.open_directory(path)?).sync_all());
         match synced {
             // Some network file systems have no such call: there the server answers for the order of names.
-            Err(error) if cause::is_any(&error, &[Errno::INVAL, Errno::NOTSUP, Errno::NOSYS]) => {
-                Ok(())
-            }
+            Err(error) if cause::is_any(&error, &[Errno::INVAL, Errno::NOTSUP, Errno::NOSYS]) => Ok(()),
             synced => synced,
         }
     }
@@ -123,25 +108,13 @@ impl Disk {
 
     pub(super) fn link(&self, from: &str, to: &str) -> io::Result<()> {
         self.watch.step(Step::Link, to)?;
-        Ok(rustix::fs::linkat(
-            &self.root,
-            from,
-            &self.root,
-            to,
-            AtFlags::empty(),
-        )?)
+        Ok(rustix::fs::linkat(&self.root, from, &self.root, to, AtFlags::empty())?)
     }
 
     /// Renames unless the new name exists.
     pub(super) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         self.watch.step(Step::Rename, to)?;
-        Ok(rustix::fs::renameat_with(
-            &self.root,
-            from,
-            &self.root,
-            to,
-            RenameFlags::NOREPLACE,
-        )?)
+        Ok(rustix::fs::renameat_with(&self.root, from, &self.root, to, RenameFlags::NOREPLACE)?)
     }
 
     pub(super) fn unlink(&self, path: &str) -> io::Result<()> {
@@ -155,14 +128,10 @@ impl Disk {
 
     pub(super) fn stat(&self, path: &str) -> io::Result<(Kind, Stat)> {
         let stat = rustix::fs::statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW)?;
-        let nanoseconds =
-            i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec);
+        let nanoseconds = i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec);
         let created = StoreTime(nanoseconds.clamp(i64::MIN.into(), i64::MAX.into()) as i64);
         let length = u64::try_from(stat.st_size).map_err(io::Error::other)?;
-        Ok((
-            Kind::of_raw(RawType::from_raw_mode(stat.st_mode)),
-            Stat { length, created },
-        ))
+        Ok((Kind::of_raw(RawType::from_raw_mode(stat.st_mode)), Stat { length, created }))
     }
 
     /// What a directory holds, in no order. Names that cannot be part of a key are none of ours.
@@ -191,12 +160,7 @@ impl Disk {
 
     fn open_directory(&self, path: &str) -> io::Result<OwnedFd> {
         let path = if path.is_empty() { "." } else { path };
-        Ok(rustix::fs::openat(
-            &self.root,
-            path,
-            DIRECTORY,
-            Mode::empty(),
-        )?)
+        Ok(rustix::fs::openat(&self.root, path, DIRECTORY, Mode::empty())?)
     }
 }
 
@@ -247,11 +211,7 @@ pub(super) fn make_root(path: &Path) -> io::Result<()> {
 
 /// The path of an entry of a directory.
 pub(super) fn join(directory: &str, name: &str) -> String {
-    if directory.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{directory}/{name}")
-    }
+    if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
 }
 
 pub(super) fn random_name() -> io::Result<String> {
@@ -263,6 +223,4 @@ pub(super) fn random_name() -> io::Result<String> {
 /// Where unfinished writes lie.
 pub(super) const TMP: &str = "tmp";
 
-const DIRECTORY: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);

@@ -42,10 +42,7 @@ impl FsStore {
     pub fn open(path: impl AsRef<Path>) -> Result<FsStore, StoreError> {
         let path = path.as_ref();
         let disk = Disk::open(path).map_err(|error| cause::of_root(Op::List, path, error))?;
-        Ok(FsStore {
-            disk,
-            homes: Homes::default(),
-        })
+        Ok(FsStore { disk, homes: Homes::default() })
     }
 
     /// Opens a directory, making it and its parents durably where they are missing.
@@ -69,8 +66,7 @@ impl FsStore {
     /// Removes unfinished writes at least that old, by the store's clock; says how many. A writer slower than
     /// this loses its file and gets an error, never a damaged object.
     pub fn sweep_tmp(&self, older_than: Duration) -> Result<usize, StoreError> {
-        clock::sweep(&self.disk, older_than)
-            .map_err(|error| self.disk.explain(Op::Delete, disk::TMP, error))
+        clock::sweep(&self.disk, older_than).map_err(|error| self.disk.explain(Op::Delete, disk::TMP, error))
     }
 
     /// The object's file and its length, or `None` if there is none.
@@ -84,15 +80,12 @@ impl FsStore {
         match Kind::of(metadata.file_type()) {
             Kind::File => Ok(Some((file, metadata.len()))),
             Kind::Directory => self.absent(),
-            Kind::Other => Err(StoreError::Obstructed {
-                key: key.to_string(),
-            }),
+            Kind::Other => Err(StoreError::Obstructed { key: key.to_string() }),
         }
     }
 
     fn open_object(&self, op: Op, key: &Key) -> Result<(File, u64), StoreError> {
-        self.find(op, key)?
-            .ok_or_else(|| StoreError::NotFound { key: key.clone() })
+        self.find(op, key)?.ok_or_else(|| StoreError::NotFound { key: key.clone() })
     }
 
     /// Nothing is there: which is only certain while the root is.
@@ -118,16 +111,10 @@ impl Store for FsStore {
     async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
         let (file, length) = self.open_object(Op::ReadRange, key)?;
         if range.start > range.end || range.end > length {
-            return Err(StoreError::OutOfRange {
-                key: key.clone(),
-                range,
-                length,
-            });
+            return Err(StoreError::OutOfRange { key: key.clone(), range, length });
         }
-        read_exactly(range.end - range.start, |bytes| {
-            file.read_exact_at(bytes, range.start)
-        })
-        .map_err(|error| self.disk.explain(Op::ReadRange, key.as_str(), error))
+        read_exactly(range.end - range.start, |bytes| file.read_exact_at(bytes, range.start))
+            .map_err(|error| self.disk.explain(Op::ReadRange, key.as_str(), error))
     }
 
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
@@ -136,18 +123,11 @@ impl Store for FsStore {
             Err(error) => Err(self.disk.explain(Op::Stat, key.as_str(), error)),
             Ok((Kind::File, stat)) => Ok(Some(stat)),
             Ok((Kind::Directory, _)) => self.absent(),
-            Ok((Kind::Other, _)) => Err(StoreError::Obstructed {
-                key: key.to_string(),
-            }),
+            Ok((Kind::Other, _)) => Err(StoreError::Obstructed { key: key.to_string() }),
         }
     }
 
-    async fn list(
-        &self,
-        prefix: &str,
-        after: Option<&Key>,
-        limit: usize,
-    ) -> Result<ListPage, StoreError> {
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
         self.disk.check_root()?;
         walk::list(&self.disk, prefix, after, limit.max(1))
     }
@@ -181,9 +161,7 @@ fn read_exactly(length: u64, fill: impl FnOnce(&mut [u8]) -> io::Result<()>) -> 
     let length = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
     let mut bytes = Vec::new();
     // A sparse file can claim any length: that is an error to report, not a reason to die.
-    bytes
-        .try_reserve_exact(length)
-        .map_err(|_| io::ErrorKind::OutOfMemory)?;
+    bytes.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
     bytes.resize(length, 0);
     fill(&mut bytes)?;
     Ok(bytes.into())

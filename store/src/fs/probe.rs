@@ -21,21 +21,13 @@ pub enum Naming {
 pub(super) fn probe(disk: &Disk) -> Result<Naming, StoreError> {
     let explain = |path: &str, trouble| match trouble {
         Trouble::Io(error) => disk.explain(Op::Create, path, error),
-        Trouble::Obstructed | Trouble::NotCreateOnly => StoreError::NotCreateOnly {
-            key: path.to_owned(),
-        },
+        Trouble::Obstructed | Trouble::NotCreateOnly => StoreError::NotCreateOnly { key: path.to_owned() },
     };
-    disk.make_directory(TMP)
-        .map_err(|error| explain(TMP, error.into()))?;
+    disk.make_directory(TMP).map_err(|error| explain(TMP, error.into()))?;
     // A directory of its own, since objects too are linked from one directory to another.
-    let place = random_name()
-        .map(|name| join(TMP, &name))
-        .map_err(|error| explain(TMP, error.into()))?;
-    disk.make_directory(&place)
-        .map_err(|error| explain(&place, error.into()))?;
-    let naming = (0..ROUNDS)
-        .map(|round| race(disk, &join(&place, &round.to_string())))
-        .try_fold(None, same);
+    let place = random_name().map(|name| join(TMP, &name)).map_err(|error| explain(TMP, error.into()))?;
+    disk.make_directory(&place).map_err(|error| explain(&place, error.into()))?;
+    let naming = (0..ROUNDS).map(|round| race(disk, &join(&place, &round.to_string()))).try_fold(None, same);
     let removed = disk.remove_directory(&place);
     let naming = naming.map_err(|trouble| explain(&place, trouble))?;
     removed.map_err(|error| explain(&place, error.into()))?;
@@ -63,10 +55,7 @@ fn race(disk: &Disk, target: &str) -> Result<Naming, Trouble> {
                 })
             })
             .collect();
-        racers
-            .into_iter()
-            .map(|racer| racer.join().expect("a racer does not panic"))
-            .collect()
+        racers.into_iter().map(|racer| racer.join().expect("a racer does not panic")).collect()
     });
     let verdict = judge(disk, target, results);
     // Where nothing was made there is nothing to remove.
@@ -93,11 +82,7 @@ fn run(disk: &Disk, target: &str, racer: u8, start: &Barrier) -> Result<Option<N
     named
 }
 
-fn judge(
-    disk: &Disk,
-    target: &str,
-    results: Vec<Result<Option<Naming>, Trouble>>,
-) -> Result<Naming, Trouble> {
+fn judge(disk: &Disk, target: &str, results: Vec<Result<Option<Naming>, Trouble>>) -> Result<Naming, Trouble> {
     let mut winners = Vec::new();
     for (racer, result) in results.into_iter().enumerate() {
         winners.extend(result?.map(|naming| (racer, naming)));
@@ -107,11 +92,7 @@ fn judge(
     };
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut disk.open_file(target)?, &mut bytes)?;
-    if bytes == [winner as u8] {
-        Ok(naming)
-    } else {
-        Err(Trouble::NotCreateOnly)
-    }
+    if bytes == [winner as u8] { Ok(naming) } else { Err(Trouble::NotCreateOnly) }
 }
 
 const RACERS: u8 = 8;

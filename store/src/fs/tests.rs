@@ -65,12 +65,7 @@ fn object_that_exists_is_made_durable_before_it_is_reported() -> Result<(), Stor
     assert_eq!(create(&store, "a/b")?, Created::Exists);
     assert_eq!(
         steps(&store)[3..],
-        [
-            (Step::Link, "a/b"),
-            (Step::SyncFile, "a/b"),
-            (Step::Unlink, "tmp/*"),
-            (Step::SyncDirectory, "a"),
-        ]
+        [(Step::Link, "a/b"), (Step::SyncFile, "a/b"), (Step::Unlink, "tmp/*"), (Step::SyncDirectory, "a"),]
     );
     Ok(())
 }
@@ -81,10 +76,7 @@ fn deletion_is_durable_before_the_answer() -> Result<(), StoreError> {
     create(&store, "a/b")?;
     store.disk.watch.take();
     block_on(store.delete(&key("a/b")))?;
-    assert_eq!(
-        steps(&store),
-        [(Step::Unlink, "a/b"), (Step::SyncDirectory, "a")]
-    );
+    assert_eq!(steps(&store), [(Step::Unlink, "a/b"), (Step::SyncDirectory, "a")]);
     Ok(())
 }
 
@@ -104,14 +96,8 @@ fn file_system_with_neither_links_nor_such_renames_is_refused() {
     let (place, store) = new_store();
     store.disk.watch.refuse(Step::Link, Errno::NOTSUP);
     store.disk.watch.refuse(Step::Rename, Errno::INVAL);
-    assert!(matches!(
-        create(&store, "a"),
-        Err(StoreError::NotCreateOnly { .. })
-    ));
-    assert!(matches!(
-        store.probe(),
-        Err(StoreError::NotCreateOnly { .. })
-    ));
+    assert!(matches!(create(&store, "a"), Err(StoreError::NotCreateOnly { .. })));
+    assert!(matches!(store.probe(), Err(StoreError::NotCreateOnly { .. })));
     assert_eq!(unfinished(&place), 0);
 }
 
@@ -125,25 +111,12 @@ fn probe_finds_links_and_leaves_nothing_behind() -> Result<(), StoreError> {
 
 #[test]
 fn failed_creation_leaves_no_name_and_no_unfinished_file() {
-    for step in [
-        Step::MakeDirectory,
-        Step::NewFile,
-        Step::Write,
-        Step::SyncFile,
-        Step::Link,
-    ] {
+    for step in [Step::MakeDirectory, Step::NewFile, Step::Write, Step::SyncFile, Step::Link] {
         let (place, store) = new_store();
         store.disk.watch.refuse(step, Errno::IO);
-        assert!(
-            matches!(create(&store, "a/b"), Err(StoreError::Io { .. })),
-            "{step:?}"
-        );
+        assert!(matches!(create(&store, "a/b"), Err(StoreError::Io { .. })), "{step:?}");
         assert_eq!(unfinished(&place), 0, "{step:?}");
-        assert_eq!(
-            block_on(store.stat(&key("a/b"))).ok(),
-            Some(None),
-            "{step:?}"
-        );
+        assert_eq!(block_on(store.stat(&key("a/b"))).ok(), Some(None), "{step:?}");
     }
 }
 
@@ -162,10 +135,7 @@ fn creation_whose_last_sync_failed_can_be_made_again() -> Result<(), StoreError>
 fn name_that_comes_and_goes_is_a_failure_that_may_pass() {
     let (place, store) = new_store();
     store.disk.watch.refuse(Step::Link, Errno::EXIST);
-    assert!(matches!(
-        create(&store, "a"),
-        Err(StoreError::Transient { .. })
-    ));
+    assert!(matches!(create(&store, "a"), Err(StoreError::Transient { .. })));
     assert_eq!(unfinished(&place), 0);
 }
 
@@ -174,10 +144,7 @@ fn full_disk_and_spent_quota_are_reported_as_full() {
     for errno in [Errno::NOSPC, Errno::DQUOT] {
         let (place, store) = new_store();
         store.disk.watch.refuse(Step::Write, errno);
-        assert!(
-            matches!(create(&store, "a"), Err(StoreError::Full { .. })),
-            "{errno:?}"
-        );
+        assert!(matches!(create(&store, "a"), Err(StoreError::Full { .. })), "{errno:?}");
         assert_eq!(unfinished(&place), 0, "{errno:?}");
     }
 }
@@ -201,8 +168,7 @@ fn empty_directory_removed_by_somebody_is_made_again() -> Result<(), StoreError>
 }
 
 #[test]
-fn listing_reads_no_directory_that_cannot_hold_the_prefix_or_what_follows() -> Result<(), StoreError>
-{
+fn listing_reads_no_directory_that_cannot_hold_the_prefix_or_what_follows() -> Result<(), StoreError> {
     let (_place, store) = new_store();
     for name in ["packs/aa/1", "packs/ab/1", "packs/b0/1", "state/1"] {
         create(&store, name)?;
@@ -212,15 +178,9 @@ fn listing_reads_no_directory_that_cannot_hold_the_prefix_or_what_follows() -> R
         block_on(store.list(prefix, after.map(key).as_ref(), 100)).map(|_| steps(&store))
     };
     let reading = |path| (Step::ReadDirectory, path);
-    assert_eq!(
-        read("packs/a", None)?,
-        [reading("packs"), reading("packs/aa"), reading("packs/ab")]
-    );
+    assert_eq!(read("packs/a", None)?, [reading("packs"), reading("packs/aa"), reading("packs/ab")]);
     assert_eq!(read("packs/aa/", None)?, [reading("packs/aa")]);
-    assert_eq!(
-        read("packs/", Some("packs/ab/0"))?,
-        [reading("packs"), reading("packs/ab"), reading("packs/b0")]
-    );
+    assert_eq!(read("packs/", Some("packs/ab/0"))?, [reading("packs"), reading("packs/ab"), reading("packs/b0")]);
     Ok(())
 }
 
@@ -252,18 +212,9 @@ fn what_is_neither_object_nor_directory_is_reported_not_skipped() -> Result<(), 
     std::os::unix::fs::symlink("/", place.path().join("packs")).expect("symlink");
     assert!(matches!(names(&store, ""), Err(StoreError::Obstructed { key }) if key == "packs"));
     let packs = key("packs");
-    assert!(matches!(
-        block_on(store.read(&packs)),
-        Err(StoreError::Obstructed { .. })
-    ));
-    assert!(matches!(
-        block_on(store.stat(&packs)),
-        Err(StoreError::Obstructed { .. })
-    ));
-    assert!(matches!(
-        create(&store, "packs"),
-        Err(StoreError::Obstructed { .. })
-    ));
+    assert!(matches!(block_on(store.read(&packs)), Err(StoreError::Obstructed { .. })));
+    assert!(matches!(block_on(store.stat(&packs)), Err(StoreError::Obstructed { .. })));
+    assert!(matches!(create(&store, "packs"), Err(StoreError::Obstructed { .. })));
     Ok(())
 }
 
@@ -271,18 +222,9 @@ fn what_is_neither_object_nor_directory_is_reported_not_skipped() -> Result<(), 
 fn reading_a_pipe_does_not_wait_for_a_writer() {
     let (place, store) = new_store();
     let mode = rustix::fs::Mode::RUSR;
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        place.path().join("pipe"),
-        rustix::fs::FileType::Fifo,
-        mode,
-        0,
-    )
-    .expect("mkfifo");
-    assert!(matches!(
-        block_on(store.read(&key("pipe"))),
-        Err(StoreError::Obstructed { .. })
-    ));
+    rustix::fs::mknodat(rustix::fs::CWD, place.path().join("pipe"), rustix::fs::FileType::Fifo, mode, 0)
+        .expect("mkfifo");
+    assert!(matches!(block_on(store.read(&key("pipe"))), Err(StoreError::Obstructed { .. })));
 }
 
 #[test]
@@ -290,10 +232,7 @@ fn key_that_leads_through_another_object_is_obstructed() -> Result<(), StoreErro
     let (place, store) = new_store();
     create(&store, "a/b")?;
     for name in ["a", "a/b/c", "a/b/c/d"] {
-        assert!(
-            matches!(create(&store, name), Err(StoreError::Obstructed { .. })),
-            "{name}"
-        );
+        assert!(matches!(create(&store, name), Err(StoreError::Obstructed { .. })), "{name}");
     }
     assert_eq!(unfinished(&place), 0);
     Ok(())
@@ -317,12 +256,7 @@ fn nothing_is_created_in_a_directory_that_was_moved_away() -> Result<(), StoreEr
     let store = FsStore::create(place.path().join("here"))?;
     std::fs::rename(place.path().join("here"), place.path().join("there")).expect("rename");
     assert!(matches!(create(&store, "a"), Err(StoreError::Gone { .. })));
-    assert_eq!(
-        std::fs::read_dir(place.path().join("there"))
-            .expect("readable")
-            .count(),
-        0
-    );
+    assert_eq!(std::fs::read_dir(place.path().join("there")).expect("readable").count(), 0);
     Ok(())
 }
 
@@ -343,10 +277,7 @@ fn created_root_and_all_within_are_for_the_owner_only() -> Result<(), StoreError
         let metadata = std::fs::metadata(place.path().join("deep").join(path)).expect("exists");
         metadata.permissions().mode() & 0o7777
     };
-    assert_eq!(
-        ["", "repository", "repository/a", "repository/tmp"].map(mode),
-        [0o700; 4]
-    );
+    assert_eq!(["", "repository", "repository/a", "repository/tmp"].map(mode), [0o700; 4]);
     assert_eq!(mode("repository/a/b"), 0o600);
     Ok(())
 }
@@ -355,10 +286,7 @@ fn created_root_and_all_within_are_for_the_owner_only() -> Result<(), StoreError
 fn opening_writes_nothing() -> Result<(), StoreError> {
     let (place, store) = new_store();
     assert_eq!(names(&store, "")?, [""; 0]);
-    assert_eq!(
-        std::fs::read_dir(place.path()).expect("readable").count(),
-        0
-    );
+    assert_eq!(std::fs::read_dir(place.path()).expect("readable").count(), 0);
     Ok(())
 }
 
@@ -367,14 +295,7 @@ fn objects_lie_where_their_keys_say() -> Result<(), StoreError> {
     let (place, store) = new_store();
     create(&store, "packs/aa/1")?;
     let path = store.local_path(&key("packs/aa/1"));
-    assert_eq!(
-        path,
-        place
-            .path()
-            .canonicalize()
-            .expect("exists")
-            .join("packs/aa/1")
-    );
+    assert_eq!(path, place.path().canonicalize().expect("exists").join("packs/aa/1"));
     assert_eq!(std::fs::read(path).expect("readable"), b"bytes");
     Ok(())
 }
@@ -385,13 +306,7 @@ fn age_is_the_files_modification_time() -> Result<(), StoreError> {
     create(&store, "a")?;
     date(&store, "a", std::time::UNIX_EPOCH + Duration::new(1_000, 7));
     let stat = block_on(store.stat(&key("a")))?;
-    assert_eq!(
-        stat,
-        Some(Stat {
-            length: 5,
-            created: StoreTime(1_000_000_000_007)
-        })
-    );
+    assert_eq!(stat, Some(Stat { length: 5, created: StoreTime(1_000_000_000_007) }));
     Ok(())
 }
 
@@ -425,20 +340,14 @@ fn file_that_claims_more_than_memory_holds_is_an_error() -> Result<(), StoreErro
     let (_place, store) = new_store();
     create(&store, "a")?;
     let result = read_exactly(u64::MAX / 2 + 1, |_| Ok(()));
-    assert_eq!(
-        result.map_err(|error| error.kind()),
-        Err(io::ErrorKind::OutOfMemory)
-    );
+    assert_eq!(result.map_err(|error| error.kind()), Err(io::ErrorKind::OutOfMemory));
     Ok(())
 }
 
 #[test]
 fn file_cut_short_while_it_is_read_is_an_error() {
     let result = read_exactly(4, |bytes| (&b"abc"[..]).read_exact(bytes));
-    assert_eq!(
-        result.map_err(|error| error.kind()),
-        Err(io::ErrorKind::UnexpectedEof)
-    );
+    assert_eq!(result.map_err(|error| error.kind()), Err(io::ErrorKind::UnexpectedEof));
 }
 
 #[test]
@@ -455,13 +364,8 @@ fn concurrent_stores_of_one_directory_make_a_name_once() {
             })
         })
         .collect();
-    let created = creators
-        .into_iter()
-        .map(|creator| creator.join().expect("no panic"));
-    assert_eq!(
-        created.filter(|created| *created == Created::New).count(),
-        1
-    );
+    let created = creators.into_iter().map(|creator| creator.join().expect("no panic"));
+    assert_eq!(created.filter(|created| *created == Created::New).count(), 1);
 }
 
 fn new_store() -> (TempDir, FsStore) {
@@ -475,28 +379,15 @@ fn create(store: &FsStore, name: &str) -> Result<Created, StoreError> {
 }
 
 fn names(store: &FsStore, prefix: &str) -> Result<Vec<String>, StoreError> {
-    Ok(block_on(list_all(store, prefix))?
-        .into_iter()
-        .map(|listed| listed.key.to_string())
-        .collect())
+    Ok(block_on(list_all(store, prefix))?.into_iter().map(|listed| listed.key.to_string()).collect())
 }
 
 /// The steps since the last look, with `*` for the random names.
 fn steps(store: &FsStore) -> Vec<(Step, &'static str)> {
     let shown = |path: String| {
-        if path.starts_with("tmp/") {
-            "tmp/*".to_owned()
-        } else {
-            path
-        }
+        if path.starts_with("tmp/") { "tmp/*".to_owned() } else { path }
     };
-    store
-        .disk
-        .watch
-        .take()
-        .into_iter()
-        .map(|(step, path)| (step, &*shown(path).leak()))
-        .collect()
+    store.disk.watch.take().into_iter().map(|(step, path)| (step, &*shown(path).leak())).collect()
 }
 
 fn unfinished(place: &TempDir) -> usize {
@@ -506,26 +397,11 @@ fn unfinished(place: &TempDir) -> usize {
 fn assert_gone(store: &FsStore) {
     let a = key("a");
     assert!(matches!(names(store, ""), Err(StoreError::Gone { .. })));
-    assert!(matches!(
-        names(store, "packs/"),
-        Err(StoreError::Gone { .. })
-    ));
-    assert!(matches!(
-        block_on(store.read(&a)),
-        Err(StoreError::Gone { .. })
-    ));
-    assert!(matches!(
-        block_on(store.stat(&a)),
-        Err(StoreError::Gone { .. })
-    ));
-    assert!(matches!(
-        block_on(store.delete(&a)),
-        Err(StoreError::Gone { .. })
-    ));
-    assert!(matches!(
-        block_on(store.now()),
-        Err(StoreError::Gone { .. })
-    ));
+    assert!(matches!(names(store, "packs/"), Err(StoreError::Gone { .. })));
+    assert!(matches!(block_on(store.read(&a)), Err(StoreError::Gone { .. })));
+    assert!(matches!(block_on(store.stat(&a)), Err(StoreError::Gone { .. })));
+    assert!(matches!(block_on(store.delete(&a)), Err(StoreError::Gone { .. })));
+    assert!(matches!(block_on(store.now()), Err(StoreError::Gone { .. })));
     assert!(matches!(create(store, "b/c"), Err(StoreError::Gone { .. })));
 }
 
@@ -536,10 +412,7 @@ fn write(store: &FsStore, name: &str) {
 }
 
 fn date(store: &FsStore, name: &str, time: std::time::SystemTime) {
-    let file = File::options()
-        .write(true)
-        .open(store.local_path(&key(name)))
-        .expect("exists");
+    let file = File::options().write(true).open(store.local_path(&key(name))).expect("exists");
     file.set_modified(time).expect("settable");
 }
 

@@ -6,28 +6,12 @@ use crate::key::{LENGTH_MAX, is_segment};
 use crate::{Key, ListPage, Listed, Op, StoreError};
 
 /// A page of objects; of a directory that is missing, none.
-pub(super) fn list(
-    disk: &Disk,
-    prefix: &str,
-    after: Option<&Key>,
-    limit: usize,
-) -> Result<ListPage, StoreError> {
-    let start = prefix
-        .rsplit_once('/')
-        .map_or("", |(directory, _)| directory);
-    let mut walk = Walk {
-        disk,
-        prefix,
-        after: after.map_or("", Key::as_str),
-        limit,
-        objects: Vec::new(),
-    };
+pub(super) fn list(disk: &Disk, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+    let start = prefix.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let mut walk = Walk { disk, prefix, after: after.map_or("", Key::as_str), limit, objects: Vec::new() };
     // No key has other segments, and a path with others could lead out of the root.
     let more = (start.is_empty() || start.split('/').all(is_segment)) && walk.visit(start)?;
-    Ok(ListPage {
-        objects: walk.objects,
-        more,
-    })
+    Ok(ListPage { objects: walk.objects, more })
 }
 
 struct Walk<'a> {
@@ -76,14 +60,7 @@ impl Walk<'_> {
             .into_iter()
             .map(|(name, kind)| {
                 let path = join(directory, &name);
-                (
-                    if kind == Kind::Directory {
-                        path + "/"
-                    } else {
-                        path
-                    },
-                    kind,
-                )
+                (if kind == Kind::Directory { path + "/" } else { path }, kind)
             })
             .filter(|(path, kind)| self.wants(path, *kind))
             .collect();
@@ -103,10 +80,7 @@ impl Walk<'_> {
         let stat = match self.disk.stat(&path) {
             // Deleted since.
             Err(error) if cause::is_absence(&error) => return Ok(None),
-            stat => {
-                stat.map_err(|error| self.disk.explain(Op::List, &path, error))?
-                    .1
-            }
+            stat => stat.map_err(|error| self.disk.explain(Op::List, &path, error))?.1,
         };
         let key = Key::new(path).expect("joined from checked segments, and not too long");
         Ok(Some(Listed { key, stat }))

@@ -50,17 +50,8 @@ mod watched {
 
     impl Watch {
         pub(in crate::fs) fn step(&self, step: Step, path: &str) -> io::Result<()> {
-            self.seen
-                .lock()
-                .expect("no panic here")
-                .push((step, path.to_owned()));
-            match self
-                .refused
-                .lock()
-                .expect("no panic here")
-                .iter()
-                .find(|(refused, _)| *refused == step)
-            {
+            self.seen.lock().expect("no panic here").push((step, path.to_owned()));
+            match self.refused.lock().expect("no panic here").iter().find(|(refused, _)| *refused == step) {
                 Some((_, errno)) => Err((*errno).into()),
                 None => Ok(()),
             }
@@ -72,10 +63,7 @@ mod watched {
         }
 
         pub(in crate::fs) fn refuse(&self, step: Step, errno: Errno) {
-            self.refused
-                .lock()
-                .expect("no panic here")
-                .push((step, errno));
+            self.refused.lock().expect("no panic here").push((step, errno));
         }
 
         pub(in crate::fs) fn refuse_nothing(&self) {
