@@ -1,0 +1,182 @@
+//! Compare: the scan beside the basis, both in tree order. Decides for every entry whether it is taken over as it is or
+//! looked into.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use copal_engine::backup::change::{Signs, is_reusable, is_unchanged};
+use copal_engine::index::Status;
+use copal_engine::path::TreePath;
+use copal_engine::tree::{Content, Entry};
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::basis::Basis;
+use super::content::{Job, Part, Tools, words};
+use super::entry::look;
+use super::{SkipKind, Trouble, TroubleKind};
+use crate::reader::{EntryStream, TreeError};
+use crate::scan::{ScanEvent, Scanned, Skip, source_of};
+use crate::stat::{EntryStat, FileId};
+
+/// One entry on its way to the session, in tree order.
+pub(super) enum Item {
+    /// As it is in the basis.
+    Same(Box<Entry>),
+    /// To be made of what a job gives; whether the basis has it, and what it costs of the budget.
+    Job { path: TreePath, parts: Receiver<Part>, is_in_basis: bool, cost: u64, reused: Option<Content> },
+    /// Another name of a file that came before.
+    Link { path: TreePath, stat: EntryStat },
+    /// Something to be told.
+    Trouble(Trouble),
+}
+
+/// Compares until the scan ends.
+pub(super) struct Comparison<'a> {
+    pub(super) basis: &'a Basis,
+    pub(super) signs: Signs,
+    pub(super) force: bool,
+    pub(super) rewrite_budget: u64,
+    pub(super) tools: &'a Tools<'a>,
+    pub(super) interrupted: &'a AtomicBool,
+}
+
+impl Comparison<'_> {
+    /// Sends an item for every entry, and a job for each that is looked into. An error ends it; so does nobody listening.
+    pub(super) fn run(
+        mut self,
+        events: &Receiver<Vec<ScanEvent>>,
+        jobs: &Sender<Job>,
+        items: &Sender<Item>,
+    ) -> Result<(), TreeError> {
+        let mut basis = match self.basis.snapshot {
+            Some((_, root)) => Beside::new(self.basis.pages.entries(root)),
+            None => Beside::none(),
+        };
+        let mut linked: HashSet<FileId> = HashSet::new();
+        for event in events.iter().flatten() {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let item = match event {
+                ScanEvent::Entry(entry) if entry.stat.links > 1 && !entry.stat.is_directory() && linked.contains(&entry.stat.id()) => {
+                    Item::Link { path: entry.path, stat: entry.stat }
+                }
+                ScanEvent::Entry(entry) => {
+                    if entry.stat.links > 1 && !entry.stat.is_directory() {
+                        linked.insert(entry.stat.id());
+                    }
+                    let old = basis.at(&entry.path)?;
+                    match self.compare(entry, old, jobs) {
+                        Some(item) => item,
+                        None => return Ok(()),
+                    }
+                }
+                other => Item::Trouble(trouble(other)),
+            };
+            if items.send(item).is_err() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// None if nobody takes jobs any more.
+    fn compare(&mut self, entry: Scanned, old: Option<Entry>, jobs: &Sender<Job>) -> Option<Item> {
+        let is_in_basis = old.is_some();
+        let mut reused = None;
+        if let Some(old) = old.filter(|old| !self.force && is_unchanged(old, &look(&entry.stat), self.signs)) {
+            if self.may_reuse(&old) {
+                // With the same ctime nothing else about it has changed either.
+                if old.ctime == entry.stat.ctime && old.inode == entry.stat.inode && is_same_link(&old, &entry.stat) {
+                    return Some(Item::Same(Box::new(old)));
+                }
+                reused = Some((old.content, old.extras.holes));
+            }
+        }
+        let cost = self.tools.budget.take(Tools::cost(if reused.is_some() { 0 } else { entry.stat.size }));
+        let (parts, taken) = bounded(2);
+        let item = Item::Job {
+            path: entry.path.clone(),
+            parts: taken,
+            is_in_basis,
+            cost,
+            reused: reused.map(|(content, _)| content),
+        };
+        jobs.send(Job { path: entry.path, stat: entry.stat, parts }).ok()?;
+        Some(item)
+    }
+
+    /// Whether the content may be referred to again. What the repository wants is read anew, as far as the budget goes.
+    fn may_reuse(&mut self, old: &Entry) -> bool {
+        let mut is_wanted = false;
+        let is_reusable = is_reusable(old, |id| match self.basis.status(id) {
+            Status::Present => true,
+            Status::Wanted => {
+                is_wanted = true;
+                true
+            }
+            _ => false,
+        });
+        if is_reusable && is_wanted && self.rewrite_budget >= old.size {
+            self.rewrite_budget -= old.size;
+            return false;
+        }
+        is_reusable
+    }
+}
+
+fn is_same_link(old: &Entry, stat: &EntryStat) -> bool {
+    old.extras.hardlink.is_some() == (stat.links > 1 && !stat.is_directory())
+}
+
+fn trouble(event: ScanEvent) -> Trouble {
+    let (path, kind, why) = match event {
+        ScanEvent::Unreadable { path, error } => (path, TroubleKind::Unreadable, words(&error)),
+        ScanEvent::Skipped { path, reason } => {
+            let why = match &reason {
+                Skip::Socket => "a socket is not backed up".to_owned(),
+                Skip::OtherFileSystem => "another file system is mounted there".to_owned(),
+                Skip::Marked(name) => format!("it holds {}", name.to_string_lossy()),
+                Skip::Repository => "it is the repository itself".to_owned(),
+                Skip::ExcludedRoot => "it is excluded, though it was named to be backed up".to_owned(),
+            };
+            (path, TroubleKind::Skipped(SkipKind::from(&reason)), why)
+        }
+        ScanEvent::BadIgnoreFile { path, problem } => (path, TroubleKind::Skipped(SkipKind::Quiet), problem),
+        ScanEvent::Entry(entry) => (entry.path, TroubleKind::Skipped(SkipKind::Quiet), String::new()),
+    };
+    Trouble { path: source_of(&path), kind, why }
+}
+
+/// The basis, read beside the scan.
+struct Beside<'a> {
+    stream: Option<EntryStream<'a>>,
+    next: Option<Entry>,
+}
+
+impl<'a> Beside<'a> {
+    fn new(stream: EntryStream<'a>) -> Self {
+        Self { stream: Some(stream), next: None }
+    }
+
+    fn none() -> Self {
+        Self { stream: None, next: None }
+    }
+
+    /// The basis's entry at a path; paths must be asked for in order. Pages that cannot be read are passed over: their
+    /// entries are then read from the source again.
+    fn at(&mut self, path: &TreePath) -> Result<Option<Entry>, TreeError> {
+        let Some(stream) = &mut self.stream else { return Ok(None) };
+        loop {
+            if self.next.is_none() {
+                self.next = stream.next_readable()?;
+            }
+            match &self.next {
+                None => return Ok(None),
+                Some(entry) if entry.path < *path => self.next = None,
+                Some(entry) if entry.path == *path => return Ok(self.next.take()),
+                Some(_) => return Ok(None),
+            }
+        }
+    }
+}

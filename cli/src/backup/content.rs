@@ -1,0 +1,202 @@
+//! Content: files read, cut and named by a pool of threads.
+
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use copal_engine::chunk::Chunker;
+use copal_engine::id::ChunkId;
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::path::TreePath;
+use copal_engine::tree::Extras as TreeExtras;
+use crossbeam_channel::{Receiver, Sender};
+
+use super::budget::Budget;
+use crate::read::{Extras, Hole, OpenError, SourceFile, TRIES, link_target};
+use crate::scan::source_of;
+use crate::stat::EntryStat;
+
+/// An entry to be looked into.
+pub(super) struct Job {
+    pub(super) path: TreePath,
+    pub(super) stat: EntryStat,
+    pub(super) parts: Sender<Part>,
+}
+
+/// What a job gives, in order.
+pub(super) enum Part {
+    /// The whole content of a small file.
+    Inline(Vec<u8>),
+    /// Bytes of the content, cut and named.
+    Chunks { bytes: Vec<u8>, cuts: Vec<(ChunkId, Range<usize>)> },
+    /// The file changed while it was read: what was given so far does not count.
+    Again,
+    /// The end.
+    Done(Box<Found>),
+    /// It cannot be read.
+    Failed(String),
+}
+
+/// What was found out besides the content.
+pub(super) struct Found {
+    /// The metadata that belongs to the content.
+    pub(super) stat: EntryStat,
+    pub(super) extras: TreeExtras,
+    /// It was written to each time it was read.
+    pub(super) is_changing: bool,
+    /// Attributes that could not be read.
+    pub(super) unreadable: Vec<String>,
+}
+
+/// What every job needs.
+pub(super) struct Tools<'a> {
+    pub(super) keys: &'a DomainKeys,
+    pub(super) chunker: &'a Chunker,
+    pub(super) inline_max: usize,
+    pub(super) budget: &'a Budget,
+}
+
+/// Does jobs until there are no more.
+pub(super) fn work(jobs: &Receiver<Job>, tools: &Tools<'_>) {
+    for job in jobs {
+        let last = if job.stat.kind() == rustix::fs::FileType::RegularFile {
+            read_file(&job, tools).unwrap_or_else(Part::Failed)
+        } else {
+            look_at(&job)
+        };
+        // Nobody listens any more if the backup has ended early.
+        let _ = job.parts.send(last);
+    }
+}
+
+fn look_at(job: &Job) -> Part {
+    let source = source_of(&job.path);
+    let mut extras = TreeExtras::default();
+    if job.stat.kind() == rustix::fs::FileType::Symlink {
+        match link_target(&source) {
+            Ok(target) => extras.link_target = Some(target),
+            Err(error) => return Part::Failed(words(&error)),
+        }
+    }
+    if matches!(job.stat.kind(), rustix::fs::FileType::CharacterDevice | rustix::fs::FileType::BlockDevice) {
+        extras.device = Some(job.stat.rdev);
+    }
+    let unreadable = take_xattrs(Extras::read(&source), &mut extras);
+    Part::Done(Box::new(Found { stat: job.stat.clone(), extras, is_changing: false, unreadable }))
+}
+
+/// Reads a file; again if it changed meanwhile, up to a point.
+fn read_file(job: &Job, tools: &Tools<'_>) -> Result<Part, String> {
+    let source = source_of(&job.path);
+    for attempt in 1.. {
+        match read_once(&source, job, tools)? {
+            Some(found) if !found.is_changing || attempt == TRIES => return Ok(Part::Done(Box::new(found))),
+            Some(_) => {}
+            None => break,
+        }
+        if job.parts.send(Part::Again).is_err() {
+            break;
+        }
+    }
+    Ok(Part::Failed("the backup has ended".into()))
+}
+
+/// Reads a file once. None if nobody listens any more.
+fn read_once(source: &Path, job: &Job, tools: &Tools<'_>) -> Result<Option<Found>, String> {
+    let mut file = SourceFile::open(source).map_err(|error| match error {
+        OpenError::Io(error) => words(&error),
+        other => other.to_string(),
+    })?;
+    let size = file.remaining();
+    let is_sent = if size <= WHOLE {
+        let mut bytes = Vec::new();
+        file.read_whole(&mut bytes).map_err(|error| words(&error.source))?;
+        let part = if bytes.len() <= tools.inline_max {
+            Part::Inline(bytes)
+        } else {
+            let cuts = tools.chunker.cuts(&bytes);
+            let cuts = cuts.map(|range| (tools.keys.chunk_id(&bytes[range.clone()]), range)).collect();
+            Part::Chunks { bytes, cuts }
+        };
+        job.parts.send(part).is_ok()
+    } else {
+        send_in_pieces(&mut file, job, tools)?
+    };
+    if !is_sent {
+        return Ok(None);
+    }
+    let xattrs = file.extras();
+    let ending = file.finish().map_err(|error| words(&error))?;
+    let mut extras = TreeExtras { holes: ending.holes.iter().map(range_of).collect(), ..TreeExtras::default() };
+    let unreadable = take_xattrs(xattrs, &mut extras);
+    let mut stat = ending.stat;
+    // A file that shrank meanwhile is as long as what was got of it.
+    stat.size = ending.delivered + ending.holes.iter().map(|hole| hole.length).sum::<u64>();
+    Ok(Some(Found { stat, extras, is_changing: ending.changed, unreadable }))
+}
+
+/// Sends a large file piece by piece. What follows the last certain cut goes into the next piece.
+fn send_in_pieces(file: &mut SourceFile, job: &Job, tools: &Tools<'_>) -> Result<bool, String> {
+    let piece = PIECE.max(2 * tools.chunker.sizes().max());
+    let mut bytes = vec![0; piece];
+    let mut filled = 0;
+    loop {
+        let got = file.read(&mut bytes[filled..]).map_err(|error| words(&error.source))?;
+        let is_last = got < bytes.len() - filled;
+        filled += got;
+        let mut cuts = Vec::new();
+        let mut start = 0;
+        while start < filled
+            && let Some(length) = tools.chunker.next_cut(&bytes[start..filled], is_last)
+        {
+            cuts.push((tools.keys.chunk_id(&bytes[start..start + length]), start..start + length));
+            start += length;
+        }
+        let mut rest = vec![0; if is_last { 0 } else { piece }];
+        if !is_last {
+            rest[..filled - start].copy_from_slice(&bytes[start..filled]);
+        }
+        bytes.truncate(start);
+        if job.parts.send(Part::Chunks { bytes, cuts }).is_err() {
+            return Ok(false);
+        }
+        if is_last {
+            return Ok(true);
+        }
+        (bytes, filled) = (rest, filled - start);
+    }
+}
+
+fn take_xattrs(found: Extras, extras: &mut TreeExtras) -> Vec<String> {
+    extras.xattrs = found.xattrs.into_iter().map(|xattr| (xattr.name, xattr.value)).collect();
+    extras.xattrs.sort();
+    let unreadable = found.unreadable.into_iter().filter(|(_, error)| error.kind() != io::ErrorKind::Unsupported);
+    unreadable.map(|(name, error)| format!("attribute {}: {}", String::from_utf8_lossy(&name), words(&error))).collect()
+}
+
+fn range_of(hole: &Hole) -> Range<u64> {
+    hole.offset..hole.offset + hole.length
+}
+
+/// An error of the system, without its number.
+pub(super) fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+impl Tools<'_> {
+    /// Bytes that a file of this size holds while it is read.
+    pub(super) fn cost(size: u64) -> u64 {
+        size.min(3 * PIECE as u64) + ENTRY_COST
+    }
+}
+
+/// Files up to this size are read whole, and wait for their turn whole.
+const WHOLE: u64 = 4 << 20;
+/// Larger ones come in pieces of this size.
+const PIECE: usize = 4 << 20;
+/// What an entry costs besides its content.
+const ENTRY_COST: u64 = 512;

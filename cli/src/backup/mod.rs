@@ -1,0 +1,245 @@
+//! Backup: from the sources to an accepted snapshot.
+//!
+//! Threads: a scan ahead in tree order; one thread that compares with the basis; a pool that reads, cuts and names; this
+//! one, which owns the session; a pool that seals; one that stores. Everything between them is bounded by bytes, and
+//! results are taken in the order of the entries, so that what is stored does not depend on which thread was faster.
+
+mod assemble;
+mod basis;
+mod budget;
+mod compare;
+mod content;
+mod entry;
+mod manifest;
+mod output;
+
+use std::collections::HashSet;
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use copal_engine::backup::change::Signs;
+use copal_engine::backup::session::{SessionError, Tally};
+use copal_engine::id::{ChunkId, PackId, SnapshotId};
+use copal_engine::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
+use copal_engine::time::Time;
+use copal_service::error::JobError;
+use copal_service::ingest::{Scope, ingest};
+use copal_service::view;
+use copal_store::StoreError;
+
+pub use basis::Basis;
+
+use crate::reader::TreeError;
+use crate::report::progress::Progress;
+use crate::repository::{LocalClient, Repository};
+use crate::scan::{Scan, Skip};
+use crate::wait::wait;
+
+/// What is backed up.
+pub enum Source<'a> {
+    /// What a scan finds.
+    Tree(&'a Scan),
+    /// One stream of bytes, as a file of this name.
+    Stream {
+        /// The file's name in the snapshot.
+        name: Vec<u8>,
+        /// Its content.
+        bytes: Box<dyn Read + Send + 'a>,
+    },
+}
+
+/// How a backup goes about it.
+pub struct Options {
+    /// The host it is recorded for.
+    pub host: String,
+    /// The paths it is recorded for; with host and label they are the source.
+    pub paths: Vec<Vec<u8>>,
+    /// A name for the source, or empty.
+    pub label: String,
+    /// Tags.
+    pub tags: Vec<String>,
+    /// The time it is recorded for, instead of now.
+    pub time: Option<Time>,
+    /// Who runs it.
+    pub user: String,
+    /// Whether every file is read.
+    pub force: bool,
+    /// Which signs of change are believed.
+    pub signs: Signs,
+    /// Whether nothing is written.
+    pub is_dry_run: bool,
+    /// Whether no snapshot is made if the tree is that of the basis.
+    pub skip_if_unchanged: bool,
+    /// Bytes that may be read again because the repository wants them.
+    pub rewrite_budget: u64,
+    /// Threads that read, and threads that seal.
+    pub threads: usize,
+}
+
+/// An entry that was not, or not wholly, saved.
+#[derive(Debug)]
+pub struct Trouble {
+    /// Which one.
+    pub path: PathBuf,
+    /// What happened to it.
+    pub kind: TroubleKind,
+    /// In words.
+    pub why: String,
+}
+
+/// What happened to an entry.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum TroubleKind {
+    /// It is not in the snapshot, or without its content.
+    Unreadable,
+    /// It kept changing; what was read last is in the snapshot.
+    Changing,
+    /// It was left out on purpose.
+    Skipped(SkipKind),
+}
+
+/// Why an entry was left out on purpose.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum SkipKind {
+    /// A socket.
+    Socket,
+    /// Everything else that is told only on request.
+    Quiet,
+}
+
+impl From<&Skip> for SkipKind {
+    fn from(skip: &Skip) -> Self {
+        if matches!(skip, Skip::Socket) { SkipKind::Socket } else { SkipKind::Quiet }
+    }
+}
+
+/// What a backup did.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The snapshot; none after a dry run, or if nothing had changed.
+    pub snapshot: Option<SnapshotId>,
+    /// What it was compared with.
+    pub basis: Option<SnapshotId>,
+    /// What is in it.
+    pub counts: Counts,
+    /// How it differs from the basis.
+    pub summary: Summary,
+    /// What was new.
+    pub tally: Tally,
+    /// Entries that were not, or not wholly, saved.
+    pub troubles: Vec<Trouble>,
+}
+
+impl Outcome {
+    /// Entries that could not be saved.
+    pub fn errors(&self) -> u64 {
+        self.troubles.iter().filter(|trouble| trouble.kind == TroubleKind::Unreadable).count() as u64
+    }
+}
+
+/// Why a backup ended without a snapshot.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The repository has no descriptor any more.
+    #[error("the repository's descriptor is lost: nothing can be written to it")]
+    NoDescriptor,
+    /// Its parameters cannot be used.
+    #[error("the repository's parameters cannot be used")]
+    Parameters(#[from] copal_engine::chunk::BadChunkSizes),
+    /// The session cannot go on.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A block did not read back after it was sealed.
+    #[error("a block did not read back right after it was sealed: this machine's memory or processor cannot be trusted")]
+    Seal(#[from] copal_engine::block::SealFault),
+    /// The basis cannot be read.
+    #[error("the snapshot to compare with cannot be read")]
+    Basis(#[from] TreeError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A job of the service failed.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// The stream could not be read.
+    #[error("the stream could not be read")]
+    Stream(#[source] std::io::Error),
+    /// The snapshot's description is too large.
+    #[error(transparent)]
+    Info(#[from] copal_engine::snapshot::OversizeInfo),
+    /// The manifest was rejected, again and again.
+    #[error("the manifest was rejected: {0}")]
+    Rejected(String),
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What an attempt that was rejected leaves to the next one: packs that are stored and may be named again.
+#[derive(Default)]
+struct Carried {
+    packs: Vec<(PackId, u64)>,
+    ids: HashSet<ChunkId>,
+}
+
+/// Backs up. A manifest that is rejected because the repository changed meanwhile is followed by another attempt on the
+/// newest state, which stores only what is missing.
+pub fn backup(
+    repository: &Repository,
+    client: &LocalClient,
+    source: &mut Source<'_>,
+    options: &Options,
+    progress: &Arc<Progress>,
+    interrupted: &AtomicBool,
+) -> Result<Outcome, BackupError> {
+    let descriptor = repository.descriptor.as_ref().ok_or(BackupError::NoDescriptor)?;
+    if !options.is_dry_run {
+        // What an earlier run uploaded and did not live to see accepted.
+        wait(ingest(&repository.host(), descriptor.ingest, Scope::Client(client.id), &|_| false))?;
+    }
+    let mut carried = Carried::default();
+    let mut last = String::new();
+    for _ in 0..ATTEMPTS {
+        let view = wait(view::read(repository.store().as_ref()))?;
+        let basis = Basis::find(repository, client, &view, options)?;
+        let attempt = assemble::Attempt { repository, client, descriptor, view, basis, options, progress, interrupted };
+        match attempt.run(source, &mut carried)? {
+            assemble::Answer::Done(outcome) => return Ok(*outcome),
+            assemble::Answer::Rejected(why) => last = why,
+        }
+        if matches!(source, Source::Stream { .. }) || interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Err(BackupError::Rejected(last))
+}
+
+impl Outcome {
+    fn info(&self, options: &Options, started: Time) -> SnapshotInfo {
+        let mut paths = options.paths.clone();
+        paths.sort();
+        paths.dedup();
+        let mut tags = options.tags.clone();
+        tags.sort();
+        tags.dedup();
+        SnapshotInfo {
+            host: options.host.clone(),
+            paths,
+            label: options.label.clone(),
+            tags,
+            started,
+            counts: self.counts,
+            summary: self.summary,
+            metadata: METADATA,
+            program: concat!("copal ", env!("CARGO_PKG_VERSION")).to_owned(),
+            user: options.user.clone(),
+        }
+    }
+}
+
+/// What Linux shows of every entry.
+const METADATA: MetadataSeen = MetadataSeen(255);
+/// A manifest is rejected only if the state changed under it: more often than this is a fault.
+const ATTEMPTS: u32 = 4;

@@ -1,0 +1,123 @@
+//! Output: blocks sealed by a pool of threads, packs stored by another.
+
+use std::sync::Arc;
+use std::thread::Scope;
+
+use bytes::Bytes;
+use copal_engine::block::{SealFault, SealJob, SealTools, SealedBlock};
+use copal_engine::compress::Parameters;
+use copal_engine::id::PackId;
+use copal_engine::layout::{self, Place};
+use copal_engine::pack::Pack;
+use copal_engine::seal::SessionCipher;
+use copal_service::error::JobError;
+use copal_service::{commit, objects};
+use copal_store::fs::FsStore;
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+
+use crate::report::progress::Progress;
+use crate::wait::wait;
+
+/// Threads that seal and store, for as long as a backup runs.
+pub(super) struct Output {
+    jobs: Option<Sender<SealJob>>,
+    sealed: Receiver<Result<SealedBlock, SealFault>>,
+    packs: Option<Sender<Pack>>,
+    stored: Receiver<Result<PackId, JobError>>,
+    packs_out: usize,
+}
+
+impl Output {
+    /// Starts the threads. Without a store packs are thrown away.
+    pub(super) fn start<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        threads: usize,
+        cipher: &SessionCipher,
+        level: i32,
+        store: Option<Arc<FsStore>>,
+        progress: &Arc<Progress>,
+    ) -> Self {
+        let (jobs, to_seal) = bounded::<SealJob>(threads);
+        let (to_session, sealed) = unbounded();
+        for _ in 0..threads {
+            let (to_seal, to_session, cipher) = (to_seal.clone(), to_session.clone(), cipher.clone());
+            scope.spawn(move || {
+                let mut tools = SealTools::new(Parameters::of_level(level));
+                for job in to_seal {
+                    if to_session.send(job.run(&mut tools, &cipher)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        let (packs, to_store) = bounded::<Pack>(1);
+        let (done, stored) = unbounded();
+        let progress = progress.clone();
+        scope.spawn(move || {
+            for pack in to_store {
+                let id = pack.id;
+                let length = pack.bytes.len() as u64;
+                let result = match &store {
+                    Some(store) => wait(store_pack(store, pack)),
+                    None => Ok(()),
+                };
+                progress.add_stored(length);
+                if done.send(result.map(|()| id)).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { jobs: Some(jobs), sealed, packs: Some(packs), stored, packs_out: 0 }
+    }
+
+    /// Gives a block to be sealed; waits while all threads are busy.
+    pub(super) fn seal(&self, job: SealJob) {
+        let jobs = self.jobs.as_ref().expect("open until the end");
+        jobs.send(job).expect("sealing threads live as long as this");
+    }
+
+    /// Gives a pack to be stored; waits while another one is.
+    pub(super) fn store(&mut self, pack: Pack) {
+        self.packs_out += 1;
+        let packs = self.packs.as_ref().expect("open until the end");
+        packs.send(pack).expect("the storing thread lives as long as this");
+    }
+
+    /// A block that was sealed, if one is ready.
+    pub(super) fn try_sealed(&self) -> Option<Result<SealedBlock, SealFault>> {
+        self.sealed.try_recv().ok()
+    }
+
+    /// The next block that is sealed.
+    pub(super) fn next_sealed(&self) -> Result<SealedBlock, SealFault> {
+        self.sealed.recv().expect("sealing threads live as long as this")
+    }
+
+    /// Waits until every pack given is stored; fails if one could not be.
+    pub(super) fn settle(&mut self) -> Result<(), JobError> {
+        while self.packs_out > 0 {
+            self.packs_out -= 1;
+            self.stored.recv().expect("the storing thread lives as long as this")?;
+        }
+        Ok(())
+    }
+
+    /// Fails early if a pack could not be stored.
+    pub(super) fn check(&mut self) -> Result<(), JobError> {
+        while let Ok(stored) = self.stored.try_recv() {
+            self.packs_out -= 1;
+            stored?;
+        }
+        Ok(())
+    }
+}
+
+async fn store_pack(store: &FsStore, pack: Pack) -> Result<(), JobError> {
+    commit::put(store, layout::pack(Place::Packs, pack.id), pack.bytes).await
+}
+
+/// Creates an object; whether it was new.
+pub(super) async fn create(store: &FsStore, name: String, bytes: Vec<u8>) -> Result<bool, JobError> {
+    use copal_store::Store;
+    Ok(store.create(&objects::key(name), Bytes::from(bytes)).await? == copal_store::Created::New)
+}

@@ -1,0 +1,168 @@
+//! Blocks: stored blocks read, opened and checked; session keys unwrapped once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, RwLock};
+
+use bytes::Bytes;
+use copal_engine::block::{BlockError, OpenBlock, OpenTools};
+use copal_engine::id::{ChunkId, DomainId, PackId, RepositoryId, SessionId};
+use copal_engine::index::{Index, Location};
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::session::SessionRecord;
+use copal_engine::layout::{self, Place};
+use copal_engine::pack::PackTable;
+use copal_engine::seal::{BlockKind, SessionCipher};
+use copal_service::error::JobError;
+use copal_service::objects;
+use copal_store::{Store, StoreError};
+
+use crate::wait::wait;
+
+/// Why a page or chunk cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// No pack holds it.
+    #[error("no pack holds {id}")]
+    Absent {
+        /// The chunk or page.
+        id: ChunkId,
+    },
+    /// Every copy is damaged or gone.
+    #[error("{id} cannot be read from {object}: {why}")]
+    Damaged {
+        /// The chunk or page.
+        id: ChunkId,
+        /// The pack of the last copy tried.
+        object: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Reads blocks of one domain. Shared by threads.
+pub struct BlockReader {
+    store: Arc<dyn Store>,
+    owner: Arc<OwnerSecret>,
+    repository: RepositoryId,
+    domain: DomainId,
+    tables: RwLock<HashMap<PackId, Arc<PackTable>>>,
+    ciphers: Mutex<HashMap<Vec<u8>, SessionCipher>>,
+}
+
+/// What went wrong with one copy.
+pub(super) enum CopyError {
+    Damaged(String),
+    Store(StoreError),
+}
+
+impl From<StoreError> for CopyError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NotFound { .. } => CopyError::Damaged("it is not there".into()),
+            StoreError::OutOfRange { .. } => CopyError::Damaged("it is shorter than the index says".into()),
+            other => CopyError::Store(other),
+        }
+    }
+}
+
+impl From<JobError> for CopyError {
+    fn from(error: JobError) -> Self {
+        match error {
+            JobError::Store(error) => error.into(),
+            other => CopyError::Damaged(other.to_string()),
+        }
+    }
+}
+
+impl From<BlockError> for CopyError {
+    fn from(error: BlockError) -> Self {
+        CopyError::Damaged(error.to_string())
+    }
+}
+
+impl BlockReader {
+    /// Reads from a store with the owner's secret.
+    pub fn new(store: Arc<dyn Store>, owner: Arc<OwnerSecret>, domain: DomainId) -> Self {
+        let repository = owner.repository();
+        Self { store, owner, repository, domain, tables: RwLock::default(), ciphers: Mutex::default() }
+    }
+
+    /// The copies of an id that may be tried, the healthy ones first.
+    pub fn copies(index: &Index<Bytes>, id: &ChunkId) -> Vec<Location> {
+        let mut copies: Vec<_> = index.copies(id).collect();
+        copies.sort_by_key(|(_, overlay)| overlay.bits.contains(copal_engine::index::Bits::LOST));
+        copies.into_iter().map(|(location, _)| location).collect()
+    }
+
+    /// Opens the block at a location, reading it from the store.
+    pub(super) fn open_at(&self, location: &Location, kind: BlockKind, tools: &mut OpenTools) -> Result<OpenBlock, CopyError> {
+        let start = u64::from(location.offset);
+        let name = objects::key(layout::pack(location.place, location.pack));
+        let stored = wait(self.store.read_range(&name, start..start + u64::from(location.length)))?;
+        self.open_stored(location.place, location.pack, location.pack_length, location.offset, kind, &stored, tools)
+    }
+
+    /// Opens a block whose stored bytes were read already.
+    #[expect(clippy::too_many_arguments, reason = "a block is named by all of these")]
+    pub(super) fn open_stored(
+        &self,
+        place: Place,
+        pack: PackId,
+        pack_length: u64,
+        offset: u32,
+        kind: BlockKind,
+        stored: &[u8],
+        tools: &mut OpenTools,
+    ) -> Result<OpenBlock, CopyError> {
+        let table = self.table(place, pack, pack_length)?;
+        let row = table.blocks.binary_search_by_key(&offset, |row| row.offset);
+        let row = row.map_err(|_| CopyError::Damaged("its table knows no block where the index says".into()))?;
+        let row = &table.blocks[row];
+        let cipher = self.cipher(&table.sessions[row.session as usize])?;
+        Ok(OpenBlock::open(&cipher, kind, row.counter, stored, tools)?)
+    }
+
+    /// The table of a pack, read once.
+    pub(super) fn table(&self, place: Place, pack: PackId, length: u64) -> Result<Arc<PackTable>, CopyError> {
+        if let Some(table) = self.tables.read().expect("no reader panics").get(&pack) {
+            return Ok(table.clone());
+        }
+        let table = Arc::new(wait(objects::read_table(self.store.as_ref(), place, pack, length))?);
+        let mut tables = self.tables.write().expect("no reader panics");
+        // Tables are small beside the packs, but there may be many packs: a full cache starts again.
+        if tables.len() >= TABLES {
+            tables.clear();
+        }
+        tables.insert(pack, table.clone());
+        Ok(table)
+    }
+
+    /// The cipher of the session with this record; unwrapping takes a key agreement, so it is done once.
+    pub(crate) fn cipher(&self, record: &[u8]) -> Result<SessionCipher, CopyError> {
+        let mut ciphers = self.ciphers.lock().expect("no reader panics");
+        if let Some(cipher) = ciphers.get(record) {
+            return Ok(cipher.clone());
+        }
+        let damaged = |why: String| CopyError::Damaged(why);
+        let parsed = SessionRecord::parse(record).map_err(|error| damaged(error.to_string()))?;
+        if parsed.domain() != self.domain {
+            return Err(damaged("its session is of another domain".into()));
+        }
+        let key = parsed.unwrap(&self.owner).map_err(|error| damaged(error.to_string()))?;
+        let session: SessionId = parsed.id(self.repository);
+        let cipher = SessionCipher::new(&key, self.repository, session);
+        ciphers.insert(record.to_vec(), cipher.clone());
+        Ok(cipher)
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+}
+
+/// Tables kept at once.
+const TABLES: usize = 1024;

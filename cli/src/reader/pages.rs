@@ -1,0 +1,189 @@
+//! Pages: checked pages of trees, and the entries of a tree as a stream in constant memory.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use copal_engine::block::{OpenBlock, OpenTools};
+use copal_engine::id::{ChunkId, PackId};
+use copal_engine::index::{Index, Location};
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::layout;
+use copal_engine::path::TreePath;
+use copal_engine::seal::BlockKind;
+use copal_engine::tree::{Entry, ListStep, ListWalk, LostRange, Piece, Step, TreeWalk, VerifiedPage, WalkError};
+
+use super::blocks::{BlockReader, CopyError, ReadError};
+
+/// Reads pages of one domain.
+pub struct PageReader {
+    blocks: Arc<BlockReader>,
+    index: Arc<Index<Bytes>>,
+    keys: DomainKeys,
+    recent: Mutex<Recent>,
+}
+
+/// The blocks opened last. A walk goes through the pages of a block one after another.
+#[derive(Default)]
+struct Recent {
+    tools: OpenTools,
+    blocks: Vec<((PackId, u32), Arc<OpenBlock>)>,
+}
+
+/// Why a tree cannot be walked on.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// A page cannot be read.
+    #[error("a page of the tree cannot be read")]
+    Read(#[from] ReadError),
+    /// Pages do not fit together.
+    #[error("the pages of the tree do not fit together")]
+    Walk(#[from] WalkError),
+}
+
+impl PageReader {
+    /// Reads pages that an index knows.
+    pub fn new(blocks: Arc<BlockReader>, index: Arc<Index<Bytes>>, keys: DomainKeys) -> Self {
+        Self { blocks, index, keys, recent: Mutex::default() }
+    }
+
+    /// The blocks below.
+    pub fn blocks(&self) -> &Arc<BlockReader> {
+        &self.blocks
+    }
+
+    /// The index.
+    pub fn index(&self) -> &Arc<Index<Bytes>> {
+        &self.index
+    }
+
+    /// The domain's keys.
+    pub fn keys(&self) -> &DomainKeys {
+        &self.keys
+    }
+
+    /// A page whose height, references and plaintext have the id asked for. All copies are tried.
+    pub fn page(&self, id: &ChunkId) -> Result<VerifiedPage, ReadError> {
+        let mut last = ReadError::Absent { id: *id };
+        for location in BlockReader::copies(&self.index, id) {
+            match self.page_at(id, &location) {
+                Ok(page) => return Ok(page),
+                Err(CopyError::Store(error)) => return Err(error.into()),
+                Err(CopyError::Damaged(why)) => {
+                    let object = layout::pack(location.place, location.pack);
+                    last = ReadError::Damaged { id: *id, object, why };
+                }
+            }
+        }
+        Err(last)
+    }
+
+    fn page_at(&self, id: &ChunkId, location: &Location) -> Result<VerifiedPage, CopyError> {
+        let damaged = |why: &str| CopyError::Damaged(why.to_owned());
+        let block = self.open(location)?;
+        let plaintext = block.chunk(location.ordinal.into()).ok_or_else(|| damaged("its block holds fewer pages"))?;
+        let table = self.blocks.table(location.place, location.pack, location.pack_length)?;
+        let row = table.blocks.iter().find(|row| row.offset == location.offset);
+        let row = row.ok_or_else(|| damaged("its table knows no such block"))?;
+        let at = row.entries.start as usize + usize::from(location.ordinal);
+        let page = table.page(at).ok_or_else(|| damaged("its table knows no such page"))?;
+        VerifiedPage::open(&self.keys, *id, page.height, page.references, plaintext)
+            .map_err(|error| CopyError::Damaged(error.to_string()))
+    }
+
+    fn open(&self, location: &Location) -> Result<Arc<OpenBlock>, CopyError> {
+        let key = (location.pack, location.offset);
+        let mut recent = self.recent.lock().expect("no reader panics");
+        if let Some((_, block)) = recent.blocks.iter().find(|(other, _)| *other == key) {
+            return Ok(block.clone());
+        }
+        let block = Arc::new(self.blocks.open_at(location, BlockKind::Tree, &mut recent.tools)?);
+        if recent.blocks.len() >= RECENT {
+            recent.blocks.remove(0);
+        }
+        recent.blocks.push((key, block.clone()));
+        Ok(block)
+    }
+
+    /// The entries of a tree.
+    pub fn entries(&self, root: ChunkId) -> EntryStream<'_> {
+        EntryStream { pages: self, walk: TreeWalk::new(root), lost: Vec::new() }
+    }
+
+    /// All pieces of an entry's content, wherever they are listed, with their offsets in the content.
+    pub fn pieces(&self, entry: &Entry, mut take: impl FnMut(u64, Piece)) -> Result<(), TreeError> {
+        use copal_engine::tree::Content;
+        match &entry.content {
+            Content::None | Content::Inline(_) => Ok(()),
+            Content::Chunks(pieces) => {
+                let mut offset = 0;
+                for piece in pieces {
+                    take(offset, *piece);
+                    offset += u64::from(piece.length);
+                }
+                Ok(())
+            }
+            Content::List { root, height } => {
+                let mut walk = ListWalk::new(*root, *height, entry.content_bytes());
+                loop {
+                    match walk.step() {
+                        ListStep::Piece { offset, piece } => take(offset, piece),
+                        ListStep::Need(id) => walk.supply(self.page(&id)?)?,
+                        ListStep::Done => return Ok(()),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The entries of a tree, in order.
+pub struct EntryStream<'a> {
+    pages: &'a PageReader,
+    walk: TreeWalk,
+    lost: Vec<(LostRange, ReadError)>,
+}
+
+impl EntryStream<'_> {
+    /// Goes on at a path; everything before is passed over without being read.
+    pub fn seek(&mut self, path: TreePath) {
+        self.walk.seek(path);
+    }
+
+    /// The next entry. A page that cannot be read ends the stream with an error.
+    pub fn next(&mut self) -> Result<Option<Entry>, TreeError> {
+        loop {
+            match self.walk.step() {
+                Step::Entry(entry) => return Ok(Some(entry)),
+                Step::Need(id) => self.walk.supply(self.pages.page(&id)?)?,
+                Step::Done => return Ok(None),
+            }
+        }
+    }
+
+    /// The next entry that can be read. What is passed over is kept for [`EntryStream::lost`].
+    pub fn next_readable(&mut self) -> Result<Option<Entry>, TreeError> {
+        loop {
+            match self.walk.step() {
+                Step::Entry(entry) => return Ok(Some(entry)),
+                Step::Need(id) => match self.pages.page(&id) {
+                    Ok(page) => self.walk.supply(page)?,
+                    Err(ReadError::Store(error)) => return Err(ReadError::Store(error).into()),
+                    Err(error) => {
+                        if let Some(range) = self.walk.skip(id) {
+                            self.lost.push((range, error));
+                        }
+                    }
+                },
+                Step::Done => return Ok(None),
+            }
+        }
+    }
+
+    /// The ranges of paths that could not be read, and why.
+    pub fn lost(&self) -> &[(LostRange, ReadError)] {
+        &self.lost
+    }
+}
+
+/// Blocks kept open.
+const RECENT: usize = 8;

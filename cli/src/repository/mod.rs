@@ -1,0 +1,183 @@
+//! The repository as this machine uses it: the store, what it says of itself, and the secrets that open it.
+
+mod client;
+mod init;
+mod unlock;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use copal_engine::id::{DomainId, RepositoryId};
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::slot::{SlotError, SlotInput};
+use copal_engine::layout;
+use copal_engine::repository::{Descriptor, DescriptorError};
+use copal_service::error::JobError;
+use copal_service::host::Host;
+use copal_service::objects;
+use copal_store::fs::FsStore;
+use copal_store::{Store, StoreError};
+
+pub use client::{ClientError, LocalClient};
+pub use init::{Init, InitError, Initialised, add_slot, init};
+pub use unlock::{find_slots, unlock};
+
+use crate::entropy::SystemEntropy;
+use crate::wait::wait;
+
+/// An unlocked repository.
+pub struct Repository {
+    store: Arc<FsStore>,
+    directory: PathBuf,
+    /// What the repository says of itself; none if that was lost, and then it can only be read.
+    pub descriptor: Option<Descriptor>,
+    /// The secret everything derives from.
+    pub owner: Arc<OwnerSecret>,
+    state_dir: PathBuf,
+}
+
+/// Why a repository cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is nothing that looks like a repository.
+    #[error("{} is not a repository", .0.display())]
+    NoRepository(PathBuf),
+    /// No slot opens with what was given.
+    #[error("no key slot of {} opens with the {kind} given", .directory.display())]
+    WrongSecret {
+        /// Where the repository is.
+        directory: PathBuf,
+        /// What was given.
+        kind: String,
+    },
+    /// No slot is of the kind of what was given.
+    #[error("{} has no key slot for a {kind}", .directory.display())]
+    NoSlot {
+        /// Where the repository is.
+        directory: PathBuf,
+        /// What was given.
+        kind: String,
+    },
+    /// All slots that might open are damaged.
+    #[error("key slot {object} is damaged")]
+    DamagedSlot {
+        /// The slot's name.
+        object: String,
+        /// What is wrong with it.
+        #[source]
+        source: SlotError,
+    },
+    /// The descriptor is damaged or of a newer format.
+    #[error("descriptor {object} cannot be used")]
+    Descriptor {
+        /// Its name.
+        object: String,
+        /// Why.
+        #[source]
+        source: DescriptorError,
+    },
+    /// The descriptor is another owner's: the repository was tampered with, or files of two were mixed.
+    #[error("descriptor {object} was not signed by the owner whose secret the key slot holds")]
+    ForeignDescriptor {
+        /// Its name.
+        object: String,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A job of the service failed.
+    #[error(transparent)]
+    Job(#[from] JobError),
+}
+
+impl Repository {
+    /// Opens and unlocks the repository in a directory.
+    pub fn open(directory: &Path, input: &SlotInput, state_dir: &Path) -> Result<Self, OpenError> {
+        let store = open_store(directory)?;
+        let descriptors = list_descriptors(&store)?;
+        let slots = find_slots(&store)?;
+        if descriptors.is_empty() && slots.is_empty() {
+            return Err(OpenError::NoRepository(directory.to_owned()));
+        }
+        let owner = unlock(directory, slots, input)?;
+        let descriptor = newest_descriptor(&descriptors, &owner)?;
+        let state_dir = state_dir.join(owner.repository().to_string());
+        Ok(Self { store: Arc::new(store), directory: directory.to_owned(), descriptor, owner: Arc::new(owner), state_dir })
+    }
+
+    /// The repository's id.
+    pub fn id(&self) -> RepositoryId {
+        self.owner.repository()
+    }
+
+    /// Where the repository lies.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<FsStore> {
+        &self.store
+    }
+
+    /// What jobs of the service work with.
+    pub fn host(&self) -> Host<'_> {
+        Host {
+            store: self.store.as_ref(),
+            entropy: &SystemEntropy,
+            repository: self.id(),
+            owner_key: self.owner.verifying_key(),
+        }
+    }
+
+    /// The keys of a domain.
+    pub fn domain_keys(&self, domain: DomainId) -> DomainKeys {
+        DomainKeys::new(&self.owner.domain_key(domain))
+    }
+
+    /// Where this machine keeps what belongs to the repository.
+    pub fn state_dir(&self) -> &Path {
+        &self.state_dir
+    }
+}
+
+fn open_store(directory: &Path) -> Result<FsStore, OpenError> {
+    match FsStore::open(directory) {
+        Ok(store) => Ok(store),
+        Err(StoreError::NotFound { .. } | StoreError::Gone { .. } | StoreError::Obstructed { .. }) => {
+            Err(OpenError::NoRepository(directory.to_owned()))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+type NamedDescriptor = (String, Result<Descriptor, DescriptorError>);
+
+/// All descriptors, the oldest first.
+pub fn list_descriptors(store: &dyn Store) -> Result<Vec<NamedDescriptor>, StoreError> {
+    let mut descriptors = Vec::new();
+    for listed in wait(objects::list(store, "copal/"))? {
+        let name = listed.key.as_str().to_owned();
+        let Some(version) = layout::trailing_number(&name) else { continue };
+        if let Some(bytes) = wait(objects::read(store, &name))? {
+            descriptors.push((name, Descriptor::decode(version, &bytes)));
+        }
+    }
+    Ok(descriptors)
+}
+
+/// The newest descriptor, which must be whole and the owner's. An older one may stand in for a newer one that is
+/// damaged only for reading, so that is an error here.
+fn newest_descriptor(descriptors: &[NamedDescriptor], owner: &OwnerSecret) -> Result<Option<Descriptor>, OpenError> {
+    let Some((object, newest)) = descriptors.last() else { return Ok(None) };
+    match newest {
+        Ok(descriptor) => {
+            if descriptor.verify_owner(&owner.verifying_key()).is_err() || descriptor.repository != owner.repository() {
+                return Err(OpenError::ForeignDescriptor { object: object.clone() });
+            }
+            Ok(Some(descriptor.clone()))
+        }
+        Err(source) => Err(OpenError::Descriptor { object: object.clone(), source: source.clone() }),
+    }
+}

@@ -1,0 +1,62 @@
+//! Unlocking: finding the key slot that opens with what the user has.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::slot::{Slot, SlotError, SlotInput};
+use copal_service::objects;
+use copal_store::{Store, StoreError};
+
+use super::OpenError;
+use crate::wait::wait;
+
+/// A slot as the store has it: the first of its two copies that is whole, or what is wrong with them.
+pub struct FoundSlot {
+    /// The name of the copy.
+    pub object: String,
+    /// The slot, if a copy is whole.
+    pub slot: Result<Slot, SlotError>,
+}
+
+/// All key slots. Each is stored twice; one whole copy is enough.
+pub fn find_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, StoreError> {
+    let mut slots: BTreeMap<String, FoundSlot> = BTreeMap::new();
+    for listed in wait(objects::list(store, "keys/"))? {
+        let object = listed.key.as_str().to_owned();
+        let Some((folder, _)) = object.rsplit_once('/') else { continue };
+        if slots.get(folder).is_some_and(|found| found.slot.is_ok()) {
+            continue;
+        }
+        if let Some(bytes) = wait(objects::read(store, &object))? {
+            slots.insert(folder.to_owned(), FoundSlot { slot: Slot::parse(&bytes), object });
+        }
+    }
+    Ok(slots.into_values().collect())
+}
+
+/// Tries the slots of the right kind, one after another.
+pub fn unlock(directory: &Path, slots: Vec<FoundSlot>, input: &SlotInput) -> Result<OwnerSecret, OpenError> {
+    let kind = input.kind().to_string();
+    let mut damaged = None;
+    let mut is_tried = false;
+    for found in slots {
+        match found.slot {
+            Ok(slot) if slot.kind() == input.kind() => {
+                is_tried = true;
+                match slot.open(input) {
+                    Ok(owner) => return Ok(owner),
+                    Err(SlotError::WrongSecret { .. }) => {}
+                    Err(source) => damaged = Some((found.object, source)),
+                }
+            }
+            Ok(_) => {}
+            Err(source) => damaged = Some((found.object, source)),
+        }
+    }
+    match damaged {
+        Some((object, source)) => Err(OpenError::DamagedSlot { object, source }),
+        None if is_tried => Err(OpenError::WrongSecret { directory: directory.to_owned(), kind }),
+        None => Err(OpenError::NoSlot { directory: directory.to_owned(), kind }),
+    }
+}
