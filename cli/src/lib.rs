@@ -1,12 +1,15 @@
 //! The parts of the `copal` command: what it reads from the file system and how it writes back. The engine decides, this
 //! crate performs.
 //!
-//! [`scan`] walks the sources in tree order, [`read`] reads one of their files.
+//! [`scan`] walks the sources in tree order, [`read`] reads one of their files, [`materialize`] writes a restored tree.
 
 pub mod duration;
 pub mod filter;
+pub mod materialize;
 mod names;
 pub mod open;
+#[cfg(test)]
+mod privileges;
 pub mod read;
 pub mod scan;
 pub mod size;
