@@ -14,8 +14,11 @@ pub mod wait;
 // the file system
 pub mod duration;
 pub mod filter;
+pub mod materialize;
 mod names;
 pub mod open;
+#[cfg(test)]
+mod privileges;
 pub mod read;
 pub mod scan;
 pub mod size;

@@ -11,37 +11,16 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
 /// Opens an absolute path. Someone who swaps one of its directories for a link meanwhile gets an error out of us, not
-/// another directory's content. (A kernel without `openat2` checks the last name only.)
+/// another directory's content.
 pub fn absolute(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let bytes = path.as_os_str().as_bytes();
-    let (first, rest) = split(bytes);
-    let first_flags = if rest.is_empty() { flags } else { PASSING };
-    let opened = if openat2_works() {
-        openat2(CWD, first, first_flags | ALWAYS, Mode::empty(), NO_LINKS)
-    } else {
-        openat(CWD, first, first_flags | ALWAYS, Mode::empty())
-    };
-    let opened = opened?;
-    if rest.is_empty() { Ok(opened) } else { beneath(opened.as_fd(), rest, flags) }
+    walk(CWD, path.as_os_str().as_bytes(), flags, NO_LINKS, Way::best())
 }
 
 /// Opens a path below a directory; the path is relative, without `.` or `..`, or empty for the directory itself. Neither
 /// links nor anything else lead out of the directory.
 pub fn beneath(directory: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
-    let mut reached: Option<OwnedFd> = None;
-    let mut rest = if path.is_empty() { b"." } else { path };
-    while !rest.is_empty() {
-        let from = reached.as_ref().map_or(directory, |fd| fd.as_fd());
-        let (piece, after) = if openat2_works() { split(rest) } else { split_at_name(rest) };
-        let flags = ALWAYS | if after.is_empty() { flags } else { PASSING };
-        reached = Some(if openat2_works() {
-            openat2(from, piece, flags, Mode::empty(), NO_LINKS | ResolveFlags::BENEATH)?
-        } else {
-            openat(from, piece, flags, Mode::empty())?
-        });
-        rest = after;
-    }
-    Ok(reached.expect("a path has at least one piece"))
+    let path = if path.is_empty() { b"." } else { path };
+    walk(directory, path, flags, BENEATH, Way::best())
 }
 
 /// Opens an absolute path for reading, leaving its access time alone where the owner of the process may.
@@ -50,6 +29,48 @@ pub fn quietly(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     match absolute(path, flags | OFlags::NOATIME) {
         Err(error) if error.raw_os_error() == Some(Errno::PERM.raw_os_error()) => absolute(path, flags),
         opened => opened,
+    }
+}
+
+/// How a path is followed.
+#[derive(Debug, Copy, Clone)]
+enum Way {
+    /// By `openat2`, in pieces no longer than the kernel takes.
+    Pieces,
+    /// Name by name, where there is no `openat2`.
+    Names,
+}
+
+impl Way {
+    /// `openat2` came with Linux 5.6, and some sandboxes forbid it with other errors than ENOSYS.
+    fn best() -> Self {
+        static BEST: OnceLock<Way> = OnceLock::new();
+        let works = || openat2(CWD, "/", PASSING | ALWAYS, Mode::empty(), NO_LINKS).is_ok();
+        *BEST.get_or_init(|| if works() { Self::Pieces } else { Self::Names })
+    }
+}
+
+fn walk(start: BorrowedFd<'_>, path: &[u8], flags: OFlags, resolve: ResolveFlags, way: Way) -> io::Result<OwnedFd> {
+    let mut reached: Option<OwnedFd> = None;
+    let mut rest = path;
+    loop {
+        let from = reached.as_ref().map_or(start, |fd| fd.as_fd());
+        let (piece, after) = match way {
+            Way::Pieces => split(rest),
+            Way::Names => split_at_name(rest),
+        };
+        let flags = ALWAYS | if after.is_empty() { flags } else { PASSING };
+        let opened = match way {
+            Way::Pieces => openat2(from, piece, flags, Mode::empty(), resolve)?,
+            Way::Names if resolve.contains(BENEATH) && (piece == "/" || piece == "..") => {
+                return Err(Errno::XDEV.into());
+            }
+            Way::Names => openat(from, piece, flags, Mode::empty())?,
+        };
+        if after.is_empty() {
+            return Ok(opened);
+        }
+        (reached, rest) = (Some(opened), after);
     }
 }
 
@@ -67,21 +88,17 @@ fn split(path: &[u8]) -> (&OsStr, &[u8]) {
 
 fn split_at_name(path: &[u8]) -> (&OsStr, &[u8]) {
     match path.iter().position(|&byte| byte == b'/') {
+        Some(0) => (OsStr::new("/"), &path[1..]),
         Some(at) => (OsStr::from_bytes(&path[..at]), &path[at + 1..]),
         None => (OsStr::from_bytes(path), &[]),
     }
-}
-
-/// `openat2` came with Linux 5.6, and some sandboxes forbid it with other errors than ENOSYS.
-fn openat2_works() -> bool {
-    static WORKS: OnceLock<bool> = OnceLock::new();
-    *WORKS.get_or_init(|| openat2(CWD, "/", PASSING | ALWAYS, Mode::empty(), NO_LINKS).is_ok())
 }
 
 /// The longest path the kernel takes, with its zero byte.
 const PATH_MAX: usize = 4096;
 const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW);
 const PASSING: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+const BENEATH: ResolveFlags = NO_LINKS.union(ResolveFlags::BENEATH);
 const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
 
 #[cfg(test)]
@@ -95,12 +112,16 @@ mod tests {
         let top = top.path().canonicalize().unwrap();
         std::fs::create_dir_all(top.join("real/below")).unwrap();
         symlink("real", top.join("link")).unwrap();
-        assert!(absolute(&top.join("real/below"), OFlags::DIRECTORY).is_ok());
-        for path in ["link", "link/below"] {
-            let refused = absolute(&top.join(path), OFlags::DIRECTORY).unwrap_err();
-            let expected = [Errno::LOOP, Errno::NOTDIR].map(|errno| Some(errno.raw_os_error()));
-            assert!(expected.contains(&refused.raw_os_error()), "{path}: {refused}");
+        for way in [Way::Pieces, Way::Names] {
+            let open = |path| walk(CWD, top.join(path).as_os_str().as_bytes(), OFlags::DIRECTORY, NO_LINKS, way);
+            assert!(open("real/below").is_ok());
+            for path in ["link", "link/below"] {
+                let refused = open(path).unwrap_err().raw_os_error();
+                let expected = [Errno::LOOP, Errno::NOTDIR].map(|errno| Some(errno.raw_os_error()));
+                assert!(expected.contains(&refused), "{path} {way:?}: {refused:?}");
+            }
         }
+        assert!(absolute(Path::new("/"), OFlags::PATH).is_ok());
     }
 
     #[test]
@@ -108,12 +129,15 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(top.path().join("inside/below")).unwrap();
         symlink("/etc", top.path().join("inside/out")).unwrap();
-        let inside = absolute(&top.path().join("inside"), OFlags::PATH).unwrap();
-        assert!(beneath(inside.as_fd(), b"below", OFlags::PATH).is_ok());
-        assert!(beneath(inside.as_fd(), b"", OFlags::PATH).is_ok());
-        for path in ["out/passwd", "..", "../inside", "/etc"] {
-            assert!(beneath(inside.as_fd(), path.as_bytes(), OFlags::PATH | OFlags::DIRECTORY).is_err(), "{path}");
+        let inside = openat(CWD, top.path().join("inside"), OFlags::PATH, Mode::empty()).unwrap();
+        for way in [Way::Pieces, Way::Names] {
+            let open = |path: &str| walk(inside.as_fd(), path.as_bytes(), PASSING, BENEATH, way);
+            assert!(open("below").is_ok() && open(".").is_ok());
+            for path in ["out", "out/ssl", "..", "../inside", "/etc", "below/../.."] {
+                assert!(open(path).is_err(), "{path} {way:?}");
+            }
         }
+        assert!(beneath(inside.as_fd(), b"", PASSING).is_ok());
     }
 
     #[test]

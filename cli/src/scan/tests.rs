@@ -10,6 +10,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mkdirat, mknodat, openat};
 
 use super::*;
 use crate::filter::{Case, FilterBuilder};
+use crate::privileges::as_nobody;
 
 struct Place {
     path: PathBuf,
@@ -106,7 +107,7 @@ fn thicket() -> Place {
     let names: [&[u8]; 12] =
         [b"a", b"a-", b"a.b", b"a0", b"A", b"\xff", b"\x01", b" ", b"a\n", b"aa", b"\xc3\xa9", b"a!"];
     let mut directories = vec![place.path.clone()];
-    for _ in 0..3_000 {
+    for _ in 0..2_000 {
         let directory = directories[next(directories.len() as u64) as usize].clone();
         let name = [names[next(12) as usize], names[next(12) as usize]].concat();
         let path = directory.join(OsStr::from_bytes(&name));
@@ -138,11 +139,15 @@ fn entries_come_in_tree_order_and_each_once() {
 #[test]
 fn how_many_threads_there_are_makes_no_difference() {
     let place = thicket();
-    let (serial, totals) = run(place.options(&["."]), 0);
+    let scanned = |threads| {
+        let (events, totals) = run(place.options(&["."]), threads);
+        // Others may change the directories above meanwhile.
+        let below = entries(&events).into_iter().filter(|scanned| place.below(&scanned.path).is_some());
+        (below.cloned().collect::<Vec<_>>(), totals)
+    };
+    let serial = scanned(0);
     for threads in [1, 2, 7] {
-        let (parallel, parallel_totals) = run(place.options(&["."]), threads);
-        assert_eq!(entries(&parallel), entries(&serial), "{threads} threads");
-        assert_eq!(parallel_totals, totals);
+        assert!(scanned(threads) == serial, "{threads} threads");
     }
 }
 
@@ -163,7 +168,7 @@ fn a_listener_that_leaves_ends_the_scan() {
     let (sender, receiver) = crossbeam_channel::bounded(1);
     drop(receiver);
     let totals = Scan::new(place.options(&["."])).unwrap().run(2, &sender);
-    assert!(totals.entries < 3_000);
+    assert!(totals.entries < 2_000);
 }
 
 #[test]
@@ -400,23 +405,4 @@ fn what_cannot_be_read_is_reported_and_the_rest_is_scanned() {
     });
     let denied = std::io::ErrorKind::PermissionDenied;
     assert_eq!(unreadable.collect::<Vec<_>>(), [("closed".into(), denied), ("listed/file".into(), denied)]);
-}
-
-/// Runs something on a thread without the rights of root; the threads it starts have none either.
-fn as_nobody<T: Send>(act: impl FnOnce() -> T + Send) -> T {
-    let drop_rights = || {
-        if rustix::process::geteuid().is_root() {
-            let (nobody, nogroup) = (rustix::process::Uid::from_raw(65_534), rustix::process::Gid::from_raw(65_534));
-            rustix::thread::set_thread_groups(&[]).unwrap();
-            rustix::thread::set_thread_res_gid(nogroup, nogroup, nogroup).unwrap();
-            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
-        }
-    };
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            drop_rights();
-            act()
-        });
-        thread.join().unwrap()
-    })
 }

@@ -1,0 +1,142 @@
+//! Metadata: owner, mode, attributes and times of a restored entry, set in the order in which none undoes another.
+
+use std::ffi::CString;
+use std::os::fd::AsFd;
+
+use copal_engine::path::TreePath;
+use copal_engine::time::Time;
+use rustix::fs::{FileType, Gid, Mode, Timespec, Timestamps, UTIME_OMIT, Uid};
+use rustix::io::Errno;
+
+use super::WriteError;
+use super::file::TargetFile;
+use super::object::Object;
+use super::shortfalls::Lack;
+use super::target::Target;
+use crate::read::Xattr;
+
+/// What an entry's metadata shall be.
+#[derive(Debug, Copy, Clone)]
+pub struct Metadata<'m> {
+    /// `st_mode`, with the type bits.
+    pub mode: u32,
+    /// The owner.
+    pub uid: u32,
+    /// The owning group.
+    pub gid: u32,
+    /// When its content last changed.
+    pub mtime: Time,
+    /// Its extended attributes and ACLs.
+    pub xattrs: &'m [Xattr],
+}
+
+/// Which of the owners an entry has now are the ones it shall have.
+struct Owned {
+    user: bool,
+    group: bool,
+}
+
+impl Target {
+    /// Sets the metadata of any entry. For a directory this comes after its content is there.
+    pub fn set_metadata(&self, path: &TreePath, metadata: &Metadata<'_>) -> Result<(), WriteError> {
+        let at = self.at(path).map_err(|error| WriteError::io("set the metadata of", path, error))?;
+        let openable = matches!(metadata.kind(), FileType::Directory | FileType::RegularFile);
+        let object = Object::at(&at, openable);
+        self.set_owner_and_mode(&object, path, metadata);
+        if !self.options.no_xattrs {
+            self.remove_other_xattrs(&object, path, metadata);
+        }
+        self.set_xattrs_and_times(&object, path, metadata);
+        Ok(())
+    }
+
+    /// Sets the metadata of a file just written; it should not be written to afterwards.
+    pub fn set_file_metadata(&self, file: &TargetFile, metadata: &Metadata<'_>) {
+        let object = Object::Open(file.file.as_fd());
+        self.set_owner_and_mode(&object, file.path(), metadata);
+        self.set_xattrs_and_times(&object, file.path(), metadata);
+    }
+
+    fn set_owner_and_mode(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) {
+        let owned = self.set_owner(object, path, metadata);
+        if metadata.kind() == FileType::Symlink {
+            return;
+        }
+        // chown clears these bits, and a program must not run with the rights of another than it was made for.
+        let mut mode = Mode::from_bits_truncate(metadata.mode & 0o7777);
+        for (bit, may_stay) in [(Mode::SUID, owned.user), (Mode::SGID, owned.group)] {
+            if mode.contains(bit) && !may_stay {
+                mode.remove(bit);
+                self.lacks(Lack::SpecialBits, path, Errno::PERM);
+            }
+        }
+        if let Err(errno) = object.chmod(mode) {
+            self.lacks(Lack::Mode, path, errno);
+        }
+    }
+
+    fn set_owner(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) -> Owned {
+        if self.options.no_owner {
+            let user = rustix::process::geteuid().as_raw() == metadata.uid;
+            return Owned { user, group: rustix::process::getegid().as_raw() == metadata.gid };
+        }
+        // The number that means "leave it" cannot be an owner.
+        let owner = (metadata.uid != u32::MAX).then(|| Uid::from_raw(metadata.uid));
+        let group = (metadata.gid != u32::MAX).then(|| Gid::from_raw(metadata.gid));
+        let errno = match object.chown(owner, group) {
+            Ok(()) => return Owned { user: owner.is_some(), group: group.is_some() },
+            Err(errno) => errno,
+        };
+        self.lacks(Lack::Owner, path, errno);
+        let user = owner.is_some() && object.chown(owner, None).is_ok();
+        Owned { user, group: group.is_some() && object.chown(None, group).is_ok() }
+    }
+
+    /// An entry that was there before keeps no attributes of its own.
+    fn remove_other_xattrs(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) {
+        let names = object.xattr_names().unwrap_or_default();
+        for name in names.split(|&byte| byte == 0) {
+            let is_ours = name.starts_with(b"user.") || is_acl(name);
+            if !is_ours || metadata.xattrs.iter().any(|xattr| xattr.name == name) {
+                continue;
+            }
+            let c_name = CString::new(name).expect("the list was split at its zero bytes");
+            if let Err(errno) = object.remove_xattr(&c_name) {
+                self.lacks(Lack::xattr(name), path, errno);
+            }
+        }
+    }
+
+    fn set_xattrs_and_times(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) {
+        for xattr in metadata.xattrs.iter().filter(|_| !self.options.no_xattrs) {
+            let name = CString::new(xattr.name.as_slice()).map_err(|_| Errno::INVAL);
+            if let Err(errno) = name.and_then(|name| object.set_xattr(&name, &xattr.value)) {
+                self.lacks(Lack::xattr(&xattr.name), path, errno);
+            }
+        }
+        let (seconds, nanoseconds) = metadata.mtime.to_unix();
+        let times = Timestamps {
+            last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+            last_modification: Timespec { tv_sec: seconds, tv_nsec: nanoseconds.into() },
+        };
+        if let Err(errno) = object.set_times(&times) {
+            self.lacks(Lack::Times, path, errno);
+        }
+    }
+}
+
+impl Metadata<'_> {
+    fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.mode)
+    }
+}
+
+impl Lack {
+    fn xattr(name: &[u8]) -> Self {
+        if is_acl(name) { Self::Acl } else { Self::Xattr }
+    }
+}
+
+fn is_acl(name: &[u8]) -> bool {
+    name.starts_with(b"system.posix_acl_")
+}

@@ -1,0 +1,86 @@
+//! Materialize: a restored tree on the file system, written so that nothing outside the target is touched.
+//!
+//! Every call names its object by an open directory and one name in it. Directories are opened below the target without
+//! following links, so neither a hostile tree nor a link that already lies in the target leads out of it.
+
+mod file;
+mod later;
+mod metadata;
+mod object;
+mod shortfalls;
+mod surplus;
+mod target;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::PathBuf;
+
+use copal_engine::path::TreePath;
+
+pub use file::TargetFile;
+pub use later::DirectoriesLater;
+pub use metadata::Metadata;
+pub use shortfalls::{Example, Lack, Shortfalls};
+pub use surplus::SurplusError;
+pub use target::{Created, Place, Removal, Target, Wanted};
+
+/// How to write.
+#[derive(Debug, Copy, Clone, Default)]
+pub struct TargetOptions {
+    /// What to do with files that are there already.
+    pub overwrite: Overwrite,
+    /// Whether a directory with content may make way for an entry of another kind.
+    pub replace_full_directories: bool,
+    /// Leave everything to whoever restores.
+    pub no_owner: bool,
+    /// Leave extended attributes and ACLs out.
+    pub no_xattrs: bool,
+}
+
+/// What to do with files that are there already.
+#[derive(Debug, Copy, Clone, PartialEq, Eq, Default)]
+pub enum Overwrite {
+    /// Leave them as they are.
+    Never,
+    /// Replace those whose size or mtime differs.
+    #[default]
+    Changed,
+    /// Replace them.
+    Always,
+}
+
+/// An entry that cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The system refused.
+    #[error("cannot {act} {path}")]
+    Io {
+        /// What was tried.
+        act: &'static str,
+        /// With which entry.
+        path: TreePath,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Something else is there and may not be removed.
+    #[error("something else is in the way of {path}")]
+    InTheWay {
+        /// Of which entry.
+        path: TreePath,
+    },
+    /// The target itself cannot be made or opened.
+    #[error("cannot restore into {}", path.display())]
+    Target {
+        /// Where to restore.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl WriteError {
+    fn io(act: &'static str, path: &TreePath, source: impl Into<io::Error>) -> Self {
+        Self::Io { act, path: path.clone(), source: source.into() }
+    }
+}

@@ -1,0 +1,111 @@
+//! Object: something in the target whose metadata is set, by an open file or by its name in an open directory.
+
+use std::ffi::CStr;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::fs::{
+    AtFlags, CWD, Gid, Mode, OFlags, Timestamps, Uid, XattrFlags, chmodat, chownat, fchmod, fchown, flistxattr,
+    fremovexattr, fsetxattr, futimens, llistxattr, lremovexattr, lsetxattr, openat, utimensat,
+};
+use rustix::io::{Errno, Result};
+
+use super::target::At;
+
+/// What to call the system with. No call follows a link.
+pub(super) enum Object<'o> {
+    /// An open file.
+    Open(BorrowedFd<'o>),
+    /// An open directory or file of the object's own.
+    Opened(OwnedFd),
+    /// A link, FIFO or device, or what may not be opened.
+    Named(&'o At),
+}
+
+impl<'o> Object<'o> {
+    /// The object at a place: by an open file where it can be opened without effect, else by name.
+    pub(super) fn at(at: &'o At, is_openable: bool) -> Self {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = is_openable.then(|| openat(&at.directory, &at.name, flags, Mode::empty()).ok());
+        opened.flatten().map_or(Self::Named(at), Self::Opened)
+    }
+
+    pub(super) fn chown(&self, owner: Option<Uid>, group: Option<Gid>) -> Result<()> {
+        match self.call() {
+            Call::File(file) => fchown(file, owner, group),
+            Call::Name(at) => chownat(&at.directory, &at.name, owner, group, AtFlags::SYMLINK_NOFOLLOW),
+        }
+    }
+
+    pub(super) fn chmod(&self, mode: Mode) -> Result<()> {
+        match self.call() {
+            Call::File(file) => fchmod(file, mode),
+            // A path through an O_PATH file means its very inode, whatever has the name by now.
+            Call::Name(at) => {
+                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let inode = openat(&at.directory, &at.name, flags, Mode::empty())?;
+                chmodat(CWD, format!("/proc/self/fd/{}", inode.as_raw_fd()), mode, AtFlags::empty())
+            }
+        }
+    }
+
+    pub(super) fn set_xattr(&self, name: &CStr, value: &[u8]) -> Result<()> {
+        match self.call() {
+            Call::File(file) => fsetxattr(file, name, value, XattrFlags::empty()),
+            Call::Name(at) => lsetxattr(path(at), name, value, XattrFlags::empty()),
+        }
+    }
+
+    pub(super) fn remove_xattr(&self, name: &CStr) -> Result<()> {
+        match self.call() {
+            Call::File(file) => fremovexattr(file, name),
+            Call::Name(at) => lremovexattr(path(at), name),
+        }
+    }
+
+    /// The names of its attributes, each with a zero byte after it.
+    pub(super) fn xattr_names(&self) -> Result<Vec<u8>> {
+        let list = |buffer: &mut [u8]| match self.call() {
+            Call::File(file) => flistxattr(file, buffer),
+            Call::Name(at) => llistxattr(path(at), buffer),
+        };
+        let mut buffer = vec![0; 256];
+        let length = match list(&mut buffer) {
+            Err(Errno::RANGE) => {
+                buffer.resize(64 << 10, 0);
+                list(&mut buffer)?
+            }
+            length => length?,
+        };
+        buffer.truncate(length);
+        Ok(buffer)
+    }
+
+    pub(super) fn set_times(&self, times: &Timestamps) -> Result<()> {
+        match self.call() {
+            Call::File(file) => futimens(file, times),
+            Call::Name(at) => utimensat(&at.directory, &at.name, times, AtFlags::SYMLINK_NOFOLLOW),
+        }
+    }
+
+    fn call(&self) -> Call<'_> {
+        use std::os::fd::AsFd;
+        match self {
+            Self::Open(file) => Call::File(*file),
+            Self::Opened(file) => Call::File(file.as_fd()),
+            Self::Named(at) => Call::Name(at),
+        }
+    }
+}
+
+enum Call<'c> {
+    File(BorrowedFd<'c>),
+    Name(&'c At),
+}
+
+/// A path for calls that take no directory: through the open one, so that nothing but the last name is looked up.
+fn path(at: &At) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    let directory = PathBuf::from(format!("/proc/self/fd/{}", at.directory.as_raw_fd()));
+    directory.join(std::ffi::OsStr::from_bytes(at.name.to_bytes()))
+}

@@ -1,0 +1,70 @@
+//! Shortfalls: what a restore could not set, counted instead of told for each file.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use copal_engine::path::TreePath;
+
+/// A kind of metadata that could not be restored.
+#[derive(Debug, Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lack {
+    /// Owner or group.
+    Owner,
+    /// The permissions.
+    Mode,
+    /// Set-user-id or set-group-id, left off since the owner could not be set.
+    SpecialBits,
+    /// An ACL.
+    Acl,
+    /// Another extended attribute.
+    Xattr,
+    /// The time of the last change.
+    Times,
+    /// A device file as a whole.
+    Device,
+}
+
+/// Counts by kind, with the first examples of each.
+#[derive(Debug, Default)]
+pub struct Shortfalls {
+    tallies: BTreeMap<Lack, Tally>,
+}
+
+/// One case.
+#[derive(Debug)]
+pub struct Example {
+    /// Of which entry.
+    pub path: TreePath,
+    /// Why.
+    pub error: io::Error,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    count: u64,
+    examples: Vec<Example>,
+}
+
+impl Shortfalls {
+    /// Notes a case.
+    pub fn add(&mut self, lack: Lack, path: &TreePath, error: io::Error) {
+        let tally = self.tallies.entry(lack).or_default();
+        tally.count += 1;
+        if tally.examples.len() < EXAMPLES {
+            tally.examples.push(Example { path: path.clone(), error });
+        }
+    }
+
+    /// Whether everything was restored as it was.
+    pub fn is_empty(&self) -> bool {
+        self.tallies.is_empty()
+    }
+
+    /// Each kind there is, with its count and the first examples.
+    pub fn iter(&self) -> impl Iterator<Item = (Lack, u64, &[Example])> {
+        self.tallies.iter().map(|(lack, tally)| (*lack, tally.count, tally.examples.as_slice()))
+    }
+}
+
+/// Examples kept of each kind.
+const EXAMPLES: usize = 3;
