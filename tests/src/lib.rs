@@ -3,3 +3,4 @@
 
 pub mod fuzz;
 pub mod golden;
+pub mod kit;
