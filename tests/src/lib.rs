@@ -4,3 +4,4 @@
 pub mod fuzz;
 pub mod golden;
 pub mod kit;
+pub mod sim;
