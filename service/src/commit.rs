@@ -61,7 +61,8 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
     create(host.store, root).await
 }
 
-/// Creates a root and says whether it won: the object was created or is its own, and afterwards its base is still there.
+/// Creates a root and says whether it won: the object was created or is its own, and afterwards its base is still there,
+/// or, of a root without a base, no newer root is.
 async fn create(store: &dyn Store, root: Root) -> Result<Option<(Root, ObjectHash)>, JobError> {
     let number = root.number;
     let bytes = root.encode().map_err(|_| JobError::RootSize { number })?;
@@ -74,13 +75,13 @@ async fn create(store: &dyn Store, root: Root) -> Result<Option<(Root, ObjectHas
             return Ok(None);
         }
     }
-    if let Some((base, base_hash)) = root.base
-        && !is_planted(Fault::WinUnchecked)
-        && !view::is_there(store, base, base_hash).await?
-    {
-        return Ok(None);
-    }
-    Ok(Some((root, hash)))
+    let has_won = match root.base {
+        _ if is_planted(Fault::WinUnchecked) => true,
+        Some((base, base_hash)) => view::is_there(store, base, base_hash).await?,
+        // Number 1 may have been free because it was deleted long ago: without a base only the newest root counts.
+        None => store.list("roots/", None, 1).await?.objects.first().is_some_and(|newest| newest.key.as_str() == name),
+    };
+    Ok(has_won.then_some((root, hash)))
 }
 
 /// Creates an object named by its hash.
