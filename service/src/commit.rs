@@ -45,9 +45,11 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
         _ => &[],
     };
     for kind in RunKind::RECORDS {
-        runs.extend(write_records(host, old, kind, &proposal.delta).await?);
+        let Some(written) = write_records(host, old, kind, &proposal.delta).await? else { return Ok(None) };
+        runs.extend(written);
     }
-    runs.extend(write_overlays(host, old, proposal.overlay).await?);
+    let Some(written) = write_overlays(host, old, proposal.overlay).await? else { return Ok(None) };
+    runs.extend(written);
     let change_head = proposal.change_head.or(view.root.as_ref().and_then(|(root, _)| root.change_head));
     let root = Root {
         number: proposal.rebuilt_as.unwrap_or(view.number() + 1),
@@ -97,23 +99,24 @@ pub async fn put(store: &dyn Store, name: String, bytes: Vec<u8>) -> Result<(), 
     Ok(())
 }
 
-/// Writes the run of one kind: the changes, folded with as many of the newest runs as keeps their number small.
+/// Writes the run of one kind: the changes, folded with as many of the newest runs as keeps their number small. None if
+/// one of these is gone: then the root that names it is not the newest any more, or the state is lost, and whoever reads
+/// it again learns which.
 async fn write_records(
     host: &Host<'_>,
     old: &[RunRef],
     kind: RunKind,
     delta: &StateDelta,
-) -> Result<Vec<RunRef>, JobError> {
+) -> Result<Option<Vec<RunRef>>, JobError> {
     let old: Vec<&RunRef> = old.iter().filter(|run| run.kind == kind).collect();
     let mut records = delta.records(kind);
     if records.is_empty() {
-        return Ok(old.into_iter().cloned().collect());
+        return Ok(Some(old.into_iter().cloned().collect()));
     }
     let folded = state::runs_to_fold(records.len() as u64, &old.iter().map(|run| run.records).collect::<Vec<_>>());
     for run in &old[..folded] {
         let name = layout::state(run.hash);
-        let bytes = objects::read_hashed(host.store, &name, run.hash).await?;
-        let bytes = bytes.ok_or_else(|| JobError::StateLost { evidence: format!("{name} is gone") })?;
+        let Some(bytes) = objects::read_hashed(host.store, &name, run.hash).await? else { return Ok(None) };
         let reader = RunReader::parse(&bytes).map_err(|error| JobError::damaged(&name, error))?;
         for (key, value) in reader.records() {
             records.entry(key.to_vec()).or_insert_with(|| value.map(<[u8]>::to_vec));
@@ -129,19 +132,18 @@ async fn write_records(
         runs.push(run.reference);
     }
     runs.extend(old[folded..].iter().map(|run| (*run).clone()));
-    Ok(runs)
+    Ok(Some(runs))
 }
 
 async fn write_overlays(
     host: &Host<'_>,
     old: &[RunRef],
     mut changes: BTreeMap<DomainId, BTreeMap<(ChunkId, PackTag), Mark>>,
-) -> Result<Vec<RunRef>, JobError> {
+) -> Result<Option<Vec<RunRef>>, JobError> {
     let mut by_domain: BTreeMap<DomainId, Vec<(RunRef, OverlayRun<Bytes>)>> = BTreeMap::new();
     for run in old.iter().filter(|run| run.kind == RunKind::Overlay) {
         let name = layout::state(run.hash);
-        let bytes = objects::read_hashed(host.store, &name, run.hash).await?;
-        let bytes = bytes.ok_or_else(|| JobError::StateLost { evidence: format!("{name} is gone") })?;
+        let Some(bytes) = objects::read_hashed(host.store, &name, run.hash).await? else { return Ok(None) };
         let overlay = OverlayRun::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
         by_domain.entry(overlay.domain()).or_default().push((run.clone(), overlay));
     }
@@ -171,5 +173,5 @@ async fn write_overlays(
         }
         runs.extend(old.into_iter().skip(folded).map(|(run, _)| run));
     }
-    Ok(runs)
+    Ok(Some(runs))
 }
