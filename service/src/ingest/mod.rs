@@ -313,7 +313,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-fn receipt(client: ClientId, decision: &Decision, root: u64, time: Time, by: IngestBy) -> Receipt {
+pub(crate) fn receipt(client: ClientId, decision: &Decision, root: u64, time: Time, by: IngestBy) -> Receipt {
     Receipt {
         client,
         number: decision.number,
@@ -329,7 +329,7 @@ fn receipt(client: ClientId, decision: &Decision, root: u64, time: Time, by: Ing
 }
 
 /// Two ingests may answer the same decision at once; the first answer stands, they say the same.
-async fn write_receipt(host: &Host<'_>, receipt: &Receipt) -> Result<(), JobError> {
+pub(crate) async fn write_receipt(host: &Host<'_>, receipt: &Receipt) -> Result<(), JobError> {
     let name = layout::receipt(receipt.client, receipt.number);
     host.store.create(&objects::key(name), Bytes::from(receipt.encode())).await?;
     Ok(())
