@@ -103,7 +103,13 @@ impl Repository {
         let owner = unlock(directory, slots, input)?;
         let descriptor = newest_descriptor(&descriptors, &owner)?;
         let state_dir = state_dir.join(owner.repository().to_string());
-        Ok(Self { store: Arc::new(store), directory: directory.to_owned(), descriptor, owner: Arc::new(owner), state_dir })
+        Ok(Self {
+            store: Arc::new(store),
+            directory: directory.to_owned(),
+            descriptor,
+            owner: Arc::new(owner),
+            state_dir,
+        })
     }
 
     /// The repository's id.

@@ -16,7 +16,9 @@ use copal_engine::pack::{PackKind, PackTable};
 use copal_engine::receipt::{Outcome, Reason};
 use copal_engine::repository::IngestBy;
 use copal_engine::root::Deletion;
-use copal_engine::state::{ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState, State};
+use copal_engine::state::{
+    ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState, State,
+};
 use copal_engine::time::Time;
 
 use crate::clients;
