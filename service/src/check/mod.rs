@@ -110,32 +110,35 @@ impl Report {
 pub async fn check(host: &Host<'_>, depth: Depth) -> Result<Report, JobError> {
     let mut report = Report::default();
     records::check(host, &mut report).await?;
-    let view = match view::read(host.store).await {
-        Ok(view) => view,
-        Err(JobError::Damaged { object, why }) => {
-            report.add(Kind::Damaged, object, why);
-            return Ok(report);
-        }
-        Err(JobError::StateLost { evidence }) => {
-            report.add(Kind::Missing, "roots", evidence);
-            return Ok(report);
-        }
+    match view::read(host.store).await {
+        Ok(view) => check_state(host, &view, depth, &mut report).await?,
+        Err(JobError::Damaged { object, why }) => report.add(Kind::Damaged, object, why),
+        Err(JobError::StateLost { evidence }) => report.add(Kind::Missing, "roots", evidence),
         Err(error) => return Err(error),
-    };
-    report.root = view.number();
-    if let Some(evidence) = view::lost_newer(host, &view).await? {
-        report.add(Kind::Missing, "roots", evidence);
-        return Ok(report);
     }
-    let mut harm = Harm::default();
-    let mut inventories = structure::check(host, &view, &mut report, &mut harm).await?;
-    if let Depth::Data { part, parts } = depth {
-        data::check(host, &view, part, parts, &mut report, &mut harm).await?;
-    }
-    locate(&view, &mut inventories, &harm, &mut report);
-    drop_deleted(host, &mut report).await?;
-    note(host, &harm).await?;
+    // What is needed is not stale.
+    let is_needed = |finding: &&Finding| finding.kind != Kind::Stale;
+    let needed: BTreeSet<String> = report.findings.iter().filter(is_needed).map(|of| of.object.clone()).collect();
+    report.findings.retain(|finding| finding.kind != Kind::Stale || !needed.contains(&finding.object));
     Ok(report)
+}
+
+/// Checks what the newest root names.
+async fn check_state(host: &Host<'_>, view: &View, depth: Depth, report: &mut Report) -> Result<(), JobError> {
+    report.root = view.number();
+    if let Some(evidence) = view::lost_newer(host, view).await? {
+        report.add(Kind::Missing, "roots", evidence);
+        return Ok(());
+    }
+    records::check_known(host, view, report).await?;
+    let mut harm = Harm::default();
+    let mut inventories = structure::check(host, view, report, &mut harm).await?;
+    if let Depth::Data { part, parts } = depth {
+        data::check(host, view, part, parts, report, &mut harm).await?;
+    }
+    locate(view, &mut inventories, &harm, report);
+    drop_deleted(host, report).await?;
+    note(host, &harm).await
 }
 
 /// Drops what was found about packs and segments that a newer root does not name any more: a prune that ran meanwhile

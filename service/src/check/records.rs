@@ -1,6 +1,8 @@
 //! Records: descriptor, slots, clients, manifests, receipts, changes, and what no current root needs any more: old roots
 //! and their runs. Damage there is reported all the same.
 
+use std::collections::BTreeSet;
+
 use copal_engine::client::read_chain;
 use copal_engine::id::{ClientId, ObjectHash, SlotId};
 use copal_engine::keys::slot::Slot;
@@ -8,23 +10,27 @@ use copal_engine::layout;
 use copal_engine::manifest::Manifest;
 use copal_engine::receipt::Receipt;
 use copal_engine::repository::Descriptor;
-use copal_engine::root::Root;
+use copal_engine::root::{Deletion, Root};
 
 use super::{Kind, Report, hash_in};
 use crate::clients;
 use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
+use crate::view::View;
 
 /// Checks every record of the store.
 pub(super) async fn check(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
     check_descriptors(host, report).await?;
     check_slots(host, report).await?;
-    for client in clients::below(host.store, "clients/").await? {
+    let registered = clients::below(host.store, "clients/").await?;
+    let writing = clients::below(host.store, "manifests/").await?;
+    for client in registered.into_iter().chain(writing).collect::<BTreeSet<ClientId>>() {
         check_client(host, client, report).await?;
     }
     check_receipts(host, report).await?;
     check_changes(host, report).await?;
+    check_deletions(host, report).await?;
     check_roots(host, report).await?;
     Ok(())
 }
@@ -131,10 +137,53 @@ async fn check_changes(host: &Host<'_>, report: &mut Report) -> Result<(), JobEr
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name) else { continue };
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
-        if crate::ingest::verify_change(host, number, Some(before), &bytes).await?.is_none() {
-            report.add(Kind::Damaged, name, "it is not signed by a full client, or does not follow the one before");
+        match crate::ingest::verify_change(host, number, Some(before), &bytes).await {
+            Ok(Some(_)) => {}
+            Ok(None) => {
+                report.add(Kind::Damaged, name, "it is not signed by a full client, or does not follow the one before");
+            }
+            // That the client's record is damaged is reported with the clients.
+            Err(JobError::Damaged { .. }) => {}
+            Err(error) => return Err(error),
         }
         before = ObjectHash::of(&bytes);
+    }
+    Ok(())
+}
+
+async fn check_deletions(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+    for listed in objects::list(host.store, "deletions/").await? {
+        let name = listed.key.as_str();
+        if let Some(bytes) = objects::read(host.store, name).await?
+            && let Err(error) = Deletion::decode(&bytes)
+        {
+            report.add(Kind::Damaged, name, error);
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the records are there on which the state was built: the last manifest and the last change it knows, and
+/// the answers to all manifests but those that the next ingest will write.
+pub(super) async fn check_known(host: &Host<'_>, view: &View, report: &mut Report) -> Result<(), JobError> {
+    for (client, head) in &view.state.heads {
+        let last = layout::manifest(*client, head.number);
+        if host.store.stat(&objects::key(&last)).await?.is_none() {
+            report.add(Kind::Missing, last, "the last manifest of the chain is gone");
+        }
+        let mut answered: BTreeSet<u64> = head.decisions.iter().map(|decision| decision.number).collect();
+        for listed in objects::list(host.store, &format!("receipts/{client}/")).await? {
+            answered.extend(layout::trailing_number(listed.key.as_str()));
+        }
+        for number in (1..=head.number).filter(|number| !answered.contains(number)) {
+            report.add(Kind::Missing, layout::receipt(*client, number), "the answer to a manifest is gone");
+        }
+    }
+    if let Some((number, _)) = view.root.as_ref().and_then(|(root, _)| root.change_head) {
+        let last = layout::change(number);
+        if host.store.stat(&objects::key(&last)).await?.is_none() {
+            report.add(Kind::Missing, last, "the last change is gone");
+        }
     }
     Ok(())
 }
