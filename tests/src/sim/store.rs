@@ -1,5 +1,6 @@
 //! The simulated store: every call is a step of the schedule, answers get lost, and every change is watched.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -27,6 +28,8 @@ struct Chance {
     /// Calls about roots before which the caller falls asleep, in a thousand.
     naps: u32,
     nap: Option<Nap>,
+    /// Roots that somebody sleeps on before creating them.
+    slept_on: BTreeSet<String>,
 }
 
 /// A sleep that begins beside a root, and what ends it.
@@ -45,7 +48,7 @@ impl SimStore {
         Self {
             memory: MemoryStore::new(),
             watch: Watch::default(),
-            chance: Mutex::new(Chance { random: Random::new(seed), lost, naps, nap: None }),
+            chance: Mutex::new(Chance { random: Random::new(seed), lost, naps, nap: None, slept_on: BTreeSet::new() }),
         }
     }
 
@@ -64,12 +67,23 @@ impl SimStore {
     async fn nap(&self, name: &str, worst: impl FnOnce(String) -> Nap) {
         let is_tired = {
             let mut chance = self.chance.lock().expect("nothing panics while it holds the chance");
-            let naps = chance.naps;
+            let worst = worst(name.to_owned());
+            // A reader that sleeps on a root does so best where somebody else may make another one of that name.
+            let more = match worst {
+                Nap::UntilDeleted(_) => 4,
+                _ if chance.slept_on.contains(name) => 4,
+                _ => 1,
+            };
+            let naps = chance.naps * more;
             let is_tired = name.starts_with("roots/") && chance.random.chance(naps);
             if is_tired {
                 let most = [80, 320, 1200][chance.random.below(3)];
                 let steps = Nap::Steps(20 + chance.random.below(most) as u64);
-                chance.nap = Some(if chance.random.chance(500) { worst(name.to_owned()) } else { steps });
+                let nap = if chance.random.chance(600) { worst } else { steps };
+                if let Nap::UntilDeleted(name) = &nap {
+                    chance.slept_on.insert(name.clone());
+                }
+                chance.nap = Some(nap);
             }
             is_tired
         };

@@ -163,7 +163,7 @@ impl<'a> World<'a> {
             if random.chance(mood.damage) && random.chance(500) {
                 end::damage(self, random);
                 // What was found out about packs before cannot tell of this.
-                actors[6..].iter_mut().for_each(|actor| self.revive(setting.seed, actor));
+                actors[6..9].iter_mut().for_each(|actor| self.revive(setting.seed, actor));
             }
             if random.chance(mood.rebuild) && random.chance(500) {
                 for actor in &mut actors {
@@ -237,7 +237,8 @@ impl<'a> World<'a> {
             3 => Box::pin(scene.decide(&self.clients[number])),
             4 | 5 => Box::pin(scene.ingest()),
             6 | 7 => Box::pin(scene.prune()),
-            _ => Box::pin(scene.check(self.is_damaged)),
+            8 => Box::pin(scene.check(self.is_damaged)),
+            _ => Box::pin(scene.look()),
         }
     }
 
@@ -253,6 +254,6 @@ const TICKS: [Duration; 4] =
     [Duration::from_secs(60), Duration::from_secs(3600), Duration::from_secs(6 * 3600), Duration::from_secs(25 * 3600)];
 const NAMES: [&str; ACTORS] =
     ["client 1", "client 2", "write-only client", "person", "ingest 1", "ingest 2", "prune 1", "prune 2", "check"];
-const ACTORS: usize = 9;
+const ACTORS: usize = 11;
 /// The longest that a sleeper waits for its worst moment, in steps.
 const NAP_MOST: u64 = 2000;
