@@ -25,8 +25,10 @@ pub mod size;
 pub mod stat;
 
 // the repository
-pub mod reader;
 pub mod repository;
+pub mod reader;
+pub mod history;
 
 // the acts
 pub mod backup;
+pub mod commands;

@@ -317,7 +317,8 @@ impl<'a> Assembly<'a, '_> {
         while !is_last || !window.is_empty() {
             if !is_last {
                 let wanted = (STREAM_WINDOW - window.len()) as u64;
-                let got = Read::by_ref(&mut bytes).take(wanted).read_to_end(&mut window).map_err(BackupError::Stream)?;
+                let got =
+                    Read::by_ref(&mut bytes).take(wanted).read_to_end(&mut window).map_err(BackupError::Stream)?;
                 is_last = (got as u64) < wanted;
             }
             let mut start = 0;

@@ -58,7 +58,9 @@ impl Comparison<'_> {
                 return Ok(());
             }
             let item = match event {
-                ScanEvent::Entry(entry) if entry.stat.links > 1 && !entry.stat.is_directory() && linked.contains(&entry.stat.id()) => {
+                ScanEvent::Entry(entry)
+                    if entry.stat.links > 1 && !entry.stat.is_directory() && linked.contains(&entry.stat.id()) =>
+                {
                     Item::Link { path: entry.path, stat: entry.stat }
                 }
                 ScanEvent::Entry(entry) => {

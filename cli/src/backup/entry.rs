@@ -21,7 +21,13 @@ pub(super) struct Recorder {
 
 impl Recorder {
     /// An entry with its content; none for a kind of file that no tree holds.
-    pub(super) fn entry(&mut self, path: TreePath, stat: &EntryStat, content: Content, mut extras: Extras) -> Option<Entry> {
+    pub(super) fn entry(
+        &mut self,
+        path: TreePath,
+        stat: &EntryStat,
+        content: Content,
+        mut extras: Extras,
+    ) -> Option<Entry> {
         let mode = Mode::from_bits(stat.mode)?;
         let is_file = mode.kind() == copal_engine::tree::EntryKind::File;
         extras.hardlink = self.group(stat);

@@ -61,7 +61,9 @@ impl<'a> Chain<'a> {
             snapshot,
         };
         let hash = self.append(&mut manifest)?;
-        wait(ingest(&self.repository.host(), self.ingest_by, Scope::Client(self.client.id), &|pack| own.contains(pack)))?;
+        wait(ingest(&self.repository.host(), self.ingest_by, Scope::Client(self.client.id), &|pack| {
+            own.contains(pack)
+        }))?;
         let name = layout::receipt(self.client.id, manifest.number);
         let bytes = wait(objects::read(self.repository.store().as_ref(), &name))?;
         let bytes = bytes.ok_or_else(|| JobError::damaged(&name, "it is not there after ingest"))?;
@@ -105,6 +107,7 @@ pub(super) fn refusal(receipt: &Receipt) -> Option<String> {
     if receipt.outcome == Outcome::Accepted {
         return None;
     }
-    let reasons: Vec<String> = receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text())).collect();
+    let reasons: Vec<String> =
+        receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text())).collect();
     Some(reasons.join("; "))
 }

@@ -152,7 +152,9 @@ pub enum BackupError {
     #[error(transparent)]
     Session(#[from] SessionError),
     /// A block did not read back after it was sealed.
-    #[error("a block did not read back right after it was sealed: this machine's memory or processor cannot be trusted")]
+    #[error(
+        "a block did not read back right after it was sealed: this machine's memory or processor cannot be trusted"
+    )]
     Seal(#[from] copal_engine::block::SealFault),
     /// The basis cannot be read.
     #[error("the snapshot to compare with cannot be read")]

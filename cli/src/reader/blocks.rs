@@ -53,7 +53,7 @@ pub struct BlockReader {
 }
 
 /// What went wrong with one copy.
-pub(super) enum CopyError {
+pub(crate) enum CopyError {
     Damaged(String),
     Store(StoreError),
 }
@@ -98,7 +98,12 @@ impl BlockReader {
     }
 
     /// Opens the block at a location, reading it from the store.
-    pub(super) fn open_at(&self, location: &Location, kind: BlockKind, tools: &mut OpenTools) -> Result<OpenBlock, CopyError> {
+    pub(super) fn open_at(
+        &self,
+        location: &Location,
+        kind: BlockKind,
+        tools: &mut OpenTools,
+    ) -> Result<OpenBlock, CopyError> {
         let start = u64::from(location.offset);
         let name = objects::key(layout::pack(location.place, location.pack));
         let stored = wait(self.store.read_range(&name, start..start + u64::from(location.length)))?;

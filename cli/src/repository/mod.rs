@@ -93,7 +93,11 @@ pub enum OpenError {
 
 impl Repository {
     /// Opens and unlocks the repository in a directory.
-    pub fn open(directory: &Path, input: &SlotInput, state_dir: &Path) -> Result<Self, OpenError> {
+    pub fn open(
+        directory: &Path,
+        input: &SlotInput,
+        state_dir: impl FnOnce(RepositoryId) -> PathBuf,
+    ) -> Result<Self, OpenError> {
         let store = open_store(directory)?;
         let descriptors = list_descriptors(&store)?;
         let slots = find_slots(&store)?;
@@ -102,8 +106,19 @@ impl Repository {
         }
         let owner = unlock(directory, slots, input)?;
         let descriptor = newest_descriptor(&descriptors, &owner)?;
-        let state_dir = state_dir.join(owner.repository().to_string());
-        Ok(Self { store: Arc::new(store), directory: directory.to_owned(), descriptor, owner: Arc::new(owner), state_dir })
+        let state_dir = state_dir(owner.repository());
+        Ok(Self {
+            store: Arc::new(store),
+            directory: directory.to_owned(),
+            descriptor,
+            owner: Arc::new(owner),
+            state_dir,
+        })
+    }
+
+    /// Whether something that looks like a repository is in a directory.
+    pub fn is_at(directory: &Path) -> bool {
+        ["copal", "keys"].iter().any(|folder| directory.join(folder).is_dir())
     }
 
     /// The repository's id.

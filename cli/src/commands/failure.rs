@@ -1,0 +1,62 @@
+//! What errors of the repository, the store and the jobs are to a person.
+
+use copal_service::error::JobError;
+use copal_store::StoreError;
+
+use crate::backup::BackupError;
+use crate::report::Failure;
+use crate::repository::{ClientError, InitError, OpenError};
+use crate::secrets::Kind;
+
+pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
+    match error {
+        OpenError::NoRepository(directory) => Failure::NoRepository { location: directory.display().to_string() },
+        OpenError::WrongSecret { .. } | OpenError::NoSlot { .. } => Failure::WrongSecret(kind),
+        OpenError::DamagedSlot { object, source } => Failure::Damaged { object, cause: source.into() },
+        OpenError::Descriptor { object, source } => Failure::Damaged { object, cause: source.into() },
+        OpenError::Store(error) => of_store(error),
+        OpenError::Job(error) => of_job(error),
+        other => Failure::Other(other.into()),
+    }
+}
+
+pub(super) fn of_init(error: InitError) -> Failure {
+    match error {
+        InitError::Exists(location) => Failure::RepositoryExists { location },
+        InitError::NotEmpty(location) => Failure::NotEmpty { location },
+        InitError::Store(error) => of_store(error),
+    }
+}
+
+pub(super) fn of_client(error: ClientError) -> Failure {
+    match error {
+        ClientError::Revoked(_) => Failure::NotPermitted { act: "change" },
+        ClientError::Place(error) => Failure::Place(error),
+        ClientError::Store(error) => of_store(error),
+        ClientError::Job(error) => of_job(error),
+        other => Failure::Other(other.into()),
+    }
+}
+
+pub(super) fn of_job(error: JobError) -> Failure {
+    match error {
+        JobError::Store(error) => of_store(error),
+        JobError::Damaged { object, why } => Failure::Damaged { object, cause: why.into() },
+        JobError::StateLost { evidence } => Failure::Damaged { object: "the index".into(), cause: evidence.into() },
+        other => Failure::Other(other.into()),
+    }
+}
+
+pub(super) fn of_store(error: StoreError) -> Failure {
+    Failure::Other(error.into())
+}
+
+pub(super) fn of_backup(error: BackupError) -> Failure {
+    match error {
+        BackupError::Store(error) => of_store(error),
+        BackupError::Job(error) => of_job(error),
+        BackupError::Rejected(why) => Failure::Rejected { reasons: vec![why] },
+        BackupError::Interrupted => Failure::Interrupted,
+        other => Failure::Other(other.into()),
+    }
+}
