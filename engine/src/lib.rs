@@ -22,6 +22,7 @@ pub mod seal;
 pub mod block;
 pub mod change;
 pub mod client;
+pub mod deletion;
 pub mod index;
 pub mod layout;
 pub mod manifest;

@@ -1,0 +1,349 @@
+//! Overlay: what was found out about entries since their segments were written: flagged, wanted or lost.
+
+use core::iter::Peekable;
+use core::ops::{BitOr, BitOrAssign};
+use std::collections::BTreeMap;
+
+use super::search::Records;
+use crate::id::{ChunkId, DomainId, PackTag};
+use crate::state::run::{HEAD, Head, Older, Run, RunKind, put_head};
+use crate::time::Time;
+use crate::wire::DecodeError;
+
+/// What holds of a copy; nothing, for most.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bits(u32);
+
+impl Bits {
+    /// Nothing: the copy is as good as any.
+    pub const NONE: Bits = Bits(0);
+    /// Nothing that is kept needs it: prune may remove it, and clients no longer deduplicate against it.
+    pub const FLAGGED: Bits = Bits(1);
+    /// Whoever still has the plaintext should upload it again.
+    pub const WANTED: Bits = Bits(2);
+    /// Its bytes are gone.
+    pub const LOST: Bits = Bits(4);
+
+    /// Whether all of the other's bits hold.
+    pub fn contains(self, other: Bits) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether nothing holds.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// These bits less the other's.
+    pub fn without(self, other: Bits) -> Bits {
+        Bits(self.0 & !other.0)
+    }
+}
+
+impl BitOr for Bits {
+    type Output = Bits;
+    fn bitor(self, other: Bits) -> Bits {
+        Bits(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Bits {
+    fn bitor_assign(&mut self, other: Bits) {
+        self.0 |= other.0;
+    }
+}
+
+/// What holds of a copy, and when it was flagged.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Mark {
+    /// What holds of it; nothing hides an older mark.
+    pub bits: Bits,
+    /// When it was flagged, by the store's clock.
+    pub time: Time,
+}
+
+/// A copy that a mark is about: the id, and its pack or none.
+pub type Copied = (ChunkId, PackTag);
+
+/// A sorted run of marks of one domain, over borrowed, mapped or owned bytes.
+#[derive(Clone, Debug)]
+pub struct OverlayRun<B> {
+    bytes: B,
+    domain: DomainId,
+}
+
+impl<B: AsRef<[u8]>> OverlayRun<B> {
+    /// Checks the head and the length, in constant time.
+    pub fn parse(bytes: B) -> Result<Self, DecodeError> {
+        let all = bytes.as_ref();
+        let head = Head::parse(all)?;
+        if head.kind != RunKind::Overlay {
+            return Err(DecodeError::new(8, "a run of the state instead of one of the overlay"));
+        }
+        if head.records.checked_mul(RECORD as u64) != Some((all.len() - HEAD) as u64) {
+            return Err(DecodeError::new(all.len(), "a run's length does not fit its number of records"));
+        }
+        Ok(Self { domain: head.domain, bytes })
+    }
+
+    /// Checks everything else the format says of the run.
+    pub fn verify(&self) -> Result<(), DecodeError> {
+        let mut before: Option<&[u8]> = None;
+        for (at, record) in self.bytes.as_ref()[HEAD..].chunks_exact(RECORD).enumerate() {
+            let error = |what| DecodeError::new(HEAD + at * RECORD, what);
+            if before.is_some_and(|before| before[..KEY] >= record[..KEY]) {
+                return Err(error("a run's keys do not ascend"));
+            }
+            if read(record).is_some_and(|(_, mark)| !ALL.contains(mark.bits)) || record[44..] != [0; 4] {
+                return Err(error("a mark has bits this program does not know"));
+            }
+            before = Some(record);
+        }
+        Ok(())
+    }
+
+    /// The domain of all marks.
+    pub fn domain(&self) -> DomainId {
+        self.domain
+    }
+
+    /// How many marks there are, empty ones among them.
+    pub fn len(&self) -> usize {
+        self.records().len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What this run says of a copy; nothing, if it does not mention it.
+    pub fn find(&self, id: &ChunkId, pack: PackTag) -> Option<Mark> {
+        let mut key = [0; KEY];
+        key[..ChunkId::LEN].copy_from_slice(id.as_bytes());
+        key[ChunkId::LEN..].copy_from_slice(&pack.0);
+        let record = self.records().get(self.records().lower_bound(&key, 0))?;
+        read(record).filter(|_| record[..KEY] == key).map(|(_, mark)| mark)
+    }
+
+    /// All marks in order, empty ones among them.
+    pub fn iter(&self) -> impl Iterator<Item = (Copied, Mark)> + '_ {
+        self.bytes.as_ref()[HEAD..].chunks_exact(RECORD).filter_map(read)
+    }
+
+    fn records(&self) -> Records<'_> {
+        Records::new(&self.bytes.as_ref()[HEAD..], RECORD)
+    }
+}
+
+/// Writes a run of marks; empty ones hide older ones.
+pub fn write_overlay(domain: DomainId, random: [u8; 16], marks: &BTreeMap<Copied, Mark>) -> Run {
+    let mut run = OverlayWriter::new(domain, random);
+    marks.iter().for_each(|(copy, mark)| run.push(*copy, *mark));
+    run.finish()
+}
+
+/// Merges runs of one domain, newest first; none if no mark stays. Empty marks are dropped where nothing older is left
+/// for them to hide.
+///
+/// # Panics
+/// If a run is of another domain.
+pub fn merge_overlays<B: AsRef<[u8]>>(
+    domain: DomainId,
+    random: [u8; 16],
+    runs: &[&OverlayRun<B>],
+    older: Older,
+) -> Option<Run> {
+    assert!(runs.iter().all(|run| run.domain == domain), "overlays of different domains are never merged");
+    let mut sources: Vec<_> = runs.iter().map(|run| run.iter().peekable()).collect();
+    let mut merged = OverlayWriter::new(domain, random);
+    while let Some((copy, mark)) = next_newest(&mut sources) {
+        if older == Older::Runs || !mark.bits.is_empty() {
+            merged.push(copy, mark);
+        }
+    }
+    if merged.records == 0 { None } else { Some(merged.finish()) }
+}
+
+/// The marks of one domain: runs stacked, the newest on top.
+#[derive(Clone, Debug)]
+pub struct Overlay<B> {
+    runs: Vec<OverlayRun<B>>,
+}
+
+impl<B> Default for Overlay<B> {
+    fn default() -> Self {
+        Self { runs: Vec::new() }
+    }
+}
+
+impl<B: AsRef<[u8]>> Overlay<B> {
+    /// Stacks runs, newest first.
+    pub fn new(runs: Vec<OverlayRun<B>>) -> Self {
+        Self { runs }
+    }
+
+    /// The runs, newest first.
+    pub fn runs(&self) -> &[OverlayRun<B>] {
+        &self.runs
+    }
+
+    /// What holds of a copy; of an id without any, with [`PackTag::NONE`].
+    pub fn mark(&self, id: &ChunkId, pack: PackTag) -> Mark {
+        self.runs.iter().find_map(|run| run.find(id, pack)).unwrap_or_default()
+    }
+
+    /// What holds of a copy, without the time.
+    pub fn bits(&self, id: &ChunkId, pack: PackTag) -> Bits {
+        self.mark(id, pack).bits
+    }
+
+    /// All marks that stand, in order.
+    pub fn marks(&self) -> impl Iterator<Item = (Copied, Mark)> + '_ {
+        let mut sources: Vec<_> = self.runs.iter().map(|run| run.iter().peekable()).collect();
+        core::iter::from_fn(move || next_newest(&mut sources)).filter(|(_, mark)| !mark.bits.is_empty())
+    }
+}
+
+/// The next copy that one of the runs mentions, and what the newest of those says of it.
+fn next_newest<I: Iterator<Item = (Copied, Mark)>>(runs: &mut [Peekable<I>]) -> Option<(Copied, Mark)> {
+    let copy = runs.iter_mut().filter_map(|run| Some(run.peek()?.0)).min()?;
+    let mut newest = None;
+    for run in runs {
+        while let Some((_, mark)) = run.next_if(|next| next.0 == copy) {
+            newest = newest.or(Some(mark));
+        }
+    }
+    Some((copy, newest?))
+}
+
+struct OverlayWriter {
+    bytes: Vec<u8>,
+    records: u64,
+}
+
+impl OverlayWriter {
+    fn new(domain: DomainId, random: [u8; 16]) -> Self {
+        let mut bytes = Vec::new();
+        put_head(&mut bytes, RunKind::Overlay, domain, random, 0);
+        Self { bytes, records: 0 }
+    }
+
+    fn push(&mut self, (id, pack): Copied, mark: Mark) {
+        self.bytes.extend_from_slice(id.as_bytes());
+        self.bytes.extend_from_slice(&pack.0);
+        self.bytes.extend_from_slice(&mark.time.0.to_le_bytes());
+        self.bytes.extend_from_slice(&mark.bits.0.to_le_bytes());
+        self.bytes.extend_from_slice(&[0; 4]);
+        self.records += 1;
+    }
+
+    fn finish(mut self) -> Run {
+        self.bytes[HEAD - 8..HEAD].copy_from_slice(&self.records.to_le_bytes());
+        Run::seal(RunKind::Overlay, self.records, self.bytes)
+    }
+}
+
+fn read(record: &[u8]) -> Option<(Copied, Mark)> {
+    let record = record.first_chunk::<RECORD>()?;
+    let id = ChunkId::from_slice(&record[..ChunkId::LEN])?;
+    let pack = PackTag(record[ChunkId::LEN..KEY].try_into().ok()?);
+    let time = Time(i64::from_le_bytes(record[KEY..40].try_into().ok()?));
+    let bits = Bits(u32::from_le_bytes(record[40..44].try_into().ok()?));
+    Some(((id, pack), Mark { bits, time }))
+}
+
+const ALL: Bits = Bits(7);
+/// Bytes of a record, and of the key it starts with.
+const RECORD: usize = 48;
+const KEY: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const DOMAIN: DomainId = DomainId([4; 16]);
+
+    type Marks = BTreeMap<Copied, Mark>;
+
+    fn marks() -> impl Strategy<Value = Marks> {
+        let copy = (0u8..12, 0u8..3).prop_map(|(id, pack)| (ChunkId([id * 20; 24]), PackTag([pack; 8])));
+        let mark = (0u32..8, any::<i64>()).prop_map(|(bits, time)| Mark { bits: Bits(bits), time: Time(time) });
+        prop::collection::btree_map(copy, mark, 0..20)
+    }
+
+    fn stack(deltas: &[Marks]) -> Vec<OverlayRun<Vec<u8>>> {
+        let run = |delta| OverlayRun::parse(write_overlay(DOMAIN, [1; 16], delta).bytes).unwrap();
+        deltas.iter().rev().map(run).collect()
+    }
+
+    fn model(deltas: &[Marks]) -> Marks {
+        let mut model = Marks::new();
+        deltas.iter().for_each(|delta| model.extend(delta));
+        model.retain(|_, mark| !mark.bits.is_empty());
+        model
+    }
+
+    proptest! {
+        #[test]
+        fn a_stack_of_runs_answers_as_a_map_would(deltas in prop::collection::vec(marks(), 0..5)) {
+            let overlay = Overlay::new(stack(&deltas));
+            let model = model(&deltas);
+            for id in 0..12 {
+                for pack in 0..3 {
+                    let copy = (ChunkId([id * 20; 24]), PackTag([pack; 8]));
+                    let expected = model.get(&copy).map_or(Bits::NONE, |mark| mark.bits);
+                    prop_assert_eq!(overlay.bits(&copy.0, copy.1), expected);
+                }
+            }
+            prop_assert_eq!(overlay.marks().collect::<Marks>(), model);
+        }
+
+        #[test]
+        fn merging_the_newest_runs_first_changes_nothing(
+            deltas in prop::collection::vec(marks(), 1..5),
+            split: prop::sample::Index,
+        ) {
+            let runs = stack(&deltas);
+            let all = merge_overlays(DOMAIN, [2; 16], &runs.iter().collect::<Vec<_>>(), Older::Nothing);
+            let (newer, older) = runs.split_at(split.index(runs.len() + 1));
+            let newer = merge_overlays(DOMAIN, [2; 16], &newer.iter().collect::<Vec<_>>(), Older::Runs);
+            let newer = newer.map(|run| OverlayRun::parse(run.bytes).unwrap());
+            let rest: Vec<_> = newer.iter().chain(older).collect();
+            prop_assert_eq!(&merge_overlays(DOMAIN, [2; 16], &rest, Older::Nothing), &all);
+            let marks = all.map(|run| OverlayRun::parse(run.bytes).unwrap().iter().collect::<Marks>());
+            prop_assert_eq!(marks.unwrap_or_default(), model(&deltas));
+        }
+
+        #[test]
+        fn a_damaged_run_is_refused_or_answers_without_panic(
+            marks in marks(), at: prop::sample::Index, value: u8, cut in 0usize..3,
+        ) {
+            let mut bytes = write_overlay(DOMAIN, [1; 16], &marks).bytes;
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+            bytes.truncate(bytes.len() - cut);
+            if let Ok(run) = OverlayRun::parse(bytes) {
+                let _ = run.verify();
+                for id in 0..12 {
+                    run.find(&ChunkId([id * 20; 24]), PackTag([1; 8]));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bits_this_program_does_not_know_and_disorder_are_refused() {
+        let copy = |id| (ChunkId([id; 24]), PackTag::NONE);
+        let mark = Mark { bits: Bits::LOST | Bits::WANTED, time: Time(5) };
+        let bytes = write_overlay(DOMAIN, [1; 16], &[(copy(1), mark), (copy(2), mark)].into()).bytes;
+        let verify = |bytes: &[u8]| OverlayRun::parse(bytes.to_vec()).and_then(|run| run.verify());
+        assert_eq!(verify(&bytes), Ok(()));
+        for (at, value) in [(HEAD + 40, 8), (HEAD + 47, 1), (HEAD, 3), (HEAD + RECORD, 0)] {
+            let mut bytes = bytes.clone();
+            bytes[at] = value;
+            assert!(verify(&bytes).is_err(), "byte {at}");
+        }
+    }
+}

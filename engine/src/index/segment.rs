@@ -1,0 +1,335 @@
+//! Segments: immutable sorted parts of the index, searched as they lie in a mapped file.
+
+use core::ops::Range;
+
+use super::search::Records;
+use crate::id::{ChunkId, DomainId, PackId};
+use crate::layout::Place;
+use crate::limits::SEGMENT_ENTRIES;
+use crate::pack::PackKind;
+use crate::wire::DecodeError;
+use crate::wire::cursor::Cursor;
+
+/// Where a copy of a chunk or page lies.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Location {
+    /// The pack.
+    pub pack: PackId,
+    /// Where the pack lies.
+    pub place: Place,
+    /// The pack's bytes.
+    pub pack_length: u64,
+    /// Bytes of the pack's table.
+    pub table_length: u32,
+    /// Where the block starts in the pack.
+    pub offset: u32,
+    /// The block's bytes.
+    pub length: u32,
+    /// The position in the block.
+    pub ordinal: u16,
+    /// The page's height; 0 for a chunk.
+    pub height: u8,
+    /// Whether this is a page.
+    pub is_page: bool,
+}
+
+/// An entry of a segment.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The chunk or page.
+    pub id: ChunkId,
+    /// The block's position among the segment's blocks, for counting by block.
+    pub block: u32,
+    /// Where the copy lies.
+    pub location: Location,
+}
+
+/// A pack of a segment.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SegmentPack {
+    /// The pack.
+    pub id: PackId,
+    /// Its bytes.
+    pub length: u64,
+    /// Bytes of its table.
+    pub table_length: u32,
+    /// Chunks or pages.
+    pub kind: PackKind,
+    /// Where it lies.
+    pub place: Place,
+}
+
+/// A block of a segment.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SegmentBlock {
+    /// The pack's position among the segment's packs.
+    pub pack: u32,
+    /// Where the block starts in the pack.
+    pub offset: u32,
+    /// Its bytes.
+    pub length: u32,
+}
+
+/// Bytes that are not a segment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("malformed index segment")]
+pub struct SegmentError(#[from] DecodeError);
+
+/// A sorted part of the index over borrowed, mapped or owned bytes. Nothing is loaded up front; a lookup in a segment
+/// that [`Segment::verify`] would refuse gives wrong answers, but never panics.
+#[derive(Clone, Debug)]
+pub struct Segment<B> {
+    bytes: B,
+    domain: DomainId,
+    blocks_start: usize,
+    entries_start: usize,
+    packs: u32,
+    blocks: u32,
+}
+
+impl<B: AsRef<[u8]>> Segment<B> {
+    /// Checks the header and that the parts fit the bytes, in constant time.
+    pub fn parse(bytes: B) -> Result<Self, SegmentError> {
+        let all = bytes.as_ref();
+        let mut cursor = Cursor::new(all);
+        cursor.expect(MAGIC, "not an index segment")?;
+        let domain = DomainId(cursor.array()?);
+        cursor.take(16)?;
+        let (packs, blocks, entries) = (cursor.u32()?, cursor.u32()?, cursor.u64()?);
+        cursor.zeros(8)?;
+        if entries > SEGMENT_ENTRIES || u64::from(blocks) > entries || packs > blocks {
+            return Err(DecodeError::new(40, "a segment has numbers that cannot be").into());
+        }
+        let blocks_start = HEADER as u64 + u64::from(packs) * PACK_ROW as u64;
+        let blocks_end = blocks_start + u64::from(blocks) * BLOCK_ROW as u64;
+        let entries_start = blocks_end.next_multiple_of(ENTRY as u64);
+        if entries_start + entries * ENTRY as u64 != all.len() as u64 {
+            return Err(DecodeError::new(all.len(), "a segment's length does not fit its numbers").into());
+        }
+        let [blocks_start, blocks_end, entries_start] = [blocks_start, blocks_end, entries_start].map(|at| at as usize);
+        if all[blocks_end..entries_start].iter().any(|&byte| byte != 0) {
+            return Err(DecodeError::new(blocks_end, "reserved bytes are not zero").into());
+        }
+        Ok(Self { domain, blocks_start, entries_start, packs, blocks, bytes })
+    }
+
+    /// The domain of everything in the segment.
+    pub fn domain(&self) -> DomainId {
+        self.domain
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.records().len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many packs there are.
+    pub fn pack_count(&self) -> u32 {
+        self.packs
+    }
+
+    /// How many blocks there are.
+    pub fn block_count(&self) -> u32 {
+        self.blocks
+    }
+
+    /// The smallest and the largest id; none in an empty segment.
+    pub fn bounds(&self) -> Option<(ChunkId, ChunkId)> {
+        let id = |at: usize| ChunkId::from_slice(&self.records().get(at)?[..ChunkId::LEN]);
+        Some((id(0)?, id(self.len().checked_sub(1)?)?))
+    }
+
+    /// The copies of a chunk or page.
+    pub fn find(&self, id: &ChunkId) -> Copies<'_, B> {
+        Copies { segment: self, id: *id, at: self.records().lower_bound(id.as_bytes(), 0) }
+    }
+
+    /// The copies of many chunks or pages, whose ids ascend; `found` gets each copy with the id's position in `ids`.
+    pub fn find_many(&self, ids: &[ChunkId], mut found: impl FnMut(usize, Location)) {
+        debug_assert!(ids.is_sorted(), "ids to look up ascend");
+        let records = self.records();
+        let dense = records.len() / NEAR <= ids.len();
+        let mut from = 0;
+        for (position, id) in ids.iter().enumerate() {
+            let key = id.as_bytes();
+            from = if dense { records.lower_bound_near(key, from) } else { records.lower_bound(key, from) };
+            let copies = Copies { segment: self, id: *id, at: from };
+            copies.for_each(|location| found(position, location));
+        }
+    }
+
+    /// All entries in order; those that name no block of the segment are passed over.
+    pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        (0..self.len()).filter_map(|at| self.entry(at))
+    }
+
+    /// All packs, ascending; those of no known kind or place are passed over.
+    pub fn packs(&self) -> impl Iterator<Item = SegmentPack> + '_ {
+        (0..self.packs).filter_map(|at| self.pack(at))
+    }
+
+    /// All blocks, ascending by pack and offset.
+    pub fn blocks(&self) -> impl ExactSizeIterator<Item = SegmentBlock> + '_ {
+        self.bytes.as_ref()[self.blocks_start..][..self.blocks as usize * BLOCK_ROW].chunks_exact(BLOCK_ROW).map(block)
+    }
+
+    /// The blocks of the pack at a position, as positions among all blocks.
+    pub fn blocks_of(&self, pack: u32) -> Range<u32> {
+        let rows = Records::new(&self.bytes.as_ref()[self.blocks_start..][..self.blocks as usize * BLOCK_ROW], BLOCK_ROW);
+        let first_from = |pack: u32| {
+            let (mut low, mut high) = (0, rows.len());
+            while low < high {
+                let middle = low + (high - low) / 2;
+                let below = rows.get(middle).is_some_and(|row| block(row).pack < pack);
+                if below { low = middle + 1 } else { high = middle }
+            }
+            low as u32
+        };
+        first_from(pack)..pack.checked_add(1).map_or(self.blocks, first_from)
+    }
+
+    /// The pack at a position; none if there is no such pack, or it is of no known kind or place.
+    pub fn pack(&self, at: u32) -> Option<SegmentPack> {
+        if at >= self.packs {
+            return None;
+        }
+        let row = self.bytes.as_ref().get(HEADER + at as usize * PACK_ROW..)?.first_chunk::<PACK_ROW>()?;
+        Some(SegmentPack {
+            id: PackId::from_slice(&row[..32])?,
+            length: u64::from_le_bytes(row[32..40].try_into().ok()?),
+            table_length: u32_at(row, 40),
+            kind: PackKind::from_byte(row[44])?,
+            place: place(row[45])?,
+        })
+    }
+
+    /// The block at a position; none if there is no such block.
+    pub fn block(&self, at: u32) -> Option<SegmentBlock> {
+        if at >= self.blocks {
+            return None;
+        }
+        let start = self.blocks_start + at as usize * BLOCK_ROW;
+        self.bytes.as_ref().get(start..start + BLOCK_ROW).map(block)
+    }
+
+    pub(super) fn entry(&self, at: usize) -> Option<Entry> {
+        self.resolve(self.raw(at)?)
+    }
+
+    pub(super) fn raw(&self, at: usize) -> Option<RawEntry> {
+        self.records().get(at)?.first_chunk().map(RawEntry::read)
+    }
+
+    pub(super) fn resolve(&self, raw: RawEntry) -> Option<Entry> {
+        let block = self.block(raw.block)?;
+        let pack = self.pack(block.pack)?;
+        Some(Entry { id: raw.id, block: raw.block, location: locate(&pack, &block, &raw) })
+    }
+
+    pub(super) fn pack_row(&self, at: u32) -> &[u8] {
+        &self.bytes.as_ref()[HEADER + at as usize * PACK_ROW..][..PACK_ROW]
+    }
+
+    fn records(&self) -> Records<'_> {
+        Records::new(&self.bytes.as_ref()[self.entries_start..], ENTRY)
+    }
+}
+
+/// The copies of one chunk or page in a segment.
+#[derive(Debug)]
+pub struct Copies<'s, B> {
+    segment: &'s Segment<B>,
+    id: ChunkId,
+    at: usize,
+}
+
+impl<B: AsRef<[u8]>> Iterator for Copies<'_, B> {
+    type Item = Location;
+
+    fn next(&mut self) -> Option<Location> {
+        loop {
+            let raw = self.segment.raw(self.at).filter(|raw| raw.id == self.id)?;
+            self.at += 1;
+            if let Some(entry) = self.segment.resolve(raw) {
+                return Some(entry.location);
+            }
+        }
+    }
+}
+
+/// An entry as it is stored. Ordered as entries are, provided that the blocks are.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RawEntry {
+    pub(super) id: ChunkId,
+    pub(super) block: u32,
+    pub(super) ordinal: u16,
+    pub(super) flags: u16,
+}
+
+impl RawEntry {
+    fn read(bytes: &[u8; ENTRY]) -> Self {
+        let [id @ .., b0, b1, b2, b3, o0, o1, f0, f1] = *bytes;
+        Self {
+            id: ChunkId(id),
+            block: u32::from_le_bytes([b0, b1, b2, b3]),
+            ordinal: u16::from_le_bytes([o0, o1]),
+            flags: u16::from_le_bytes([f0, f1]),
+        }
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.id.as_bytes());
+        out.extend_from_slice(&self.block.to_le_bytes());
+        out.extend_from_slice(&self.ordinal.to_le_bytes());
+        out.extend_from_slice(&self.flags.to_le_bytes());
+    }
+}
+
+/// The flags of an entry: a page's height, or nothing for a chunk.
+pub(super) fn flags(kind: PackKind, height: u8) -> u16 {
+    match kind {
+        PackKind::Data => 0,
+        PackKind::Tree => PAGE | u16::from(height),
+    }
+}
+
+pub(super) fn locate(pack: &SegmentPack, block: &SegmentBlock, raw: &RawEntry) -> Location {
+    Location {
+        pack: pack.id,
+        place: pack.place,
+        pack_length: pack.length,
+        table_length: pack.table_length,
+        offset: block.offset,
+        length: block.length,
+        ordinal: raw.ordinal,
+        height: raw.flags as u8,
+        is_page: raw.flags & PAGE != 0,
+    }
+}
+
+fn block(row: &[u8]) -> SegmentBlock {
+    SegmentBlock { pack: u32_at(row, 0), offset: u32_at(row, 4), length: u32_at(row, 8) }
+}
+
+fn place(byte: u8) -> Option<Place> {
+    [Place::Packs, Place::Moved].into_iter().find(|place| *place as u8 == byte)
+}
+
+fn u32_at(row: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]])
+}
+
+pub(super) const MAGIC: &[u8; 8] = b"COPALIDX";
+pub(super) const HEADER: usize = 64;
+pub(super) const PACK_ROW: usize = 48;
+pub(super) const BLOCK_ROW: usize = 12;
+pub(super) const ENTRY: usize = 32;
+/// Set in the flags of a page's entry; the bits below hold its height.
+pub(super) const PAGE: u16 = 1 << 8;
+/// Looked-up ids with fewer entries between them are found faster by stepping than by guessing.
+const NEAR: usize = 64;

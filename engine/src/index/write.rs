@@ -1,0 +1,313 @@
+//! Writing segments, from packs and from other segments.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+use super::segment::{
+    BLOCK_ROW, ENTRY, Entry, HEADER, MAGIC, PACK_ROW, RawEntry, Segment, SegmentBlock, SegmentPack, flags, locate,
+};
+use crate::id::{ChunkId, DomainId, ObjectHash, PackId};
+use crate::layout::Place;
+use crate::limits::SEGMENT_ENTRIES;
+use crate::pack::PackTable;
+use crate::state::SegmentRecord;
+
+/// A segment that was just written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSegment {
+    /// The SHA-256 of the bytes, which is its name.
+    pub hash: ObjectHash,
+    /// What the state has to say of it.
+    pub record: SegmentRecord,
+    /// The object to be stored.
+    pub bytes: Vec<u8>,
+}
+
+/// Why packs or segments do not go into one segment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SegmentLimit {
+    /// The entries have to be spread over several segments.
+    #[error("a segment cannot hold more than {SEGMENT_ENTRIES} entries")]
+    Full,
+    /// A segment never mixes domains.
+    #[error("entries of domain {found} do not belong into a segment of domain {expected}")]
+    Domain {
+        /// The segment's domain.
+        expected: DomainId,
+        /// The domain of what was to be added.
+        found: DomainId,
+    },
+}
+
+/// Collects accepted packs.
+#[derive(Clone, Debug)]
+pub struct SegmentWriter {
+    domain: DomainId,
+    random: [u8; 16],
+    added: BTreeSet<PackId>,
+    packs: Vec<SegmentPack>,
+    blocks: Vec<SegmentBlock>,
+    entries: Vec<RawEntry>,
+}
+
+impl SegmentWriter {
+    /// Starts a segment. The random bytes keep its name from being made twice.
+    pub fn new(domain: DomainId, random: [u8; 16]) -> Self {
+        Self { domain, random, added: BTreeSet::new(), packs: Vec::new(), blocks: Vec::new(), entries: Vec::new() }
+    }
+
+    /// Adds all entries of a pack; a pack that was added before adds nothing.
+    pub fn add_pack(&mut self, id: PackId, place: Place, table: &PackTable) -> Result<(), SegmentLimit> {
+        if table.domain != self.domain {
+            return Err(SegmentLimit::Domain { expected: self.domain, found: table.domain });
+        }
+        if (self.entries.len() + table.ids.len()) as u64 > SEGMENT_ENTRIES {
+            return Err(SegmentLimit::Full);
+        }
+        if !self.added.insert(id) {
+            return Ok(());
+        }
+        let pack = self.packs.len() as u32;
+        let (length, table_length) = (table.pack_length(), table.table_length());
+        self.packs.push(SegmentPack { id, length, table_length, kind: table.kind, place });
+        self.entries.reserve(table.ids.len());
+        for row in &table.blocks {
+            let block = self.blocks.len() as u32;
+            self.blocks.push(SegmentBlock { pack, offset: row.offset, length: row.length });
+            for (ordinal, id) in table.block_ids(row).iter().enumerate() {
+                let ordinal = u16::try_from(ordinal).expect("blocks hold at most 65,535 entries");
+                let flags = flags(table.kind, table.height(row.entries.start as usize + usize::from(ordinal)));
+                self.entries.push(RawEntry { id: *id, block, ordinal, flags });
+            }
+        }
+        Ok(())
+    }
+
+    /// How many entries were added.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether no pack was added.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Sorts and writes the segment; none if no pack was added.
+    pub fn finish(mut self) -> Option<NewSegment> {
+        let (packs, pack_ranks) = sorted(&self.packs, |pack| pack.id);
+        self.blocks.iter_mut().for_each(|block| block.pack = pack_ranks[block.pack as usize]);
+        let (blocks, block_ranks) = sorted(&self.blocks, |block| (block.pack, block.offset));
+        self.entries.iter_mut().for_each(|entry| entry.block = block_ranks[entry.block as usize]);
+        self.entries.sort_unstable();
+        let mut bytes = front(self.domain, self.random, &packs, &blocks, self.entries.len());
+        bytes.reserve_exact(self.entries.len() * ENTRY);
+        self.entries.iter().for_each(|entry| entry.put(&mut bytes));
+        Some(seal(bytes, self.entries.first()?.id, self.entries.last()?.id, self.entries.len()))
+    }
+}
+
+/// Merges segments of one domain: drops the entries that are not to be kept, and then the blocks and packs without
+/// any. Each distinct entry is asked for once, in ascending order. None if nothing stays. The bytes do not depend on
+/// how the entries were spread over the segments.
+pub fn merge<B: AsRef<[u8]>>(
+    domain: DomainId,
+    random: [u8; 16],
+    segments: &[&Segment<B>],
+    mut keep: impl FnMut(&Entry) -> bool,
+) -> Result<Option<NewSegment>, SegmentLimit> {
+    if let Some(other) = segments.iter().find(|segment| segment.domain() != domain) {
+        return Err(SegmentLimit::Domain { expected: domain, found: other.domain() });
+    }
+    let dictionary = Dictionary::join(segments);
+    let mut entries = MergedEntries::new(segments, &dictionary);
+    let mut used = vec![false; dictionary.blocks.len()];
+
+    // The entries go behind room for the largest front there can be, and move up once its size is known.
+    let room = front_length(dictionary.packs.len(), dictionary.blocks.len());
+    let most: usize = segments.iter().map(|segment| segment.len()).sum();
+    let mut bytes = Vec::with_capacity(room + most * ENTRY);
+    bytes.resize(room, 0);
+    let (mut count, mut first, mut last) = (0, None, None);
+    while let Some(raw) = entries.next_distinct() {
+        if !keep(&dictionary.resolve(&raw)) {
+            continue;
+        }
+        count += 1;
+        if count as u64 > SEGMENT_ENTRIES {
+            return Err(SegmentLimit::Full);
+        }
+        used[raw.block as usize] = true;
+        first = first.or(Some(raw.id));
+        last = Some(raw.id);
+        raw.put(&mut bytes);
+    }
+    let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
+
+    let (packs, blocks, ranks) = dictionary.restricted(&used);
+    for entry in bytes[room..].chunks_exact_mut(ENTRY) {
+        let field = &mut entry[ChunkId::LEN..ChunkId::LEN + 4];
+        let block = u32::from_le_bytes([field[0], field[1], field[2], field[3]]);
+        field.copy_from_slice(&ranks[block as usize].to_le_bytes());
+    }
+    let front = front(domain, random, &packs, &blocks, count);
+    bytes.copy_within(room.., front.len());
+    bytes.truncate(front.len() + count * ENTRY);
+    bytes[..front.len()].copy_from_slice(&front);
+    Ok(Some(seal(bytes, first, last, count)))
+}
+
+/// The packs and blocks of several segments as one.
+struct Dictionary {
+    packs: Vec<SegmentPack>,
+    blocks: Vec<SegmentBlock>,
+    /// For each segment the new position of each of its blocks; none for one whose pack cannot be read.
+    block_maps: Vec<Vec<Option<u32>>>,
+}
+
+impl Dictionary {
+    fn join<B: AsRef<[u8]>>(segments: &[&Segment<B>]) -> Self {
+        // Copies of a row that should differ in nothing are ordered whole, so that the same one wins in any grouping.
+        let mut packs: Vec<SegmentPack> = segments.iter().flat_map(|segment| segment.packs()).collect();
+        packs.sort_unstable();
+        packs.dedup_by_key(|pack| pack.id);
+        let mut renamed: Vec<Vec<Option<SegmentBlock>>> = Vec::with_capacity(segments.len());
+        for segment in segments {
+            let rank = |at| packs.binary_search_by_key(&segment.pack(at)?.id, |pack| pack.id).ok();
+            let ranks: Vec<Option<usize>> = (0..segment.pack_count()).map(rank).collect();
+            let rename = |block: SegmentBlock| {
+                let pack = (*ranks.get(block.pack as usize)?)?;
+                Some(SegmentBlock { pack: pack as u32, ..block })
+            };
+            renamed.push(segment.blocks().map(rename).collect());
+        }
+        let mut blocks: Vec<SegmentBlock> = renamed.iter().flatten().flatten().copied().collect();
+        blocks.sort_unstable();
+        blocks.dedup_by_key(|block| (block.pack, block.offset));
+        let place = |block: &SegmentBlock| {
+            let key = |block: &SegmentBlock| (block.pack, block.offset);
+            blocks.binary_search_by_key(&key(block), key).ok().map(|at| at as u32)
+        };
+        let map = |renamed: &Vec<Option<SegmentBlock>>| renamed.iter().map(|block| place(block.as_ref()?)).collect();
+        let block_maps = renamed.iter().map(map).collect();
+        Self { packs, blocks, block_maps }
+    }
+
+    fn resolve(&self, raw: &RawEntry) -> Entry {
+        let block = &self.blocks[raw.block as usize];
+        Entry { id: raw.id, block: raw.block, location: locate(&self.packs[block.pack as usize], block, raw) }
+    }
+
+    /// The packs and blocks in use, and the new position of each block.
+    fn restricted(&self, used: &[bool]) -> (Vec<SegmentPack>, Vec<SegmentBlock>, Vec<u32>) {
+        let (mut packs, mut blocks) = (Vec::new(), Vec::new());
+        let mut ranks = Vec::with_capacity(used.len());
+        let mut newest = None;
+        for (block, used) in self.blocks.iter().zip(used) {
+            ranks.push(blocks.len() as u32);
+            if !used {
+                continue;
+            }
+            if newest != Some(block.pack) {
+                newest = Some(block.pack);
+                packs.push(self.packs[block.pack as usize]);
+            }
+            blocks.push(SegmentBlock { pack: packs.len() as u32 - 1, ..*block });
+        }
+        (packs, blocks, ranks)
+    }
+}
+
+/// The entries of several segments in one ascending order, with their blocks renamed.
+struct MergedEntries<'a, B> {
+    segments: &'a [&'a Segment<B>],
+    maps: &'a [Vec<Option<u32>>],
+    positions: Vec<usize>,
+    heads: BinaryHeap<Reverse<(RawEntry, usize)>>,
+    before: Option<RawEntry>,
+}
+
+impl<'a, B: AsRef<[u8]>> MergedEntries<'a, B> {
+    fn new(segments: &'a [&'a Segment<B>], dictionary: &'a Dictionary) -> Self {
+        let mut merged = Self {
+            segments,
+            maps: &dictionary.block_maps,
+            positions: vec![0; segments.len()],
+            heads: BinaryHeap::with_capacity(segments.len()),
+            before: None,
+        };
+        for source in 0..segments.len() {
+            merged.heads.extend(merged.advance(source));
+        }
+        merged
+    }
+
+    /// The next entry that is not the one before again.
+    fn next_distinct(&mut self) -> Option<RawEntry> {
+        loop {
+            let Reverse((entry, source)) = *self.heads.peek()?;
+            match self.advance(source) {
+                Some(next) => *self.heads.peek_mut()? = next,
+                None => drop(self.heads.pop()),
+            }
+            let key = |entry: RawEntry| (entry.id, entry.block, entry.ordinal);
+            if self.before.replace(entry).is_none_or(|before| key(before) != key(entry)) {
+                return Some(entry);
+            }
+        }
+    }
+
+    fn advance(&mut self, source: usize) -> Option<Reverse<(RawEntry, usize)>> {
+        loop {
+            let raw = self.segments[source].raw(self.positions[source])?;
+            self.positions[source] += 1;
+            if let Some(Some(block)) = self.maps[source].get(raw.block as usize) {
+                return Some(Reverse((RawEntry { block: *block, ..raw }, source)));
+            }
+        }
+    }
+}
+
+/// The items in order of their keys, and where each one went.
+fn sorted<T: Copy, K: Ord>(items: &[T], key: impl Fn(&T) -> K) -> (Vec<T>, Vec<u32>) {
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_unstable_by_key(|&at| key(&items[at]));
+    let mut ranks = vec![0; items.len()];
+    order.iter().enumerate().for_each(|(rank, &at)| ranks[at] = rank as u32);
+    (order.iter().map(|&at| items[at]).collect(), ranks)
+}
+
+fn front_length(packs: usize, blocks: usize) -> usize {
+    (HEADER + packs * PACK_ROW + blocks * BLOCK_ROW).next_multiple_of(ENTRY)
+}
+
+/// Everything before the entries.
+fn front(domain: DomainId, random: [u8; 16], packs: &[SegmentPack], blocks: &[SegmentBlock], entries: usize) -> Vec<u8> {
+    let length = front_length(packs.len(), blocks.len());
+    let mut bytes = Vec::with_capacity(length);
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(domain.as_bytes());
+    bytes.extend_from_slice(&random);
+    bytes.extend_from_slice(&(packs.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&(blocks.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&(entries as u64).to_le_bytes());
+    bytes.extend_from_slice(&[0; 8]);
+    for pack in packs {
+        bytes.extend_from_slice(pack.id.as_bytes());
+        bytes.extend_from_slice(&pack.length.to_le_bytes());
+        bytes.extend_from_slice(&pack.table_length.to_le_bytes());
+        bytes.extend_from_slice(&[pack.kind as u8, pack.place as u8, 0, 0]);
+    }
+    for block in blocks {
+        bytes.extend_from_slice(&block.pack.to_le_bytes());
+        bytes.extend_from_slice(&block.offset.to_le_bytes());
+        bytes.extend_from_slice(&block.length.to_le_bytes());
+    }
+    bytes.resize(length, 0);
+    bytes
+}
+
+fn seal(bytes: Vec<u8>, first: ChunkId, last: ChunkId, entries: usize) -> NewSegment {
+    let record = SegmentRecord { entries: entries as u64, length: bytes.len() as u64, first, last };
+    NewSegment { hash: ObjectHash::of(&bytes), record, bytes }
+}

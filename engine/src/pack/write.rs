@@ -1,0 +1,215 @@
+//! Writing packs.
+
+use super::{BLOCK_ROW, BlockRow, HEAD_MAGIC, HEADER, PackKind, PackTable, PageView, Pages, TRAILER_BYTES, VERSION};
+use super::read::trailer_bytes;
+use crate::id::{ChunkId, DomainId, ObjectHash, PackId};
+use crate::limits::{
+    BLOCK_BYTES, BLOCK_ENTRIES, HEIGHT, PACK_BLOCKS, PACK_BYTES, PACK_ENTRIES, PACK_SESSIONS, PAGE_REFERENCES,
+    SESSION_BLOCKS, SESSION_RECORD_BYTES,
+};
+
+/// A finished pack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pack {
+    /// The SHA-256 of the bytes.
+    pub id: PackId,
+    /// The object to be stored.
+    pub bytes: Vec<u8>,
+    /// What the pack holds.
+    pub table: PackTable,
+}
+
+/// Why a pack does not take a block, or cannot be started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PackLimit {
+    /// The block belongs into the next pack.
+    #[error("the pack has no room for another block of {bytes} bytes and {entries} entries")]
+    Full {
+        /// Bytes of the sealed block.
+        bytes: usize,
+        /// Its chunks or pages.
+        entries: usize,
+    },
+    /// No pack can hold a block of this size.
+    #[error("a sealed block of {0} bytes fits into no pack")]
+    BlockBytes(usize),
+    /// No pack can hold a block with so many chunks or pages, or with none.
+    #[error("a block of {0} entries fits into no pack")]
+    BlockEntries(usize),
+    /// Too many session records, or none.
+    #[error("a pack cannot hold {0} session records")]
+    Sessions(usize),
+    /// A session record that no reader would take.
+    #[error("a session record of {0} bytes is too long")]
+    SessionRecord(usize),
+    /// The block names a session that the pack has no record of.
+    #[error("the pack has no record of the session at position {0}")]
+    Session(u16),
+    /// More blocks under one session key than a reader accepts.
+    #[error("block number {0} exceeds what one session key may seal")]
+    Counter(u64),
+    /// A tree pack tells something of each page, a data pack of no chunk.
+    #[error("a block of {entries} entries came with rows for {pages} pages")]
+    Pages {
+        /// Ids in the block.
+        entries: usize,
+        /// Rows that came with them.
+        pages: usize,
+    },
+    /// A page that no reader would take.
+    #[error("a page of height {height} with {references} references fits into no pack")]
+    Page {
+        /// Its height.
+        height: u8,
+        /// How much it refers to.
+        references: usize,
+    },
+}
+
+/// Collects sealed blocks. It never closes by itself: the caller compares [`PackWriter::len`] with its target.
+#[derive(Clone, Debug)]
+pub struct PackWriter {
+    bytes: Vec<u8>,
+    table: PackTable,
+}
+
+impl PackWriter {
+    /// Starts a pack whose blocks were sealed in these sessions. The random bytes keep its name from being made twice.
+    pub fn new(
+        kind: PackKind,
+        domain: DomainId,
+        random: [u8; 16],
+        sessions: Vec<Vec<u8>>,
+    ) -> Result<Self, PackLimit> {
+        if sessions.is_empty() || sessions.len() > usize::from(PACK_SESSIONS) {
+            return Err(PackLimit::Sessions(sessions.len()));
+        }
+        if let Some(record) = sessions.iter().find(|record| record.len() > SESSION_RECORD_BYTES) {
+            return Err(PackLimit::SessionRecord(record.len()));
+        }
+        let bytes = header(kind, domain, random, &sessions);
+        let table =
+            PackTable { kind, domain, sessions, blocks: Vec::new(), ids: Vec::new(), pages: Pages::default() };
+        Ok(Self { bytes, table })
+    }
+
+    /// Appends a sealed block with the ids of what it holds and, in a tree pack, what is told of each of its pages.
+    /// A refused block leaves the pack as it was.
+    pub fn add_block<'p>(
+        &mut self,
+        stored: &[u8],
+        session: u16,
+        counter: u64,
+        ids: impl IntoIterator<Item = ChunkId>,
+        pages: impl IntoIterator<Item = PageView<'p>>,
+    ) -> Result<(), PackLimit> {
+        let (start, first_page) = (self.table.ids.len(), self.table.pages.len());
+        self.table.ids.extend(ids);
+        pages.into_iter().for_each(|page| self.table.pages.push(page));
+        if let Err(limit) = self.check(stored, session, counter, start) {
+            self.table.ids.truncate(start);
+            self.table.pages.truncate(first_page);
+            return Err(limit);
+        }
+        self.table.blocks.push(BlockRow {
+            offset: self.bytes.len() as u32,
+            length: stored.len() as u32,
+            session,
+            counter,
+            entries: start as u32..self.table.ids.len() as u32,
+        });
+        self.bytes.extend_from_slice(stored);
+        Ok(())
+    }
+
+    /// Bytes the pack would have if it were finished now.
+    pub fn len(&self) -> usize {
+        self.bytes.len() + self.table.table_length() as usize + TRAILER_BYTES
+    }
+
+    /// Whether no block was added yet.
+    pub fn is_empty(&self) -> bool {
+        self.table.blocks.is_empty()
+    }
+
+    /// Closes the pack.
+    ///
+    /// # Panics
+    /// If no block was added: there is no pack without one.
+    pub fn finish(mut self) -> Pack {
+        assert!(!self.is_empty(), "a pack is finished only when it holds a block");
+        let header_length = self.table.blocks[0].offset;
+        self.bytes.reserve_exact(self.table.table_length() as usize + TRAILER_BYTES);
+        append_table(&mut self.bytes, &self.table);
+        self.bytes.extend_from_slice(&trailer_bytes(&self.table, header_length));
+        Pack { id: PackId(ObjectHash::of(&self.bytes).0), bytes: self.bytes, table: self.table }
+    }
+
+    /// Checks a block whose entries are already in the table, from `start`.
+    fn check(&self, stored: &[u8], session: u16, counter: u64, start: usize) -> Result<(), PackLimit> {
+        let table = &self.table;
+        let entries = table.ids.len() - start;
+        let pages = table.pages.len().saturating_sub(start);
+        if stored.is_empty() || stored.len() > BLOCK_BYTES as usize {
+            return Err(PackLimit::BlockBytes(stored.len()));
+        }
+        if entries == 0 || entries > BLOCK_ENTRIES as usize {
+            return Err(PackLimit::BlockEntries(entries));
+        }
+        if usize::from(session) >= table.sessions.len() {
+            return Err(PackLimit::Session(session));
+        }
+        if counter >= SESSION_BLOCKS {
+            return Err(PackLimit::Counter(counter));
+        }
+        if pages != if table.kind == PackKind::Data { 0 } else { entries } {
+            return Err(PackLimit::Pages { entries, pages });
+        }
+        for page in (start..start + pages).filter_map(|at| table.page(at)) {
+            let (height, references) = (page.height, page.references.len());
+            if !(1..=HEIGHT).contains(&height) || references > PAGE_REFERENCES as usize {
+                return Err(PackLimit::Page { height, references });
+            }
+        }
+        let full = table.blocks.len() >= PACK_BLOCKS as usize
+            || table.ids.len() > PACK_ENTRIES as usize
+            || (self.len() + stored.len() + BLOCK_ROW) as u64 > PACK_BYTES;
+        if full { Err(PackLimit::Full { bytes: stored.len(), entries }) } else { Ok(()) }
+    }
+}
+
+fn header(kind: PackKind, domain: DomainId, random: [u8; 16], sessions: &[Vec<u8>]) -> Vec<u8> {
+    let length = HEADER + sessions.iter().map(|record| 4 + record.len()).sum::<usize>();
+    let mut bytes = Vec::with_capacity(length);
+    bytes.extend_from_slice(HEAD_MAGIC);
+    bytes.extend_from_slice(&[VERSION, kind as u8]);
+    bytes.extend_from_slice(&(sessions.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(&(length as u32).to_le_bytes());
+    bytes.extend_from_slice(domain.as_bytes());
+    bytes.extend_from_slice(&random);
+    for record in sessions {
+        bytes.extend_from_slice(&(record.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(record);
+    }
+    bytes
+}
+
+fn append_table(out: &mut Vec<u8>, table: &PackTable) {
+    for block in &table.blocks {
+        out.extend_from_slice(&block.offset.to_le_bytes());
+        out.extend_from_slice(&block.length.to_le_bytes());
+        out.extend_from_slice(&block.session.to_le_bytes());
+        out.extend_from_slice(&[0; 2]);
+        out.extend_from_slice(&(block.entries.len() as u32).to_le_bytes());
+        out.extend_from_slice(&block.counter.to_le_bytes());
+    }
+    for (at, id) in table.ids.iter().enumerate() {
+        out.extend_from_slice(id.as_bytes());
+        if let Some(page) = table.page(at) {
+            out.extend_from_slice(&page.replaces.map_or([0; ChunkId::LEN], |id| id.0));
+            out.extend_from_slice(&[page.height, 0, 0, 0]);
+            out.extend_from_slice(&(page.references.len() as u32).to_le_bytes());
+        }
+    }
+    table.pages.references().iter().for_each(|id| out.extend_from_slice(id.as_bytes()));
+}

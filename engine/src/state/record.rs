@@ -1,0 +1,368 @@
+//! The records of state runs: keys and values, field by field.
+
+use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, SnapshotId, SourceId, TagId};
+use crate::index::Segment;
+use crate::layout::Place;
+use crate::limits;
+use crate::pack::PackKind;
+use crate::receipt::{Outcome, Reason};
+use crate::time::Time;
+use crate::wire::DecodeError;
+use crate::wire::cbor::{Reader, Writer};
+
+/// A key that is none of its kind.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct BadKey(pub &'static str);
+
+pub(super) const BAD_KEY: BadKey = BadKey("a run's key has the wrong form");
+
+pub(super) fn segment_key((domain, hash): &(DomainId, ObjectHash)) -> Vec<u8> {
+    [domain.as_bytes(), hash.as_bytes()].concat()
+}
+
+pub(super) fn segment_of(key: &[u8]) -> Result<(DomainId, ObjectHash), BadKey> {
+    let (domain, hash) = key.split_at_checked(DomainId::LEN).ok_or(BAD_KEY)?;
+    Ok((DomainId::from_slice(domain).ok_or(BAD_KEY)?, ObjectHash::from_slice(hash).ok_or(BAD_KEY)?))
+}
+
+pub(super) fn snapshot_key((client, number): &(ClientId, u64)) -> Vec<u8> {
+    [client.as_bytes(), &number.to_be_bytes()].concat()
+}
+
+pub(super) fn snapshot_of(key: &[u8]) -> Result<(ClientId, u64), BadKey> {
+    let (client, number) = key.split_at_checked(ClientId::LEN).ok_or(BAD_KEY)?;
+    let number = number.try_into().map_err(|_| BAD_KEY)?;
+    Ok((ClientId::from_slice(client).ok_or(BAD_KEY)?, u64::from_be_bytes(number)))
+}
+
+/// A segment of the index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentRecord {
+    /// Its entries.
+    pub entries: u64,
+    /// Its bytes.
+    pub length: u64,
+    /// Its least id.
+    pub first: ChunkId,
+    /// Its greatest id.
+    pub last: ChunkId,
+}
+
+impl SegmentRecord {
+    /// What the state says of a segment.
+    pub fn of<B: AsRef<[u8]>>(segment: &Segment<B>) -> Self {
+        let (first, last) = segment.bounds().unwrap_or((ChunkId([0; 24]), ChunkId([0; 24])));
+        Self { entries: segment.len(), length: segment.bytes().len() as u64, first, last }
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.map(4).key(0).uint(self.entries).key(1).uint(self.length);
+        writer.key(2).bytes(self.first.as_bytes()).key(3).bytes(self.last.as_bytes());
+        writer.finish()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes)?;
+        let mut fields = reader.map()?;
+        let record = Self {
+            entries: fields.required(0)?.uint()?,
+            length: fields.required(1)?.uint()?,
+            first: ChunkId(fields.required(2)?.fixed()?),
+            last: ChunkId(fields.required(3)?.fixed()?),
+        };
+        fields.end()?;
+        Ok(record)
+    }
+}
+
+/// Whether a snapshot counts.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum SnapshotState {
+    /// Its pages are followed.
+    Kept = 0,
+    /// Its pages are not followed; it can come back until prune has removed them.
+    Forgotten = 1,
+    /// Its pages are removed.
+    Gone = 2,
+}
+
+/// A snapshot or checkpoint that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotRecord {
+    /// Its id.
+    pub id: SnapshotId,
+    /// The domain its pages lie in.
+    pub domain: DomainId,
+    /// Its root page.
+    pub root: ChunkId,
+    /// Whether it is a checkpoint.
+    pub partial: bool,
+    /// The client's time.
+    pub client_time: Time,
+    /// The store's time when it was accepted.
+    pub accepted: Time,
+    /// What was backed up.
+    pub source: SourceId,
+    /// Its tags, as changed since.
+    pub tags: Vec<TagId>,
+    /// Whether it counts.
+    pub state: SnapshotState,
+    /// Whether it must not be forgotten.
+    pub pinned: bool,
+    /// When the state was set, by the store's clock.
+    pub state_time: Time,
+    /// Whether a full client signed it, so that its own time may be believed.
+    pub by_full_client: bool,
+}
+
+impl SnapshotRecord {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.map(12).key(0).bytes(self.id.as_bytes()).key(1).bytes(self.domain.as_bytes());
+        writer.key(2).bytes(self.root.as_bytes()).key(3).bool(self.partial).key(4).time(self.client_time);
+        writer.key(5).time(self.accepted).key(6).bytes(self.source.as_bytes()).key(7).array(self.tags.len());
+        self.tags.iter().for_each(|tag| {
+            writer.bytes(tag.as_bytes());
+        });
+        writer.key(8).uint(self.state as u64).key(9).bool(self.pinned).key(10).time(self.state_time);
+        writer.key(11).bool(self.by_full_client);
+        writer.finish()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes)?;
+        let mut fields = reader.map()?;
+        let record = Self {
+            id: SnapshotId(fields.required(0)?.fixed()?),
+            domain: DomainId(fields.required(1)?.fixed()?),
+            root: ChunkId(fields.required(2)?.fixed()?),
+            partial: fields.required(3)?.bool()?,
+            client_time: fields.required(4)?.time()?,
+            accepted: fields.required(5)?.time()?,
+            source: SourceId(fields.required(6)?.fixed()?),
+            tags: fields.required(7)?.list(TAGS, |reader| reader.fixed().map(TagId))?,
+            state: {
+                let reader = fields.required(8)?;
+                let error = reader.error("an unknown state of a snapshot");
+                match reader.uint()? {
+                    0 => SnapshotState::Kept,
+                    1 => SnapshotState::Forgotten,
+                    2 => SnapshotState::Gone,
+                    _ => return Err(error),
+                }
+            },
+            pinned: fields.required(9)?.bool()?,
+            state_time: fields.required(10)?.time()?,
+            by_full_client: fields.required(11)?.bool()?,
+        };
+        fields.end()?;
+        Ok(record)
+    }
+}
+
+/// How far a client's chain was decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientHead {
+    /// The last number decided.
+    pub number: u64,
+    /// The hash of the object with that number.
+    pub hash: ObjectHash,
+    /// When, by the store's clock.
+    pub time: Time,
+    /// What the root that wrote this decided: receipts that are missing are written from it.
+    pub decisions: Vec<Decision>,
+}
+
+/// The answer to one manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The manifest's number.
+    pub number: u64,
+    /// Its hash.
+    pub hash: ObjectHash,
+    /// The answer.
+    pub outcome: Outcome,
+    /// Why it was rejected.
+    pub reasons: Vec<(Reason, String)>,
+    /// References that do not resolve.
+    pub missing: Vec<ChunkId>,
+    /// Packs that cannot be used.
+    pub packs: Vec<PackId>,
+}
+
+impl ClientHead {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.map(4).key(0).uint(self.number).key(1).bytes(self.hash.as_bytes()).key(2).time(self.time);
+        writer.key(3).array(self.decisions.len());
+        for decision in &self.decisions {
+            writer.array(6).uint(decision.number).bytes(decision.hash.as_bytes()).uint(decision.outcome as u64);
+            writer.array(decision.reasons.len());
+            for (reason, text) in &decision.reasons {
+                writer.array(2).uint(*reason as u64).text(text);
+            }
+            writer.array(decision.missing.len());
+            decision.missing.iter().for_each(|id| {
+                writer.bytes(id.as_bytes());
+            });
+            writer.array(decision.packs.len());
+            decision.packs.iter().for_each(|id| {
+                writer.bytes(id.as_bytes());
+            });
+        }
+        writer.finish()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes)?;
+        let mut fields = reader.map()?;
+        let head = Self {
+            number: fields.required(0)?.uint()?,
+            hash: ObjectHash(fields.required(1)?.fixed()?),
+            time: fields.required(2)?.time()?,
+            decisions: fields.required(3)?.list(DECISIONS, decode_decision)?,
+        };
+        fields.end()?;
+        Ok(head)
+    }
+}
+
+fn decode_decision(reader: &mut Reader<'_>) -> Result<Decision, DecodeError> {
+    reader.tuple(6)?;
+    Ok(Decision {
+        number: reader.uint()?,
+        hash: ObjectHash(reader.fixed()?),
+        outcome: {
+            let error = reader.error("an unknown outcome");
+            match reader.uint()? {
+                0 => Outcome::Accepted,
+                1 => Outcome::Rejected,
+                _ => return Err(error),
+            }
+        },
+        reasons: reader.list(limits::RECEIPT_NAMES, |reader| {
+            reader.tuple(2)?;
+            let error = reader.error("an unknown reason");
+            let reason = Reason::from_code(reader.uint()?).ok_or(error)?;
+            Ok((reason, reader.text(limits::RECORD_BYTES)?.to_owned()))
+        })?,
+        missing: reader.list(limits::RECEIPT_NAMES, |reader| reader.fixed().map(ChunkId))?,
+        packs: reader.list(limits::RECEIPT_NAMES, |reader| reader.fixed().map(PackId))?,
+    })
+}
+
+/// A pack that holds what the index names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackRecord {
+    /// Its domain.
+    pub domain: DomainId,
+    /// What it holds.
+    pub kind: PackKind,
+    /// Its bytes.
+    pub length: u64,
+    /// Where it lies.
+    pub place: Place,
+    /// Whether a check found it gone.
+    pub is_missing: bool,
+    /// Whether a check found it damaged.
+    pub is_damaged: bool,
+    /// When it was last read whole; 0 for never.
+    pub read: Time,
+    /// When it was accepted.
+    pub accepted: Time,
+}
+
+impl PackRecord {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let bits = u64::from(self.is_missing) | u64::from(self.is_damaged) << 1;
+        let mut writer = Writer::new();
+        writer.map(7).key(0).bytes(self.domain.as_bytes()).key(1).uint(self.kind as u64).key(2).uint(self.length);
+        writer.key(3).uint(self.place as u64).key(4).uint(bits).key(5).time(self.read).key(6).time(self.accepted);
+        writer.finish()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes)?;
+        let mut fields = reader.map()?;
+        let domain = DomainId(fields.required(0)?.fixed()?);
+        let kind = match narrow(fields.required(1)?, 1)? {
+            0 => PackKind::Data,
+            _ => PackKind::Tree,
+        };
+        let length = fields.required(2)?.uint()?;
+        let place = match narrow(fields.required(3)?, 1)? {
+            0 => Place::Packs,
+            _ => Place::Moved,
+        };
+        let bits = narrow(fields.required(4)?, 3)?;
+        let record = Self {
+            domain,
+            kind,
+            length,
+            place,
+            is_missing: bits & 1 != 0,
+            is_damaged: bits & 2 != 0,
+            read: fields.required(5)?.time()?,
+            accepted: fields.required(6)?.time()?,
+        };
+        fields.end()?;
+        Ok(record)
+    }
+}
+
+/// How far the deletion of a name has come.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum DoomedState {
+    /// It is about to be deleted.
+    Doomed = 1,
+    /// It was deleted, and is not to be used again.
+    Spent = 2,
+}
+
+/// A name that is about to be deleted, or was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DoomedRecord {
+    /// How far its deletion has come.
+    pub state: DoomedState,
+    /// Since when, by the store's clock.
+    pub time: Time,
+    /// The root that said so.
+    pub root: u64,
+}
+
+impl DoomedRecord {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.map(3).key(0).uint(self.state as u64).key(1).time(self.time).key(2).uint(self.root);
+        writer.finish()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes)?;
+        let mut fields = reader.map()?;
+        let state = {
+            let reader = fields.required(0)?;
+            let error = reader.error("an unknown state of a name");
+            match reader.uint()? {
+                1 => DoomedState::Doomed,
+                2 => DoomedState::Spent,
+                _ => return Err(error),
+            }
+        };
+        let record = Self { state, time: fields.required(1)?.time()?, root: fields.required(2)?.uint()? };
+        fields.end()?;
+        Ok(record)
+    }
+}
+
+fn narrow(reader: &mut Reader<'_>, most: u64) -> Result<u64, DecodeError> {
+    let error = reader.error("a value this version does not know");
+    let value = reader.uint()?;
+    if value <= most { Ok(value) } else { Err(error) }
+}
+
+/// Tags of one snapshot.
+const TAGS: usize = 4096;
+/// Decisions of one root about one client.
+const DECISIONS: usize = 64;
