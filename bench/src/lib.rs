@@ -1,1 +1,2 @@
 //! bench
+#![forbid(unsafe_code)]

@@ -1,1 +1,3 @@
+//! The `copal` command.
+
 fn main() {}

@@ -1,1 +1,297 @@
-//! block
+//! Blocks: chunks or pages gathered, compressed and sealed as one. The unit of compression, encryption and deletion.
+
+mod plaintext;
+
+use crate::compress::{Compressor, DecompressError, Decompressor, Parameters};
+use crate::id::ChunkId;
+use crate::limits::{BLOCK_ENTRIES, CHUNK_BYTES};
+use crate::seal::{BlockKind, Counter, OpenError, SessionCipher};
+use crate::wire::DecodeError;
+use plaintext::{Codec, Parts};
+
+pub use plaintext::padme;
+
+/// What a tree pack's table tells about a page: what the service needs to know without a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageClear {
+    /// More than the height of anything it refers to.
+    pub height: u8,
+    /// The chunks and pages it refers to, each once, in order of first use.
+    pub references: Vec<ChunkId>,
+    /// The page of the basis whose place it takes.
+    pub replaces: Option<ChunkId>,
+}
+
+/// A chunk or page as a pack's table names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockItem {
+    /// Its id.
+    pub id: ChunkId,
+    /// Its length before compression. Not in the table.
+    pub length: u32,
+    /// What is told of it, if it is a page.
+    pub page: Option<PageClear>,
+}
+
+/// Gathers chunks or pages until there are enough for a block.
+#[derive(Debug)]
+pub struct BlockBuilder {
+    kind: BlockKind,
+    target: usize,
+    items: Vec<BlockItem>,
+    raw: Vec<u8>,
+}
+
+impl BlockBuilder {
+    /// Starts with nothing gathered. A target beyond 8 MiB counts as 8 MiB, so that no block exceeds the limits.
+    pub fn new(kind: BlockKind, target: usize) -> Self {
+        Self { kind, target: target.min(TARGET), items: Vec::new(), raw: Vec::new() }
+    }
+
+    /// Whether an item of this length should go into the block that is being gathered. If not, that block is to be taken
+    /// first: an item of at least half the target does not take a block past the target.
+    pub fn wants(&self, length: usize) -> bool {
+        self.is_empty() || 2 * length < self.target || self.raw.len() + length <= self.target
+    }
+
+    /// Adds a chunk, or a page with what is told of it.
+    ///
+    /// # Panics
+    /// If the item is longer than any chunk or page may be, or the block is full.
+    pub fn push(&mut self, id: ChunkId, bytes: &[u8], page: Option<PageClear>) {
+        assert!(bytes.len() <= CHUNK_BYTES as usize, "chunks and pages are cut within the limit");
+        assert!(!self.is_full(), "a full block is taken before more is added");
+        self.items.push(BlockItem { id, length: bytes.len() as u32, page });
+        self.raw.extend_from_slice(bytes);
+    }
+
+    /// Whether the block must be taken before anything is added.
+    pub fn is_full(&self) -> bool {
+        !self.is_empty() && (self.raw.len() >= self.target || self.items.len() >= BLOCK_ENTRIES as usize)
+    }
+
+    /// Whether nothing is gathered.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Takes what was gathered as a block of this number; none if there is nothing, and then the number stays unused.
+    pub fn take(&mut self, counter: Counter) -> Option<SealJob> {
+        let (items, raw) = (core::mem::take(&mut self.items), core::mem::take(&mut self.raw));
+        (!items.is_empty()).then_some(SealJob { kind: self.kind, counter, items, raw })
+    }
+}
+
+/// A block to be compressed and sealed, by any thread. Its number was fixed when it was made.
+#[derive(Debug)]
+pub struct SealJob {
+    /// What the block holds.
+    pub kind: BlockKind,
+    /// The items, in order.
+    pub items: Vec<BlockItem>,
+    counter: Counter,
+    raw: Vec<u8>,
+}
+
+impl SealJob {
+    /// The number of the block in its session.
+    pub fn counter(&self) -> u64 {
+        self.counter.get()
+    }
+
+    /// Bytes before compression.
+    pub fn raw_length(&self) -> u64 {
+        self.raw.len() as u64
+    }
+
+    /// Seals the block, and reads it back before anybody relies on it: an encoder's error must not become a lost backup.
+    pub fn run(self, tools: &mut SealTools, cipher: &SessionCipher) -> Result<SealedBlock, SealFault> {
+        let SealJob { kind, items, counter, raw } = self;
+        let number = counter.get();
+        let lengths: Vec<u32> = items.iter().map(|item| item.length).collect();
+        plaintext::encode(&lengths, &raw, &mut tools.compressor, &mut tools.plaintext);
+        let bytes = cipher.seal(kind, counter, &tools.plaintext);
+        tools.verify(cipher, kind, number, &bytes, &lengths, &raw)?;
+        Ok(SealedBlock { kind, counter: number, items, bytes, raw_length: raw.len() as u64 })
+    }
+}
+
+/// A block as a pack stores it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedBlock {
+    /// What it holds.
+    pub kind: BlockKind,
+    /// Its number in its session.
+    pub counter: u64,
+    /// Its items, in order.
+    pub items: Vec<BlockItem>,
+    /// The stored bytes.
+    pub bytes: Vec<u8>,
+    /// Bytes before compression.
+    pub raw_length: u64,
+}
+
+/// What a thread needs to seal blocks, one after another: contexts and buffers that are used again.
+#[derive(Debug)]
+pub struct SealTools {
+    compressor: Compressor,
+    plaintext: Vec<u8>,
+    open: OpenTools,
+    raw: Vec<u8>,
+}
+
+impl SealTools {
+    /// Prepares to compress with the parameters.
+    pub fn new(parameters: Parameters) -> Self {
+        let compressor = Compressor::new(parameters);
+        Self { compressor, plaintext: Vec::new(), open: OpenTools::new(), raw: Vec::new() }
+    }
+
+    /// Checks that a stored block reads back as these chunks.
+    fn verify(
+        &mut self,
+        cipher: &SessionCipher,
+        kind: BlockKind,
+        counter: u64,
+        stored: &[u8],
+        lengths: &[u32],
+        raw: &[u8],
+    ) -> Result<(), SealFault> {
+        let unreadable = |source| SealFault::Unreadable { counter, source };
+        let parts = self.open.open(cipher, kind, counter, stored).map_err(unreadable)?;
+        let opened = match parts.codec {
+            Codec::Raw => &self.open.plaintext[parts.payload.clone()],
+            Codec::Zstd => {
+                self.open.decompress(&parts, counter, &mut self.raw).map_err(unreadable)?;
+                &self.raw
+            }
+        };
+        if opened == raw && parts.lengths == lengths { Ok(()) } else { Err(SealFault::Differs { counter }) }
+    }
+}
+
+/// What a thread needs to open blocks, one after another.
+#[derive(Debug, Default)]
+pub struct OpenTools {
+    decompressor: Decompressor,
+    plaintext: Vec<u8>,
+}
+
+impl OpenTools {
+    /// Prepares to open blocks.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn open(
+        &mut self,
+        cipher: &SessionCipher,
+        kind: BlockKind,
+        counter: u64,
+        stored: &[u8],
+    ) -> Result<Parts, BlockError> {
+        cipher.open(kind, counter, stored, &mut self.plaintext)?;
+        Parts::parse(&self.plaintext).map_err(|source| BlockError::Malformed { counter, source })
+    }
+
+    fn decompress(&mut self, parts: &Parts, counter: u64, raw: &mut Vec<u8>) -> Result<(), BlockError> {
+        let done = parts.decompress(&self.plaintext, &mut self.decompressor, raw);
+        done.map_err(|source| BlockError::Compression { counter, source })
+    }
+}
+
+/// A block whose chunks or pages can be read. Their ids are still to be checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenBlock {
+    bytes: Vec<u8>,
+    /// Where each item starts in the bytes, and where the last one ends.
+    bounds: Vec<usize>,
+}
+
+impl OpenBlock {
+    /// Opens a stored block of this kind and number.
+    pub fn open(
+        cipher: &SessionCipher,
+        kind: BlockKind,
+        counter: u64,
+        stored: &[u8],
+        tools: &mut OpenTools,
+    ) -> Result<Self, BlockError> {
+        let parts = tools.open(cipher, kind, counter, stored)?;
+        let (bytes, start) = match parts.codec {
+            Codec::Raw => (core::mem::take(&mut tools.plaintext), parts.payload.start),
+            Codec::Zstd => {
+                let mut raw = Vec::new();
+                tools.decompress(&parts, counter, &mut raw)?;
+                (raw, 0)
+            }
+        };
+        let mut bounds = vec![start];
+        bounds.extend(parts.lengths.iter().scan(start, |end, &length| {
+            *end += length as usize;
+            Some(*end)
+        }));
+        Ok(Self { bytes, bounds })
+    }
+
+    /// How many chunks or pages it holds.
+    #[expect(clippy::len_without_is_empty, reason = "a block holds at least one item")]
+    pub fn len(&self) -> usize {
+        self.bounds.len() - 1
+    }
+
+    /// The chunk or page at a position in the block.
+    pub fn chunk(&self, ordinal: usize) -> Option<&[u8]> {
+        let end = *self.bounds.get(ordinal.checked_add(1)?)?;
+        Some(&self.bytes[self.bounds[ordinal]..end])
+    }
+}
+
+/// A stored block that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BlockError {
+    /// It does not open.
+    #[error(transparent)]
+    Sealed(#[from] OpenError),
+    /// Who knew the key sealed something that is not a block.
+    #[error("malformed block {counter}")]
+    Malformed {
+        /// The block's number in its session.
+        counter: u64,
+        /// What is wrong, and where.
+        source: DecodeError,
+    },
+    /// What was sealed does not unpack.
+    #[error("block {counter} does not decompress")]
+    Compression {
+        /// The block's number in its session.
+        counter: u64,
+        /// Why.
+        source: DecompressError,
+    },
+}
+
+/// A block that does not read back right after it was sealed: this program, or this machine, cannot be trusted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SealFault {
+    /// It does not open, or not as a block.
+    #[error("block {counter} cannot be read back after sealing")]
+    Unreadable {
+        /// The block's number in its session.
+        counter: u64,
+        /// Why.
+        source: BlockError,
+    },
+    /// It opens to something else.
+    #[error("block {counter} reads back as other bytes than were sealed")]
+    Differs {
+        /// The block's number in its session.
+        counter: u64,
+    },
+}
+
+/// With an item of the largest size on top, a block is still within the limits.
+const TARGET: usize = 8 << 20;
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,263 @@
-//! change
+//! Changes: a full client's signed decisions about snapshots that exist: forget, undelete, pin, tag, and the policy.
+
+use ed25519_dalek::SigningKey;
+
+use crate::id::{ClientId, ObjectHash, RepositoryId, SnapshotId, TagId};
+use crate::limits::{CHANGE_OPERATIONS, CHANGE_SNAPSHOTS, POLICY_BYTES, SEALED_TEXT_BYTES, SNAPSHOT_TAGS};
+use crate::time::Time;
+use crate::wire::DecodeError;
+use crate::wire::cbor::{Reader, Writer};
+pub use crate::wire::chain::{Chain, ChainError, Link};
+use crate::wire::record::{self, Kind, RecordError, Unverified};
+
+/// One link of the repository's chain of changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Its number; a repository's changes are numbered from 1.
+    pub number: u64,
+    /// The hash of the change before; [`ObjectHash::NONE`] for number 1.
+    pub previous: ObjectHash,
+    /// The client that made it.
+    pub client: ClientId,
+    /// When, by the client's clock.
+    pub time: Time,
+    /// What it does, in order; at most [`CHANGE_OPERATIONS`].
+    pub operations: Vec<Operation>,
+}
+
+/// A decision. A list of snapshots has at most [`CHANGE_SNAPSHOTS`] of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// These snapshots need not be kept any longer.
+    Forget(Vec<SnapshotId>),
+    /// These are to be kept after all.
+    Undelete(Vec<SnapshotId>),
+    /// These are kept whatever a policy says.
+    Pin(Vec<SnapshotId>),
+    /// These are no longer kept whatever a policy says.
+    Unpin(Vec<SnapshotId>),
+    /// Tags of snapshots; at most [`SNAPSHOT_TAGS`] each.
+    Tag {
+        /// Whose tags.
+        snapshots: Vec<SnapshotId>,
+        /// The tags they get, with their sealed names.
+        add: Vec<(TagId, Vec<u8>)>,
+        /// The tags they lose.
+        remove: Vec<TagId>,
+    },
+    /// The retention policy that the service applies from now on; at most [`POLICY_BYTES`].
+    Policy(Vec<u8>),
+}
+
+/// A change whose signature and name were checked, with the hash of its bytes. Only [`Change::verify`] makes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::manual_non_exhaustive, reason = "nothing else in this crate may make one either")]
+pub struct VerifiedChange {
+    /// The decisions.
+    pub change: Change,
+    /// The SHA-256 of the stored object.
+    pub hash: ObjectHash,
+    checked: (),
+}
+
+impl Change {
+    /// Writes the record, signed with the client's manifest key.
+    pub fn sign(&self, repository: RepositoryId, key: &SigningKey) -> Vec<u8> {
+        record::sign(Kind::Change, repository, &self.body(), key)
+    }
+
+    /// The client that a change says it is from, for finding its key. Nothing may be believed yet.
+    pub fn claimed_client(bytes: &[u8]) -> Result<ClientId, RecordError> {
+        let record = Unverified::parse(Kind::Change, bytes)?;
+        let change = Self::read(record.claimed_body()).map_err(RecordError::malformed(Kind::Change))?;
+        Ok(change.client)
+    }
+
+    /// Believes the change stored under this number, if it is from the client and the client's key has signed it.
+    pub fn verify(
+        repository: RepositoryId,
+        key: &[u8; 32],
+        client: ClientId,
+        number: u64,
+        bytes: &[u8],
+    ) -> Result<VerifiedChange, RecordError> {
+        let body = Unverified::parse(Kind::Change, bytes)?.verify(repository, key)?;
+        let change = Self::read(body).map_err(RecordError::malformed(Kind::Change))?;
+        if (change.client, change.number) != (client, number) {
+            return Err(RecordError::Misplaced { kind: Kind::Change.name() });
+        }
+        Ok(VerifiedChange { change, hash: ObjectHash::of(bytes), checked: () })
+    }
+
+    fn body(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.map(5).key(0).uint(self.number).key(1).bytes(self.previous.as_bytes());
+        writer.key(2).bytes(self.client.as_bytes()).key(3).time(self.time);
+        writer.key(4).array(self.operations.len());
+        for operation in &self.operations {
+            operation.write(&mut writer);
+        }
+        writer.finish()
+    }
+
+    fn read(body: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(body)?;
+        let mut fields = reader.map()?;
+        let (number, previous) = Link::read(&mut fields, 0, 1)?;
+        let change = Self {
+            number,
+            previous,
+            client: ClientId(fields.required(2)?.fixed()?),
+            time: fields.required(3)?.time()?,
+            operations: fields.required(4)?.list(CHANGE_OPERATIONS, Operation::read)?,
+        };
+        fields.end()?;
+        Ok(change)
+    }
+}
+
+impl From<&VerifiedChange> for Link {
+    fn from(verified: &VerifiedChange) -> Self {
+        Self { number: verified.change.number, previous: verified.change.previous, hash: verified.hash }
+    }
+}
+
+impl Operation {
+    fn write(&self, writer: &mut Writer) {
+        let (code, snapshots) = match self {
+            Self::Forget(snapshots) => (1, snapshots),
+            Self::Undelete(snapshots) => (2, snapshots),
+            Self::Pin(snapshots) => (3, snapshots),
+            Self::Unpin(snapshots) => (4, snapshots),
+            Self::Tag { snapshots, add, remove } => return write_tags(writer, snapshots, add, remove),
+            Self::Policy(policy) => {
+                writer.array(2).uint(6).bytes(policy);
+                return;
+            }
+        };
+        write_snapshots(writer.array(2).uint(code), snapshots);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let wrong = reader.error("an unknown operation, or one with the wrong number of items");
+        let items = reader.array(4)?;
+        Ok(match (reader.uint()?, items) {
+            (1, 2) => Self::Forget(read_snapshots(reader)?),
+            (2, 2) => Self::Undelete(read_snapshots(reader)?),
+            (3, 2) => Self::Pin(read_snapshots(reader)?),
+            (4, 2) => Self::Unpin(read_snapshots(reader)?),
+            (5, 4) => Self::Tag {
+                snapshots: read_snapshots(reader)?,
+                add: reader.list(SNAPSHOT_TAGS, |tag| {
+                    tag.tuple(2)?;
+                    Ok((TagId(tag.fixed()?), tag.bytes(SEALED_TEXT_BYTES)?.to_vec()))
+                })?,
+                remove: reader.list(SNAPSHOT_TAGS, |tag| Ok(TagId(tag.fixed()?)))?,
+            },
+            (6, 2) => Self::Policy(reader.bytes(POLICY_BYTES)?.to_vec()),
+            _ => return Err(wrong),
+        })
+    }
+}
+
+fn write_tags(writer: &mut Writer, snapshots: &[SnapshotId], add: &[(TagId, Vec<u8>)], remove: &[TagId]) {
+    write_snapshots(writer.array(4).uint(5), snapshots);
+    writer.array(add.len());
+    for (tag, name) in add {
+        writer.array(2).bytes(tag.as_bytes()).bytes(name);
+    }
+    writer.array(remove.len());
+    for tag in remove {
+        writer.bytes(tag.as_bytes());
+    }
+}
+
+fn write_snapshots(writer: &mut Writer, snapshots: &[SnapshotId]) {
+    writer.array(snapshots.len());
+    for id in snapshots {
+        writer.bytes(id.as_bytes());
+    }
+}
+
+fn read_snapshots(reader: &mut Reader<'_>) -> Result<Vec<SnapshotId>, DecodeError> {
+    reader.list(CHANGE_SNAPSHOTS, |id| Ok(SnapshotId(id.fixed()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPOSITORY: RepositoryId = RepositoryId([9; 16]);
+    const CLIENT: ClientId = ClientId([1; 16]);
+
+    fn key() -> SigningKey {
+        SigningKey::from_bytes(&[3; 32])
+    }
+
+    fn change(number: u64, previous: ObjectHash) -> Change {
+        let ids = || vec![SnapshotId([1; 16]), SnapshotId([2; 16])];
+        let operations = vec![
+            Operation::Forget(ids()),
+            Operation::Undelete(ids()),
+            Operation::Pin(ids()),
+            Operation::Unpin(vec![]),
+            Operation::Tag {
+                snapshots: ids(),
+                add: vec![(TagId([3; 16]), b"sealed".to_vec())],
+                remove: vec![TagId([4; 16])],
+            },
+            Operation::Policy(b"policy".to_vec()),
+        ];
+        Change { number, previous, client: CLIENT, time: Time(-3), operations }
+    }
+
+    fn verify(number: u64, bytes: &[u8]) -> Result<VerifiedChange, RecordError> {
+        Change::verify(REPOSITORY, key().verifying_key().as_bytes(), CLIENT, number, bytes)
+    }
+
+    #[test]
+    fn every_operation_reads_back() {
+        let change = change(1, ObjectHash::NONE);
+        let bytes = change.sign(REPOSITORY, &key());
+        let verified = verify(1, &bytes).unwrap();
+        assert_eq!((verified.change, verified.hash), (change, ObjectHash::of(&bytes)));
+        assert_eq!(Change::claimed_client(&bytes), Ok(CLIENT));
+    }
+
+    #[test]
+    fn only_the_clients_key_in_this_repository_can_change_anything() {
+        let bytes = change(1, ObjectHash::NONE).sign(REPOSITORY, &key());
+        let other = SigningKey::from_bytes(&[4; 32]).verifying_key().to_bytes();
+        let ours = key().verifying_key().to_bytes();
+        let forged = Err(RecordError::Signature { kind: "change" });
+        assert_eq!(Change::verify(REPOSITORY, &other, CLIENT, 1, &bytes), forged);
+        assert_eq!(Change::verify(RepositoryId([8; 16]), &ours, CLIENT, 1, &bytes), forged);
+    }
+
+    #[test]
+    fn a_change_under_another_number_or_for_another_client_is_misplaced() {
+        let bytes = change(2, ObjectHash([1; 32])).sign(REPOSITORY, &key());
+        let misplaced = Err(RecordError::Misplaced { kind: "change" });
+        assert_eq!(verify(3, &bytes), misplaced);
+        let ours = key().verifying_key().to_bytes();
+        assert_eq!(Change::verify(REPOSITORY, &ours, ClientId([2; 16]), 2, &bytes), misplaced);
+    }
+
+    #[test]
+    fn an_operation_this_version_does_not_know_is_refused() {
+        let mut body = Change { operations: vec![Operation::Pin(vec![])], ..change(1, ObjectHash::NONE) }.body();
+        let code = body.len() - 2;
+        body[code] = 7;
+        let bytes = record::sign(Kind::Change, REPOSITORY, &body, &key());
+        assert!(matches!(verify(1, &bytes), Err(RecordError::Malformed { .. })));
+    }
+
+    #[test]
+    fn changes_form_a_chain() {
+        let first = verify(1, &change(1, ObjectHash::NONE).sign(REPOSITORY, &key())).unwrap();
+        let second = verify(2, &change(2, first.hash).sign(REPOSITORY, &key())).unwrap();
+        let mut chain = Chain::new();
+        assert_eq!((chain.next(&first), chain.next(&second)), (Ok(()), Ok(())));
+        assert_eq!(chain.next(&second), Err(ChainError::Gap { due: 3, found: 2 }));
+    }
+}

@@ -1,1 +1,139 @@
-//! ingest
+//! Ingest: whether a manifest is accepted. A pure function of what was found in the store; facts only, so that a store
+//! that fails leads to another try and never to a rejection.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::client::{ClientRecord, Role};
+use crate::id::{ChunkId, PackId};
+use crate::limits::RECEIPT_NAMES;
+use crate::manifest::VerifiedManifest;
+use crate::pack::{PackKind, PackTable};
+use crate::receipt::Reason;
+
+/// What was found where a manifest names a pack.
+#[derive(Clone, Debug)]
+pub enum Finding {
+    /// The object is there, has the claimed length and its name's SHA-256; this is its table.
+    Sound(PackTable),
+    /// There is no such object.
+    Missing,
+    /// It has another length.
+    Length {
+        /// The length of the object.
+        actual: u64,
+    },
+    /// Its bytes do not have the SHA-256 of its name.
+    Hash,
+    /// Its table is not one.
+    Table(String),
+    /// A root dooms it, or its name is spent.
+    Doomed,
+}
+
+/// The answer to a manifest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Why it is rejected; empty if it is accepted.
+    pub reasons: Vec<(Reason, String)>,
+    /// Ids that are referred to and are not there.
+    pub missing: Vec<ChunkId>,
+    /// Packs that cannot be used.
+    pub packs: Vec<PackId>,
+}
+
+impl Verdict {
+    /// Whether the manifest is accepted.
+    pub fn is_accepted(&self) -> bool {
+        self.reasons.is_empty()
+    }
+
+    /// A rejection for one reason.
+    pub fn rejected(reason: Reason, text: impl Into<String>) -> Self {
+        Self { reasons: vec![(reason, text.into())], ..Self::default() }
+    }
+
+    fn add(&mut self, reason: Reason, text: impl Into<String>) {
+        self.reasons.push((reason, text.into()));
+    }
+}
+
+/// Judges a manifest whose signature and place in the chain were checked. `resolve` gives the height of an id that the
+/// domain has *in the root that becomes the base*: 0 for a chunk, none for an id that is not there.
+pub fn judge(
+    manifest: &VerifiedManifest,
+    client: &ClientRecord,
+    packs: &[(PackId, Finding)],
+    mut resolve: impl FnMut(&ChunkId) -> Option<u8>,
+) -> Verdict {
+    let claim = &manifest.manifest;
+    let mut verdict = Verdict::default();
+    if !client.accepts(claim.number, manifest.hash) {
+        verdict.add(Reason::Revoked, "the client is revoked");
+    }
+    if client.role == Role::WriteOnly && claim.domain != client.domain {
+        verdict.add(Reason::Domain, format!("the client may not write to domain {}", claim.domain));
+    }
+    let mut heights: HashMap<ChunkId, u8> = HashMap::new();
+    for (id, finding) in packs {
+        match judge_pack(*id, finding, manifest) {
+            Ok(table) => heights.extend(table.ids.iter().enumerate().map(|(at, id)| (*id, table.height(at)))),
+            Err((reason, text)) => {
+                verdict.add(reason, text);
+                verdict.packs.push(*id);
+            }
+        }
+    }
+    let mut missing = BTreeSet::new();
+    let mut height_of = |id: &ChunkId| {
+        let height = heights.get(id).copied().or_else(|| resolve(id));
+        if height.is_none() {
+            missing.insert(*id);
+        }
+        height
+    };
+    let sound = packs.iter().filter_map(|(_, finding)| match finding {
+        Finding::Sound(table) if table.domain == claim.domain && table.kind == PackKind::Tree => Some(table),
+        _ => None,
+    });
+    for table in sound {
+        for (at, id) in table.ids.iter().enumerate() {
+            let Some(page) = table.page(at) else { continue };
+            if page.references.iter().filter_map(&mut height_of).any(|height| height >= page.height) {
+                verdict.add(Reason::Height, format!("page {id} refers to one that is not lower"));
+            }
+        }
+    }
+    if let Some(snapshot) = &claim.snapshot
+        && height_of(&snapshot.root) == Some(0)
+    {
+        verdict.add(Reason::Height, format!("the snapshot's root {} is not a page", snapshot.root));
+    }
+    if !missing.is_empty() {
+        verdict.add(Reason::Unresolved, format!("{} references do not resolve", missing.len()));
+    }
+    verdict.missing = missing.into_iter().take(RECEIPT_NAMES).collect();
+    verdict.packs.truncate(RECEIPT_NAMES);
+    verdict.reasons.truncate(REASONS);
+    verdict
+}
+
+fn judge_pack<'a>(
+    id: PackId,
+    finding: &'a Finding,
+    manifest: &VerifiedManifest,
+) -> Result<&'a PackTable, (Reason, String)> {
+    match finding {
+        Finding::Sound(table) if table.domain != manifest.manifest.domain => {
+            Err((Reason::Domain, format!("pack {id} is of domain {}", table.domain)))
+        }
+        Finding::Sound(table) => Ok(table),
+        Finding::Missing => Err((Reason::MissingPack, format!("pack {id} is not there"))),
+        Finding::Length { actual } => Err((Reason::PackLength, format!("pack {id} has {actual} bytes"))),
+        Finding::Hash => Err((Reason::PackHash, format!("pack {id} has other bytes than its name says"))),
+        Finding::Table(why) => Err((Reason::PackTable, format!("pack {id}: {why}"))),
+        Finding::Doomed => Err((Reason::Doomed, format!("pack {id} is about to be deleted, or was"))),
+    }
+}
+
+/// So many reasons are enough to act on.
+const REASONS: usize = 64;

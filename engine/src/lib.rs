@@ -19,26 +19,25 @@ pub mod keys;
 pub mod seal;
 
 // records
-pub mod block;
-pub mod change;
-pub mod client;
-pub mod deletion;
-pub mod index;
 pub mod layout;
-pub mod manifest;
+pub mod block;
 pub mod pack;
 pub mod receipt;
-pub mod repository;
-pub mod root;
-pub mod snapshot;
 pub mod state;
+pub mod index;
+pub mod root;
 pub mod tree;
+pub mod snapshot;
+pub mod repository;
+pub mod client;
+pub mod manifest;
+pub mod change;
+pub mod expiry;
 
 // operations
-pub mod audit;
 pub mod backup;
+pub mod restore;
 pub mod ingest;
+pub mod retention;
 pub mod mark;
 pub mod plan;
-pub mod restore;
-pub mod retention;

@@ -38,6 +38,26 @@ pub const SESSION_RECIPIENTS: usize = 16;
 pub const MANIFEST_PACKS: usize = 64;
 /// Missing ids or packs a receipt names.
 pub const RECEIPT_NAMES: usize = 4_096;
+/// Reasons a receipt gives.
+pub const RECEIPT_REASONS: usize = 256;
+/// Bytes of a text in a record: a host, label, tag, program, user or reason.
+pub const TEXT_BYTES: usize = 4 << 10;
+/// Bytes of a text in a record when it is sealed: nonce, text and tag.
+pub const SEALED_TEXT_BYTES: usize = TEXT_BYTES + 28;
+/// Tags of one snapshot.
+pub const SNAPSHOT_TAGS: usize = 1_024;
+/// Paths a snapshot was made of.
+pub const SNAPSHOT_PATHS: usize = 65_536;
+/// Bytes of a snapshot's info before it is sealed.
+pub const SNAPSHOT_INFO_BYTES: usize = 1 << 20;
+/// Bytes of a snapshot's sealed info.
+pub const SEALED_INFO_BYTES: usize = 2 << 20;
+/// Operations of one change.
+pub const CHANGE_OPERATIONS: usize = 4_096;
+/// Snapshots that one operation of a change, or an expiry, names.
+pub const CHANGE_SNAPSHOTS: usize = 1 << 17;
+/// Bytes of a retention policy.
+pub const POLICY_BYTES: usize = 64 << 10;
 /// Entries of one index segment.
 pub const SEGMENT_ENTRIES: u64 = 1 << 25;
 /// Nesting of a CBOR item.

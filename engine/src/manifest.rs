@@ -1,1 +1,317 @@
-//! manifest
+//! Manifests: a client's signed, numbered claims to packs, and possibly to a snapshot. The only commit point.
+
+use ed25519_dalek::SigningKey;
+
+use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, RepositoryId, SnapshotId, SourceId, TagId};
+use crate::limits::{MANIFEST_PACKS, SEALED_INFO_BYTES, SESSION_BLOCKS, SESSION_RECORD_BYTES, SNAPSHOT_TAGS};
+use crate::time::Time;
+use crate::wire::DecodeError;
+use crate::wire::cbor::{Reader, Writer};
+pub use crate::wire::chain::{Chain, ChainError, Link};
+use crate::wire::record::{self, Kind, RecordError, Unverified};
+
+/// A claim of one client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// Whose claim.
+    pub client: ClientId,
+    /// Its number; a client's manifests are numbered from 1.
+    pub number: u64,
+    /// The hash of the manifest before; [`ObjectHash::NONE`] for number 1.
+    pub previous: ObjectHash,
+    /// The domain of everything in it.
+    pub domain: DomainId,
+    /// The newest root the client has seen: number and hash.
+    pub root_seen: Option<(u64, ObjectHash)>,
+    /// The packs it adds, each once, with their lengths; at most [`MANIFEST_PACKS`].
+    pub packs: Vec<(PackId, u64)>,
+    /// The snapshot it commits.
+    pub snapshot: Option<SnapshotClaim>,
+}
+
+/// A snapshot, as a manifest claims it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotClaim {
+    /// The root page of its tree.
+    pub root: ChunkId,
+    /// Whether it is a checkpoint of a run that goes on: hidden from lists, and the next run's basis.
+    pub partial: bool,
+    /// When it was made, by the client's clock.
+    pub client_time: Time,
+    /// What was backed up.
+    pub source: SourceId,
+    /// Its tags, ascending, each once; at most [`SNAPSHOT_TAGS`].
+    pub tags: Vec<TagId>,
+    /// The record of the session that sealed the info.
+    pub session_record: Vec<u8>,
+    /// The counter of the info's block; below [`SESSION_BLOCKS`].
+    pub counter: u64,
+    /// The sealed description, a stored block.
+    pub info: Vec<u8>,
+}
+
+/// A manifest whose signature and name were checked, with the hash of its bytes. Only [`Manifest::verify`] makes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::manual_non_exhaustive, reason = "nothing else in this crate may make one either")]
+pub struct VerifiedManifest {
+    /// The claim.
+    pub manifest: Manifest,
+    /// The SHA-256 of the stored object.
+    pub hash: ObjectHash,
+    checked: (),
+}
+
+impl Manifest {
+    /// Writes the record, signed with the client's manifest key. Tags come in ascending order, each once.
+    pub fn sign(&self, repository: RepositoryId, key: &SigningKey) -> Vec<u8> {
+        record::sign(Kind::Manifest, repository, &self.body(), key)
+    }
+
+    /// Believes the manifest stored under a client's name and this number, if the client's key has signed it.
+    pub fn verify(
+        repository: RepositoryId,
+        key: &[u8; 32],
+        client: ClientId,
+        number: u64,
+        bytes: &[u8],
+    ) -> Result<VerifiedManifest, RecordError> {
+        let body = Unverified::parse(Kind::Manifest, bytes)?.verify(repository, key)?;
+        let manifest = Self::read(body).map_err(RecordError::malformed(Kind::Manifest))?;
+        if (manifest.client, manifest.number) != (client, number) {
+            return Err(RecordError::Misplaced { kind: Kind::Manifest.name() });
+        }
+        Ok(VerifiedManifest { manifest, hash: ObjectHash::of(bytes), checked: () })
+    }
+
+    fn body(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.map(5 + u64::from(self.root_seen.is_some()) + u64::from(self.snapshot.is_some()));
+        writer.key(0).bytes(self.client.as_bytes()).key(1).uint(self.number);
+        writer.key(2).bytes(self.previous.as_bytes()).key(3).bytes(self.domain.as_bytes());
+        if let Some((number, hash)) = self.root_seen {
+            writer.key(4).array(2).uint(number).bytes(hash.as_bytes());
+        }
+        writer.key(5).array(self.packs.len());
+        for (pack, length) in &self.packs {
+            writer.array(2).bytes(pack.as_bytes()).uint(*length);
+        }
+        if let Some(snapshot) = &self.snapshot {
+            writer.key(6);
+            snapshot.write(&mut writer);
+        }
+        writer.finish()
+    }
+
+    fn read(body: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(body)?;
+        let mut fields = reader.map()?;
+        let client = ClientId(fields.required(0)?.fixed()?);
+        let (number, previous) = Link::read(&mut fields, 1, 2)?;
+        let manifest = Self {
+            client,
+            number,
+            previous,
+            domain: DomainId(fields.required(3)?.fixed()?),
+            root_seen: fields.optional(4)?.map(read_root_seen).transpose()?,
+            packs: read_packs(fields.required(5)?)?,
+            snapshot: fields.optional(6)?.map(SnapshotClaim::read).transpose()?,
+        };
+        fields.end()?;
+        Ok(manifest)
+    }
+}
+
+impl VerifiedManifest {
+    /// The id of the snapshot it commits, if it commits one.
+    pub fn snapshot_id(&self) -> Option<SnapshotId> {
+        self.manifest.snapshot.as_ref().map(|_| self.hash.snapshot())
+    }
+}
+
+impl From<&VerifiedManifest> for Link {
+    fn from(verified: &VerifiedManifest) -> Self {
+        Self { number: verified.manifest.number, previous: verified.manifest.previous, hash: verified.hash }
+    }
+}
+
+impl SnapshotClaim {
+    fn write(&self, writer: &mut Writer) {
+        writer.map(8).key(0).bytes(self.root.as_bytes()).key(1).bool(self.partial).key(2).time(self.client_time);
+        writer.key(3).bytes(self.source.as_bytes());
+        let mut tags = self.tags.clone();
+        tags.sort_unstable();
+        tags.dedup();
+        writer.key(4).array(tags.len());
+        for tag in &tags {
+            writer.bytes(tag.as_bytes());
+        }
+        writer.key(5).bytes(&self.session_record).key(6).uint(self.counter).key(7).bytes(&self.info);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut fields = reader.map()?;
+        let claim = Self {
+            root: ChunkId(fields.required(0)?.fixed()?),
+            partial: fields.required(1)?.bool()?,
+            client_time: fields.required(2)?.time()?,
+            source: SourceId(fields.required(3)?.fixed()?),
+            tags: read_tags(fields.required(4)?)?,
+            session_record: fields.required(5)?.bytes(SESSION_RECORD_BYTES)?.to_vec(),
+            counter: read_counter(fields.required(6)?)?,
+            info: fields.required(7)?.bytes(SEALED_INFO_BYTES)?.to_vec(),
+        };
+        fields.end()?;
+        Ok(claim)
+    }
+}
+
+fn read_root_seen(reader: &mut Reader<'_>) -> Result<(u64, ObjectHash), DecodeError> {
+    reader.tuple(2)?;
+    Ok((reader.uint()?, ObjectHash(reader.fixed()?)))
+}
+
+fn read_packs(reader: &mut Reader<'_>) -> Result<Vec<(PackId, u64)>, DecodeError> {
+    let twice = reader.error("a pack is named twice");
+    let packs = reader.list(MANIFEST_PACKS, |pack| {
+        pack.tuple(2)?;
+        Ok((PackId(pack.fixed()?), pack.uint()?))
+    })?;
+    let mut ids: Vec<PackId> = packs.iter().map(|(id, _)| *id).collect();
+    ids.sort_unstable();
+    if ids.is_sorted_by(|a, b| a < b) { Ok(packs) } else { Err(twice) }
+}
+
+fn read_tags(reader: &mut Reader<'_>) -> Result<Vec<TagId>, DecodeError> {
+    let disorder = reader.error("a snapshot's tags do not ascend");
+    let tags = reader.list(SNAPSHOT_TAGS, |tag| Ok(TagId(tag.fixed()?)))?;
+    if tags.is_sorted_by(|a, b| a < b) { Ok(tags) } else { Err(disorder) }
+}
+
+fn read_counter(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
+    let large = reader.error("a block's counter is too large");
+    let counter = reader.uint()?;
+    if counter < SESSION_BLOCKS { Ok(counter) } else { Err(large) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPOSITORY: RepositoryId = RepositoryId([9; 16]);
+    const CLIENT: ClientId = ClientId([1; 16]);
+
+    fn key() -> SigningKey {
+        SigningKey::from_bytes(&[3; 32])
+    }
+
+    fn claim() -> SnapshotClaim {
+        SnapshotClaim {
+            root: ChunkId([5; 24]),
+            partial: false,
+            client_time: Time(77),
+            source: SourceId([6; 16]),
+            tags: vec![TagId([1; 16]), TagId([2; 16])],
+            session_record: b"session".to_vec(),
+            counter: 12,
+            info: b"sealed".to_vec(),
+        }
+    }
+
+    fn manifest(number: u64, previous: ObjectHash) -> Manifest {
+        Manifest {
+            client: CLIENT,
+            number,
+            previous,
+            domain: DomainId([2; 16]),
+            root_seen: Some((4, ObjectHash([4; 32]))),
+            packs: vec![(PackId([8; 32]), 1000), (PackId([7; 32]), 2000)],
+            snapshot: Some(claim()),
+        }
+    }
+
+    fn verify(number: u64, bytes: &[u8]) -> Result<VerifiedManifest, RecordError> {
+        Manifest::verify(REPOSITORY, key().verifying_key().as_bytes(), CLIENT, number, bytes)
+    }
+
+    fn verified(manifest: &Manifest) -> VerifiedManifest {
+        verify(manifest.number, &manifest.sign(REPOSITORY, &key())).unwrap()
+    }
+
+    #[test]
+    fn a_manifest_reads_back_with_and_without_its_optional_parts() {
+        let full = manifest(1, ObjectHash::NONE);
+        let bare = Manifest { root_seen: None, snapshot: None, packs: vec![], ..full.clone() };
+        assert_eq!(verified(&full).manifest, full);
+        assert_eq!(verified(&bare).manifest, bare);
+    }
+
+    #[test]
+    fn the_snapshots_id_follows_from_the_hash_of_the_stored_bytes() {
+        let full = manifest(1, ObjectHash::NONE);
+        let hash = ObjectHash::of(&full.sign(REPOSITORY, &key()));
+        assert_eq!((verified(&full).hash, verified(&full).snapshot_id()), (hash, Some(hash.snapshot())));
+        assert_eq!(verified(&Manifest { snapshot: None, ..full }).snapshot_id(), None);
+    }
+
+    #[test]
+    fn only_the_clients_key_in_this_repository_can_make_a_claim() {
+        let bytes = manifest(1, ObjectHash::NONE).sign(REPOSITORY, &key());
+        let other = SigningKey::from_bytes(&[4; 32]).verifying_key().to_bytes();
+        let ours = key().verifying_key().to_bytes();
+        let forged = Err(RecordError::Signature { kind: "manifest" });
+        assert_eq!(Manifest::verify(REPOSITORY, &other, CLIENT, 1, &bytes), forged);
+        assert_eq!(Manifest::verify(RepositoryId([8; 16]), &ours, CLIENT, 1, &bytes), forged);
+    }
+
+    #[test]
+    fn a_manifest_under_another_name_is_misplaced() {
+        let bytes = manifest(2, ObjectHash([1; 32])).sign(REPOSITORY, &key());
+        let misplaced = Err(RecordError::Misplaced { kind: "manifest" });
+        assert_eq!(verify(3, &bytes), misplaced);
+        let ours = key().verifying_key().to_bytes();
+        assert_eq!(Manifest::verify(REPOSITORY, &ours, ClientId([2; 16]), 2, &bytes), misplaced);
+    }
+
+    #[test]
+    fn the_first_manifest_and_no_other_has_nothing_before_it() {
+        for (number, previous) in
+            [(0, ObjectHash::NONE), (0, ObjectHash([1; 32])), (1, ObjectHash([1; 32])), (2, ObjectHash::NONE)]
+        {
+            let bytes = manifest(number, previous).sign(REPOSITORY, &key());
+            assert!(matches!(verify(number, &bytes), Err(RecordError::Malformed { .. })), "number {number}");
+        }
+    }
+
+    #[test]
+    fn too_many_packs_a_pack_named_twice_and_a_spent_counter_are_refused() {
+        let first = manifest(1, ObjectHash::NONE);
+        let many = (0..=MANIFEST_PACKS as u8).map(|i| (PackId([i; 32]), 1)).collect();
+        let twice = vec![(PackId([7; 32]), 1), (PackId([7; 32]), 2)];
+        let spent = Some(SnapshotClaim { counter: SESSION_BLOCKS, ..claim() });
+        for bad in [
+            Manifest { packs: many, ..first.clone() },
+            Manifest { packs: twice, ..first.clone() },
+            Manifest { snapshot: spent, ..first },
+        ] {
+            assert!(matches!(verify(1, &bad.sign(REPOSITORY, &key())), Err(RecordError::Malformed { .. })));
+        }
+    }
+
+    #[test]
+    fn tags_are_written_in_order_each_once() {
+        let mut shuffled = manifest(1, ObjectHash::NONE);
+        shuffled.snapshot = Some(SnapshotClaim { tags: [2, 1, 2].map(|i| TagId([i; 16])).to_vec(), ..claim() });
+        assert_eq!(verified(&shuffled).manifest, manifest(1, ObjectHash::NONE));
+    }
+
+    #[test]
+    fn a_clients_manifests_form_a_chain() {
+        let first = verified(&manifest(1, ObjectHash::NONE));
+        let second = verified(&manifest(2, first.hash));
+        let mut chain = Chain::new();
+        assert_eq!(chain.next(&second), Err(ChainError::Gap { due: 1, found: 2 }));
+        assert_eq!((chain.next(&first), chain.next(&second)), (Ok(()), Ok(())));
+        let stray = verified(&manifest(3, first.hash));
+        assert_eq!(chain.next(&stray), Err(ChainError::Broken { number: 3 }));
+    }
+}

@@ -1,1 +1,239 @@
-//! plan
+//! Plan: what a prune does to one domain. A pure function of the inventory, the overlay and a time, so that it can be
+//! shown, repeated on a newer root, and searched for mistakes.
+//!
+//! The rule of deletion: a copy leaves the index only after it was flagged for the grace period, and only if it is not
+//! reachable from any page that stays, or another healthy copy stays. So in every root a page that is present has all
+//! its references present.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use crate::id::ChunkId;
+use crate::mark::{BlockItem, Inventory};
+use crate::pack::PackKind;
+use crate::time::Time;
+
+/// What a prune is asked to do.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// How long a copy stays flagged before it is removed.
+    pub grace: Duration,
+    /// The store's time.
+    pub now: Time,
+    /// Packs with a smaller live share than this are rewritten, in percent.
+    pub rewrite_below: u32,
+    /// Blocks with a smaller live share than this become wanted, in percent.
+    pub wanted_below: u32,
+    /// Packs shorter than a quarter of this are merged, by kind.
+    pub pack_target: [u64; 2],
+    /// At most so many bytes are rewritten.
+    pub rewrite_most: u64,
+}
+
+/// A copy's overlay, as far as prune needs it.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Since when it is flagged, if it is.
+    pub flagged: Option<Time>,
+    /// Whether somebody who has the data shall upload it again.
+    pub wanted: bool,
+}
+
+/// What to do; copies, packs and blocks are numbers in the inventory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The overlay of every copy that stays, where it is not empty.
+    pub marks: BTreeMap<u32, Mark>,
+    /// Copies that leave the index.
+    pub removed: Vec<u32>,
+    /// Packs without a present copy: to be doomed.
+    pub dead_packs: Vec<u32>,
+    /// Packs of which the live blocks are copied elsewhere, and these blocks.
+    pub rewritten: Vec<(u32, Vec<u32>)>,
+    /// Ids that kept snapshots refer to and of which there is no copy.
+    pub lost: Vec<ChunkId>,
+    /// Why nothing is flagged or removed: pages whose references cannot be read.
+    pub unread: Vec<ChunkId>,
+    /// Stored bytes of packs that this plan frees, copies written anew subtracted.
+    pub freed_bytes: u64,
+    /// Stored bytes of blocks without a present copy.
+    pub dead_bytes: u64,
+    /// Stored bytes of dead copies in blocks that live on, by share.
+    pub trapped_bytes: u64,
+}
+
+/// Decides. `roots` are the root pages of kept snapshots and open checkpoints; `mark` gives the overlay of a copy.
+pub fn plan(inventory: &Inventory, roots: &[ChunkId], mark: impl Fn(u32) -> Mark, rules: &Rules) -> Plan {
+    let kept = inventory.reach(roots.iter().copied());
+    let mut plan = Plan { lost: kept.unresolved.clone(), unread: kept.unread.clone(), ..Plan::default() };
+    let copies = inventory.copies.len();
+    let old: Vec<Mark> = (0..copies as u32).map(mark).collect();
+    if !plan.unread.is_empty() {
+        // What lies below an unreadable page cannot be told from garbage.
+        plan.marks = (0..copies as u32).zip(old).filter(|(_, mark)| *mark != Mark::default()).collect();
+        return plan;
+    }
+    let live = live_entries(inventory, |id| kept.reached.has(id));
+    let best = best_copies(inventory, &live, |id| kept.reached.has(id));
+    let flagged: Vec<Option<Time>> = (0..copies)
+        .map(|copy| if best.has(copy as u32) { None } else { Some(old[copy].flagged.unwrap_or(rules.now)) })
+        .collect();
+    let is_candidate =
+        |copy: usize| flagged[copy].is_some_and(|since| rules.now.since(since) >= rules.grace && since <= rules.now);
+
+    let staying_pages = inventory.copies.iter().enumerate();
+    let staying_pages = staying_pages.filter(|(copy, item)| !is_candidate(*copy) && inventory.is_page(item.id));
+    let still = inventory.reach(staying_pages.map(|(_, item)| inventory.ids[item.id as usize]));
+    if !still.unread.is_empty() {
+        plan.unread = still.unread;
+    }
+
+    let mut at = 0;
+    while at < copies {
+        let range = inventory.copies_of(inventory.copies[at].id);
+        at = range.end;
+        let id = inventory.copies[range.start].id;
+        let removed: Vec<usize> = if plan.unread.is_empty() {
+            range.clone().filter(|&copy| is_candidate(copy)).collect()
+        } else {
+            Vec::new()
+        };
+        let removed =
+            if still.reached.has(id) { spare_one(inventory, &flagged, range.clone(), removed) } else { removed };
+        plan.removed.extend(removed.into_iter().map(|copy| copy as u32));
+    }
+    let mut is_removed = vec![false; copies];
+    plan.removed.iter().for_each(|&copy| is_removed[copy as usize] = true);
+
+    let staying = live_copies(inventory, |copy| !is_removed[copy as usize]);
+    let useful = live_copies(inventory, |copy| flagged[copy as usize].is_none());
+    plan_packs(inventory, &staying, &useful, rules, &mut plan);
+    let rewritten: std::collections::BTreeSet<u32> =
+        plan.rewritten.iter().flat_map(|(_, blocks)| blocks.iter().copied()).collect();
+    for copy in (0..copies).filter(|&copy| !is_removed[copy]) {
+        let block = inventory.copies[copy].block;
+        let item = &inventory.blocks[block as usize];
+        let is_sparse = item.entries > 0
+            && flagged[copy].is_none()
+            && u64::from(useful[block as usize]) * 100 < u64::from(item.entries) * u64::from(rules.wanted_below)
+            && !rewritten.contains(&block);
+        let is_harmed = flagged[copy].is_none() && !inventory.pack_of(&inventory.copies[copy]).is_healthy;
+        let mark = Mark { flagged: flagged[copy], wanted: is_sparse || is_harmed };
+        if mark != Mark::default() {
+            plan.marks.insert(copy as u32, mark);
+        }
+    }
+    plan
+}
+
+/// Of the copies about to be removed, though something that stays refers to their id, keeps what must stay: none if
+/// another healthy copy stays, else the healthy one flagged last, else all.
+fn spare_one(
+    inventory: &Inventory,
+    flagged: &[Option<Time>],
+    copies: core::ops::Range<usize>,
+    removed: Vec<usize>,
+) -> Vec<usize> {
+    let is_healthy = |copy: &usize| inventory.pack_of(&inventory.copies[*copy]).is_healthy;
+    let other_stays = copies.filter(|copy| !removed.contains(copy)).any(|copy| is_healthy(&copy));
+    if other_stays {
+        return removed;
+    }
+    let spared = removed.iter().copied().filter(is_healthy).max_by_key(|&copy| (flagged[copy], copy));
+    match spared {
+        Some(spared) => removed.into_iter().filter(|&copy| copy != spared).collect(),
+        None => Vec::new(),
+    }
+}
+
+/// For each reached id the copy that is kept: a healthy one before any other, then the one in the block with the most
+/// live bytes, then the newer.
+fn best_copies(inventory: &Inventory, live: &[u32], is_reached: impl Fn(u32) -> bool) -> crate::mark::Bits {
+    let mut best = crate::mark::Bits::new(inventory.copies.len());
+    let mut at = 0;
+    while at < inventory.copies.len() {
+        let id = inventory.copies[at].id;
+        let end = at + inventory.copies[at..].partition_point(|copy| copy.id == id);
+        if is_reached(id) {
+            let rank = |copy: &usize| {
+                let item = &inventory.copies[*copy];
+                let block = &inventory.blocks[item.block as usize];
+                let pack = inventory.pack_of(item);
+                (pack.is_healthy, live_bytes(block, live[item.block as usize]), pack.accepted, pack.id, item.ordinal)
+            };
+            let kept = (at..end).max_by_key(rank).expect("at least one copy");
+            best.set(kept as u32);
+        }
+        at = end;
+    }
+    best
+}
+
+fn live_bytes(block: &BlockItem, live: u32) -> u64 {
+    u64::from(block.length) * u64::from(live) / u64::from(block.entries.max(1))
+}
+
+fn live_entries(inventory: &Inventory, is_live: impl Fn(u32) -> bool) -> Vec<u32> {
+    live_copies(inventory, |copy| is_live(inventory.copies[copy as usize].id))
+}
+
+/// How many copies of each block are wanted by a test.
+fn live_copies(inventory: &Inventory, is_live: impl Fn(u32) -> bool) -> Vec<u32> {
+    let mut live = vec![0; inventory.blocks.len()];
+    for (copy, item) in inventory.copies.iter().enumerate() {
+        if is_live(copy as u32) {
+            live[item.block as usize] += 1;
+        }
+    }
+    live
+}
+
+/// Which packs die, which are rewritten, and what that frees.
+fn plan_packs(inventory: &Inventory, staying: &[u32], useful: &[u32], rules: &Rules, plan: &mut Plan) {
+    let mut blocks_of: Vec<Vec<u32>> = vec![Vec::new(); inventory.packs.len()];
+    for (number, block) in inventory.blocks.iter().enumerate() {
+        blocks_of[block.pack as usize].push(number as u32);
+        let stored = u64::from(block.length);
+        if staying[number] == 0 {
+            plan.dead_bytes += stored;
+        } else {
+            plan.trapped_bytes += stored - live_bytes(block, useful[number].min(block.entries)).min(stored);
+        }
+    }
+    let mut budget = rules.rewrite_most;
+    let mut small: [Vec<(u32, Vec<u32>, u64)>; 2] = Default::default();
+    for (number, pack) in inventory.packs.iter().enumerate() {
+        let live: Vec<u32> = blocks_of[number].iter().copied().filter(|&block| staying[block as usize] > 0).collect();
+        let bytes: u64 = live.iter().map(|&block| u64::from(inventory.blocks[block as usize].length)).sum();
+        if live.is_empty() {
+            plan.dead_packs.push(number as u32);
+            plan.freed_bytes += pack.length;
+        } else if !pack.is_healthy {
+            // Its blocks cannot be copied; the next backup of a source that has the data uploads them again.
+        } else if bytes * 100 < pack.length * u64::from(rules.rewrite_below) {
+            if bytes <= budget {
+                budget -= bytes;
+                plan.freed_bytes += pack.length - bytes;
+                plan.rewritten.push((number as u32, live));
+            }
+        } else {
+            let kind = matches!(pack.kind, PackKind::Tree) as usize;
+            if pack.length < rules.pack_target[kind] / 4 {
+                small[kind].push((number as u32, live, bytes));
+            }
+        }
+    }
+    // One small pack alone would only be copied; several become one.
+    for packs in small.into_iter().filter(|packs| packs.len() >= SMALL_PACKS) {
+        for (number, live, bytes) in packs {
+            if bytes <= budget {
+                budget -= bytes;
+                plan.rewritten.push((number, live));
+            }
+        }
+    }
+    plan.rewritten.sort_unstable();
+}
+
+/// So many small packs of one kind are merged into larger ones.
+const SMALL_PACKS: usize = 8;

@@ -1,1 +1,249 @@
-//! receipt
+//! Receipts: the answer to a manifest, by whoever ingests. A hint for the client; the decision itself stands in a root.
+
+use crate::id::{ChunkId, ClientId, ObjectHash, PackId};
+use crate::limits::{RECEIPT_NAMES, RECEIPT_REASONS, TEXT_BYTES};
+use crate::time::Time;
+use crate::wire::DecodeError;
+use crate::wire::cbor::{Reader, Writer};
+use crate::wire::record::{self, Kind, RecordError};
+
+/// The answer to one manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Whose manifest.
+    pub client: ClientId,
+    /// The manifest's number.
+    pub number: u64,
+    /// The hash of the manifest that was decided on.
+    pub manifest: ObjectHash,
+    /// What was decided.
+    pub outcome: Outcome,
+    /// The number of the root that made the decision.
+    pub root: u64,
+    /// When, by the store's clock.
+    pub time: Time,
+    /// Who decided.
+    pub by: IngestBy,
+    /// Why it was rejected.
+    pub reasons: Vec<(Reason, String)>,
+    /// Ids that were referred to and found nowhere; at most [`RECEIPT_NAMES`] are written.
+    pub missing: Vec<ChunkId>,
+    /// Packs that cannot be used; at most [`RECEIPT_NAMES`] are written.
+    pub packs: Vec<PackId>,
+}
+
+impl Receipt {
+    /// Writes the record.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.map(10).key(0).bytes(self.client.as_bytes()).key(1).uint(self.number);
+        writer.key(2).bytes(self.manifest.as_bytes()).key(3).uint(self.outcome as u64).key(4).uint(self.root);
+        writer.key(5).time(self.time).key(6).uint(self.by as u64);
+        let reasons = &self.reasons[..self.reasons.len().min(RECEIPT_REASONS)];
+        writer.key(7).array(reasons.len());
+        for (reason, text) in reasons {
+            writer.array(2).uint(*reason as u64).text(&text[..text.floor_char_boundary(TEXT_BYTES)]);
+        }
+        let missing = &self.missing[..self.missing.len().min(RECEIPT_NAMES)];
+        writer.key(8).array(missing.len());
+        for id in missing {
+            writer.bytes(id.as_bytes());
+        }
+        let packs = &self.packs[..self.packs.len().min(RECEIPT_NAMES)];
+        writer.key(9).array(packs.len());
+        for id in packs {
+            writer.bytes(id.as_bytes());
+        }
+        record::close(Kind::Receipt, &writer.finish())
+    }
+
+    /// Reads the receipt that was stored for a client's manifest of this number.
+    pub fn decode(client: ClientId, number: u64, bytes: &[u8]) -> Result<Self, RecordError> {
+        let body = record::open(Kind::Receipt, bytes)?;
+        let receipt = Self::read(body).map_err(RecordError::malformed(Kind::Receipt))?;
+        if (receipt.client, receipt.number) != (client, number) {
+            return Err(RecordError::Misplaced { kind: Kind::Receipt.name() });
+        }
+        Ok(receipt)
+    }
+
+    fn read(body: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(body)?;
+        let mut fields = reader.map()?;
+        let receipt = Self {
+            client: ClientId(fields.required(0)?.fixed()?),
+            number: fields.required(1)?.uint()?,
+            manifest: ObjectHash(fields.required(2)?.fixed()?),
+            outcome: Outcome::read(fields.required(3)?)?,
+            root: fields.required(4)?.uint()?,
+            time: fields.required(5)?.time()?,
+            by: IngestBy::read(fields.required(6)?)?,
+            reasons: fields.required(7)?.list(RECEIPT_REASONS, |reason| {
+                reason.tuple(2)?;
+                Ok((Reason::read(reason)?, reason.text(TEXT_BYTES)?.to_owned()))
+            })?,
+            missing: fields.required(8)?.list(RECEIPT_NAMES, |id| Ok(ChunkId(id.fixed()?)))?,
+            packs: fields.required(9)?.list(RECEIPT_NAMES, |id| Ok(PackId(id.fixed()?)))?,
+        };
+        fields.end()?;
+        Ok(receipt)
+    }
+}
+
+/// What was decided about a manifest. Either is final for its number.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Its packs and snapshot are part of the repository.
+    Accepted = 0,
+    /// Its number is spent; its packs may be named again.
+    Rejected = 1,
+}
+
+impl Outcome {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let unknown = reader.error("an unknown outcome");
+        match reader.uint()? {
+            0 => Ok(Self::Accepted),
+            1 => Ok(Self::Rejected),
+            _ => Err(unknown),
+        }
+    }
+}
+
+/// Who decides about manifests.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum IngestBy {
+    /// Full clients, after each manifest.
+    Client = 0,
+    /// The service beside the store.
+    Service = 1,
+}
+
+impl IngestBy {
+    /// Takes the code.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let unknown = reader.error("neither clients nor the service ingest");
+        match reader.uint()? {
+            0 => Ok(Self::Client),
+            1 => Ok(Self::Service),
+            _ => Err(unknown),
+        }
+    }
+}
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident $code:literal $text:literal;)*) => {
+        /// Why a manifest is rejected; always a fact that was read, never a store's error.
+        #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Reason {$(
+            $(#[$doc])*
+            $name = $code,
+        )*}
+
+        impl Reason {
+            /// Every reason, by ascending code.
+            pub const ALL: &'static [Reason] = &[$(Reason::$name),*];
+
+            /// What the reason says, for people.
+            pub fn text(self) -> &'static str {
+                match self {
+                    $(Reason::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The manifest cannot be decoded.
+    Malformed 1 "the manifest is malformed";
+    /// The signature is not the client's.
+    BadSignature 2 "the manifest is not signed by its client";
+    /// No record of the client.
+    UnknownClient 3 "the client is not registered";
+    /// Above the last good number of a revoked client.
+    Revoked 4 "the client is revoked";
+    /// It does not name the hash of the manifest before.
+    BrokenChain 5 "the manifest does not follow the one before it";
+    /// Something the client's role does not permit.
+    Role 6 "the client's role does not permit this";
+    /// A domain that is not the client's, or packs of another domain.
+    Domain 7 "a pack or the manifest belongs to another domain";
+    /// A pack that is not in the store.
+    MissingPack 8 "a pack is missing";
+    /// A pack's length is not the one claimed.
+    PackLength 9 "a pack has another length than claimed";
+    /// A pack's SHA-256 is not its name.
+    PackHash 10 "a pack's bytes do not match its name";
+    /// A pack's table does not tile it.
+    PackTable 11 "a pack's table is malformed";
+    /// A page where data was expected, or the reverse.
+    Kind 12 "an id is of another kind than its reference says";
+    /// A reference that is not lower than its page.
+    Height 13 "a page refers to something that is not below it";
+    /// A reference that nothing in the domain resolves.
+    Unresolved 14 "a reference resolves to nothing in the domain";
+    /// A name that is about to be deleted, or was.
+    Doomed 15 "a pack is being deleted, or was, under this name";
+    /// Larger than the format allows.
+    Oversize 16 "something is larger than the format allows";
+}
+
+impl Reason {
+    /// The reason of a code.
+    pub fn from_code(code: u64) -> Option<Self> {
+        Self::ALL.iter().copied().find(|reason| *reason as u64 == code)
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let unknown = reader.error("an unknown reason");
+        Self::from_code(reader.uint()?).ok_or(unknown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receipt() -> Receipt {
+        Receipt {
+            client: ClientId([1; 16]),
+            number: 7,
+            manifest: ObjectHash([2; 32]),
+            outcome: Outcome::Rejected,
+            root: 9,
+            time: Time(-5),
+            by: IngestBy::Service,
+            reasons: vec![(Reason::Unresolved, "page 3".into())],
+            missing: vec![ChunkId([3; 24])],
+            packs: vec![PackId([4; 32])],
+        }
+    }
+
+    #[test]
+    fn a_receipt_reads_back_under_its_own_name_only() {
+        let bytes = receipt().encode();
+        assert_eq!(Receipt::decode(ClientId([1; 16]), 7, &bytes), Ok(receipt()));
+        let misplaced = Err(RecordError::Misplaced { kind: "receipt" });
+        assert_eq!(Receipt::decode(ClientId([1; 16]), 8, &bytes), misplaced);
+        assert_eq!(Receipt::decode(ClientId([9; 16]), 7, &bytes), misplaced);
+    }
+
+    #[test]
+    fn long_lists_and_texts_are_cut_to_what_a_reader_accepts() {
+        let mut long = receipt();
+        long.missing = vec![ChunkId([3; 24]); RECEIPT_NAMES + 1];
+        long.packs = vec![PackId([4; 32]); RECEIPT_NAMES + 1];
+        long.reasons = vec![(Reason::Kind, "ü".repeat(TEXT_BYTES)); RECEIPT_REASONS + 1];
+        let cut = Receipt::decode(ClientId([1; 16]), 7, &long.encode()).unwrap();
+        assert_eq!((cut.missing.len(), cut.packs.len()), (RECEIPT_NAMES, RECEIPT_NAMES));
+        assert_eq!((cut.reasons.len(), cut.reasons[0].1.len()), (RECEIPT_REASONS, TEXT_BYTES));
+    }
+
+    #[test]
+    fn codes_of_reasons_are_theirs_alone() {
+        assert!(Reason::ALL.is_sorted_by(|a, b| (*a as u8) < (*b as u8)));
+        assert!(Reason::ALL.iter().all(|reason| Reason::from_code(*reason as u64) == Some(*reason)));
+        assert_eq!(Reason::from_code(0), None);
+    }
+}

@@ -1,1 +1,254 @@
-//! snapshot
+//! Snapshot: what is said about a snapshot for those who hold a key: where it comes from, and what its run found.
+
+use crate::limits::{PATH_BYTES, SNAPSHOT_INFO_BYTES, SNAPSHOT_PATHS, SNAPSHOT_TAGS, TEXT_BYTES};
+use crate::time::Time;
+use crate::wire::DecodeError;
+use crate::wire::cbor::{Reader, Writer};
+
+/// The description of a snapshot. It is sealed as a block of its own and stands in the manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct SnapshotInfo {
+    /// The host that was backed up.
+    pub host: String,
+    /// The paths that were asked for, ascending, each once.
+    pub paths: Vec<Vec<u8>>,
+    /// Tells apart sources of the same host and paths.
+    pub label: String,
+    /// The tags' names, ascending, each once.
+    pub tags: Vec<String>,
+    /// When the run began, by the client's clock.
+    pub started: Time,
+    /// What the snapshot holds.
+    pub counts: Counts,
+    /// How it differs from its basis.
+    pub summary: Summary,
+    /// What the host could see of its entries.
+    pub metadata: MetadataSeen,
+    /// The program that made it, with its version.
+    pub program: String,
+    /// The user who ran it.
+    pub user: String,
+}
+
+/// What a snapshot holds.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct Counts {
+    pub files: u64,
+    pub directories: u64,
+    pub others: u64,
+    /// Logical bytes of the files.
+    pub bytes: u64,
+}
+
+/// How a snapshot differs from its basis, in entries.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct Summary {
+    pub new: u64,
+    pub changed: u64,
+    pub unmodified: u64,
+    /// Entries that could not be read.
+    pub errors: u64,
+}
+
+/// Which metadata the host could see, as a set.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
+pub struct MetadataSeen(pub u32);
+
+#[allow(missing_docs)]
+impl MetadataSeen {
+    pub const OWNERS: Self = Self(1);
+    pub const MODES: Self = Self(2);
+    pub const CTIME_AND_INODE: Self = Self(4);
+    pub const XATTRS: Self = Self(8);
+    pub const ACLS: Self = Self(16);
+    pub const HOLES: Self = Self(32);
+    pub const BIRTH_TIME: Self = Self(64);
+    pub const HARDLINKS: Self = Self(128);
+
+    /// Whether all of `other` was seen.
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// What is in either set.
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// A description too large to be read back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OversizeInfo {
+    /// A text, a path or a list of them.
+    #[error("a snapshot's {what} is longer than {most}")]
+    Field {
+        /// Which one.
+        what: &'static str,
+        /// The bytes or items allowed.
+        most: usize,
+    },
+    /// All together.
+    #[error("a snapshot's description has {bytes} bytes, allowed are {SNAPSHOT_INFO_BYTES}")]
+    Total {
+        /// Its size.
+        bytes: usize,
+    },
+}
+
+impl SnapshotInfo {
+    /// Whether a reader will accept what [`SnapshotInfo::encode`] makes of this.
+    pub fn check(&self) -> Result<(), OversizeInfo> {
+        let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
+        for (what, length, most) in [
+            ("host", self.host.len(), TEXT_BYTES),
+            ("label", self.label.len(), TEXT_BYTES),
+            ("program", self.program.len(), TEXT_BYTES),
+            ("user", self.user.len(), TEXT_BYTES),
+            ("tag", longest(&mut self.tags.iter().map(String::len)), TEXT_BYTES),
+            ("path", longest(&mut self.paths.iter().map(Vec::len)), PATH_BYTES),
+            ("list of tags", self.tags.len(), SNAPSHOT_TAGS),
+            ("list of paths", self.paths.len(), SNAPSHOT_PATHS),
+        ] {
+            if length > most {
+                return Err(OversizeInfo::Field { what, most });
+            }
+        }
+        let bytes = self.encode().len();
+        if bytes > SNAPSHOT_INFO_BYTES { Err(OversizeInfo::Total { bytes }) } else { Ok(()) }
+    }
+
+    /// Writes the plaintext of the info block; paths and tags come in ascending order, each once, however they lie here.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.map(10).key(0).text(&self.host);
+        let paths = ascending(&self.paths);
+        writer.key(1).array(paths.len());
+        for path in paths {
+            writer.bytes(path);
+        }
+        writer.key(2).text(&self.label);
+        let tags = ascending(&self.tags);
+        writer.key(3).array(tags.len());
+        for tag in tags {
+            writer.text(tag);
+        }
+        writer.key(4).time(self.started);
+        let counts = &self.counts;
+        writer.key(5).array(4).uint(counts.files).uint(counts.directories).uint(counts.others).uint(counts.bytes);
+        let summary = &self.summary;
+        writer.key(6).array(4).uint(summary.new).uint(summary.changed).uint(summary.unmodified).uint(summary.errors);
+        writer.key(7).uint(self.metadata.0.into()).key(8).text(&self.program).key(9).text(&self.user);
+        writer.finish()
+    }
+
+    /// Reads the plaintext of an info block.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        if bytes.len() > SNAPSHOT_INFO_BYTES {
+            return Err(DecodeError::new(SNAPSHOT_INFO_BYTES, "a snapshot's description is longer than allowed"));
+        }
+        let mut reader = Reader::new(bytes)?;
+        let mut fields = reader.map()?;
+        let text = |field: &mut Reader<'_>| field.text(TEXT_BYTES).map(str::to_owned);
+        let info = Self {
+            host: text(fields.required(0)?)?,
+            paths: ascending_list(fields.required(1)?, SNAPSHOT_PATHS, |path| Ok(path.bytes(PATH_BYTES)?.to_vec()))?,
+            label: text(fields.required(2)?)?,
+            tags: ascending_list(fields.required(3)?, SNAPSHOT_TAGS, text)?,
+            started: fields.required(4)?.time()?,
+            counts: {
+                let [files, directories, others, bytes] = four(fields.required(5)?)?;
+                Counts { files, directories, others, bytes }
+            },
+            summary: {
+                let [new, changed, unmodified, errors] = four(fields.required(6)?)?;
+                Summary { new, changed, unmodified, errors }
+            },
+            metadata: MetadataSeen(fields.required(7)?.narrow()?),
+            program: text(fields.required(8)?)?,
+            user: text(fields.required(9)?)?,
+        };
+        fields.end()?;
+        Ok(info)
+    }
+}
+
+/// The items in ascending order, each once.
+fn ascending<T: Ord>(items: &[T]) -> Vec<&T> {
+    let mut items: Vec<&T> = items.iter().collect();
+    items.sort_unstable();
+    items.dedup();
+    items
+}
+
+/// Takes an array of items that ascend, each once.
+fn ascending_list<'a, T: Ord>(
+    reader: &mut Reader<'a>,
+    most: usize,
+    item: impl FnMut(&mut Reader<'a>) -> Result<T, DecodeError>,
+) -> Result<Vec<T>, DecodeError> {
+    let disorder = reader.error("a list does not ascend");
+    let items = reader.list(most, item)?;
+    if items.is_sorted_by(|a, b| a < b) { Ok(items) } else { Err(disorder) }
+}
+
+fn four(reader: &mut Reader<'_>) -> Result<[u64; 4], DecodeError> {
+    reader.tuple(4)?;
+    Ok([reader.uint()?, reader.uint()?, reader.uint()?, reader.uint()?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info() -> SnapshotInfo {
+        SnapshotInfo {
+            host: "heron".into(),
+            paths: vec![b"/etc".to_vec(), b"/home/\xff".to_vec()],
+            label: "nightly".into(),
+            tags: vec!["a".into(), "b".into()],
+            started: Time(-1),
+            counts: Counts { files: 1, directories: 2, others: 3, bytes: u64::MAX },
+            summary: Summary { new: 4, changed: 5, unmodified: 6, errors: 7 },
+            metadata: MetadataSeen::OWNERS.union(MetadataSeen::HARDLINKS),
+            program: "copal 0.1.0".into(),
+            user: "mira".into(),
+        }
+    }
+
+    #[test]
+    fn a_description_reads_back() {
+        assert_eq!(SnapshotInfo::decode(&info().encode()), Ok(info()));
+        assert!(info().metadata.contains(MetadataSeen::OWNERS) && !info().metadata.contains(MetadataSeen::ACLS));
+    }
+
+    #[test]
+    fn paths_and_tags_are_written_in_order_each_once() {
+        let mut shuffled = info();
+        shuffled.paths.reverse();
+        shuffled.tags.reverse();
+        shuffled.tags.push("a".into());
+        assert_eq!(shuffled.encode(), info().encode());
+    }
+
+    #[test]
+    fn a_list_out_of_order_is_refused() {
+        let mut bytes = info().encode();
+        let at = bytes.windows(4).position(|w| w == b"/etc").unwrap();
+        bytes[at + 1] = b'z';
+        assert_eq!(SnapshotInfo::decode(&bytes).unwrap_err().what, "a list does not ascend");
+    }
+
+    #[test]
+    fn what_passes_the_check_reads_back_and_what_does_not_is_named() {
+        assert_eq!(info().check(), Ok(()));
+        let long = SnapshotInfo { label: "x".repeat(TEXT_BYTES + 1), ..info() };
+        assert_eq!(long.check(), Err(OversizeInfo::Field { what: "label", most: TEXT_BYTES }));
+        assert!(SnapshotInfo::decode(&long.encode()).is_err());
+        let paths = (0..17u8).map(|i| vec![i; PATH_BYTES]).collect();
+        let large = SnapshotInfo { paths, ..info() };
+        assert!(matches!(large.check(), Err(OversizeInfo::Total { .. })));
+        assert!(SnapshotInfo::decode(&large.encode()).is_err());
+    }
+}

@@ -1,1 +1,2 @@
 //! service
+#![forbid(unsafe_code)]

@@ -1,1 +1,24 @@
-//! store
+//! The seam between Copal and wherever its objects lie: the [`Store`] trait, stores that keep objects in a
+//! directory or in memory, and wrappers that retry, record, or inject faults.
+//!
+//! Objects are create-only: a name is made once, durably, and never replaced. All a backup promises rests on
+//! that, so every store passes the suite in [`conformance`] (feature `conformance`).
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod error;
+pub mod fault;
+pub mod fs;
+mod key;
+pub mod memory;
+mod op;
+pub mod record;
+pub mod retry;
+mod store;
+mod time;
+
+pub use error::{Cause, StoreError};
+pub use key::{BadKey, Key};
+pub use op::Op;
+pub use store::{Created, ListPage, Listed, Stat, Store, list_all};
+pub use time::StoreTime;

@@ -1,1 +1,5 @@
-//! tests
+//! What tests that cross crates share.
+#![forbid(unsafe_code)]
+
+pub mod fuzz;
+pub mod golden;

@@ -1,1 +1,43 @@
-fn main() {}
+//! The project's own commands: `cargo xtask test`, `cargo xtask wasm`, `cargo xtask bench`.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+mod command;
+mod module;
+mod probe;
+mod reader;
+mod suite;
+mod tally;
+mod tools;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  test           check or install the tools, then format, lints, all tests, documents, WebAssembly, the reader
+  wasm           build the engine's probe for WebAssembly and compare it with the golden report
+  bench [args]   run the measurements in bench/";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["test"] => suite::run(),
+        ["wasm"] => wasm(),
+        ["bench", rest @ ..] => bench(rest),
+        _ => Err(USAGE.to_owned()),
+    };
+    result.unwrap_or_else(|reason| {
+        eprintln!("{reason}");
+        ExitCode::FAILURE
+    })
+}
+
+fn wasm() -> Result<ExitCode, String> {
+    tools::set_up()?;
+    probe::run()?.verdict().map_or(Ok(ExitCode::SUCCESS), Err)
+}
+
+fn bench(arguments: &[&str]) -> Result<ExitCode, String> {
+    command::succeed(command::cargo(&["bench", "--package", "copal-bench"]).args(arguments))?;
+    Ok(ExitCode::SUCCESS)
+}

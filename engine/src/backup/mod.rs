@@ -1,1 +1,4 @@
-//! backup
+//! Backup: what a run decides. Which files are read, which chunks are new, in which order blocks, packs and pages are made.
+
+pub mod change;
+pub mod session;

@@ -180,7 +180,8 @@ impl<B: AsRef<[u8]>> Segment<B> {
 
     /// The blocks of the pack at a position, as positions among all blocks.
     pub fn blocks_of(&self, pack: u32) -> Range<u32> {
-        let rows = Records::new(&self.bytes.as_ref()[self.blocks_start..][..self.blocks as usize * BLOCK_ROW], BLOCK_ROW);
+        let rows =
+            Records::new(&self.bytes.as_ref()[self.blocks_start..][..self.blocks as usize * BLOCK_ROW], BLOCK_ROW);
         let first_from = |pack: u32| {
             let (mut low, mut high) = (0, rows.len());
             while low < high {

@@ -237,7 +237,8 @@ impl<'a, B: AsRef<[u8]>> MergedEntries<'a, B> {
             before: None,
         };
         for source in 0..segments.len() {
-            merged.heads.extend(merged.advance(source));
+            let first = merged.advance(source);
+            merged.heads.extend(first);
         }
         merged
     }
@@ -282,7 +283,13 @@ fn front_length(packs: usize, blocks: usize) -> usize {
 }
 
 /// Everything before the entries.
-fn front(domain: DomainId, random: [u8; 16], packs: &[SegmentPack], blocks: &[SegmentBlock], entries: usize) -> Vec<u8> {
+fn front(
+    domain: DomainId,
+    random: [u8; 16],
+    packs: &[SegmentPack],
+    blocks: &[SegmentBlock],
+    entries: usize,
+) -> Vec<u8> {
     let length = front_length(packs.len(), blocks.len());
     let mut bytes = Vec::with_capacity(length);
     bytes.extend_from_slice(MAGIC);

@@ -217,11 +217,7 @@ fn decode_table(trailer: &Trailer, kind: PackKind, sessions: usize, table: &[u8]
     Ok((blocks, ids, pages))
 }
 
-fn decode_blocks(
-    cursor: &mut Cursor<'_>,
-    trailer: &Trailer,
-    sessions: usize,
-) -> Result<Vec<BlockRow>, DecodeError> {
+fn decode_blocks(cursor: &mut Cursor<'_>, trailer: &Trailer, sessions: usize) -> Result<Vec<BlockRow>, DecodeError> {
     let mut blocks = Vec::with_capacity(trailer.blocks as usize);
     let (mut at, mut first) = (trailer.header_length, 0u32);
     let blocks_end = trailer.table_range().start;

@@ -1,7 +1,7 @@
 //! Writing packs.
 
-use super::{BLOCK_ROW, BlockRow, HEAD_MAGIC, HEADER, PackKind, PackTable, PageView, Pages, TRAILER_BYTES, VERSION};
 use super::read::trailer_bytes;
+use super::{BLOCK_ROW, BlockRow, HEAD_MAGIC, HEADER, PackKind, PackTable, PageView, Pages, TRAILER_BYTES, VERSION};
 use crate::id::{ChunkId, DomainId, ObjectHash, PackId};
 use crate::limits::{
     BLOCK_BYTES, BLOCK_ENTRIES, HEIGHT, PACK_BLOCKS, PACK_BYTES, PACK_ENTRIES, PACK_SESSIONS, PAGE_REFERENCES,
@@ -75,12 +75,7 @@ pub struct PackWriter {
 
 impl PackWriter {
     /// Starts a pack whose blocks were sealed in these sessions. The random bytes keep its name from being made twice.
-    pub fn new(
-        kind: PackKind,
-        domain: DomainId,
-        random: [u8; 16],
-        sessions: Vec<Vec<u8>>,
-    ) -> Result<Self, PackLimit> {
+    pub fn new(kind: PackKind, domain: DomainId, random: [u8; 16], sessions: Vec<Vec<u8>>) -> Result<Self, PackLimit> {
         if sessions.is_empty() || sessions.len() > usize::from(PACK_SESSIONS) {
             return Err(PackLimit::Sessions(sessions.len()));
         }
@@ -88,8 +83,7 @@ impl PackWriter {
             return Err(PackLimit::SessionRecord(record.len()));
         }
         let bytes = header(kind, domain, random, &sessions);
-        let table =
-            PackTable { kind, domain, sessions, blocks: Vec::new(), ids: Vec::new(), pages: Pages::default() };
+        let table = PackTable { kind, domain, sessions, blocks: Vec::new(), ids: Vec::new(), pages: Pages::default() };
         Ok(Self { bytes, table })
     }
 

@@ -1,1 +1,3 @@
-//! restore
+//! Restore: in which order blocks are read, so that each is opened once and written to all its targets.
+
+pub mod window;

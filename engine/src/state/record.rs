@@ -1,7 +1,6 @@
 //! The records of state runs: keys and values, field by field.
 
 use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, SnapshotId, SourceId, TagId};
-use crate::index::Segment;
 use crate::layout::Place;
 use crate::limits;
 use crate::pack::PackKind;
@@ -49,12 +48,6 @@ pub struct SegmentRecord {
 }
 
 impl SegmentRecord {
-    /// What the state says of a segment.
-    pub fn of<B: AsRef<[u8]>>(segment: &Segment<B>) -> Self {
-        let (first, last) = segment.bounds().unwrap_or((ChunkId([0; 24]), ChunkId([0; 24])));
-        Self { entries: segment.len(), length: segment.bytes().len() as u64, first, last }
-    }
-
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.map(4).key(0).uint(self.entries).key(1).uint(self.length);

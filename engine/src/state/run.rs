@@ -1,7 +1,7 @@
 //! Run: sorted records of one kind, immutable, named by the hash of its bytes.
 
 use super::Records;
-use crate::id::ObjectHash;
+use crate::id::{DomainId, ObjectHash};
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
 
@@ -43,20 +43,71 @@ pub struct RunRef {
     pub records: u64,
 }
 
-/// Magic bytes at the start of every run.
-pub(crate) const RUN_MAGIC: &[u8; 8] = b"COPALRUN";
+/// A run that was just written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// How a root names it.
+    pub reference: RunRef,
+    /// The object to be stored.
+    pub bytes: Vec<u8>,
+}
+
+impl Run {
+    pub(crate) fn seal(kind: RunKind, records: u64, bytes: Vec<u8>) -> Self {
+        Self { reference: RunRef { kind, hash: ObjectHash::of(&bytes), length: bytes.len() as u64, records }, bytes }
+    }
+}
+
+/// Whether a root names older runs that hold records of the same kind.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Older {
+    /// It does: what removes must stay, to hide their records.
+    Runs,
+    /// It does not: what removes has nothing left to hide.
+    Nothing,
+}
+
+/// What a run begins with.
+pub(crate) struct Head {
+    pub(crate) kind: RunKind,
+    pub(crate) domain: DomainId,
+    pub(crate) records: u64,
+}
+
+impl Head {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut cursor = Cursor::new(bytes);
+        cursor.expect(MAGIC, "not a state run")?;
+        let kind = RunKind::from_code(cursor.u8()?.into()).ok_or_else(|| cursor.error("a run of an unknown kind"))?;
+        cursor.zeros(7)?;
+        let domain = DomainId(cursor.array()?);
+        if kind != RunKind::Overlay && domain != NO_DOMAIN {
+            return Err(cursor.error("a run of the state names a domain"));
+        }
+        cursor.take(16)?;
+        Ok(Self { kind, domain, records: cursor.u64()? })
+    }
+}
+
+pub(crate) fn put_head(bytes: &mut Vec<u8>, kind: RunKind, domain: DomainId, random: [u8; 16], records: u64) {
+    bytes.extend_from_slice(MAGIC);
+    bytes.push(kind as u8);
+    bytes.extend_from_slice(&[0; 7]);
+    bytes.extend_from_slice(domain.as_bytes());
+    bytes.extend_from_slice(&random);
+    bytes.extend_from_slice(&records.to_le_bytes());
+}
+
+const MAGIC: &[u8; 8] = b"COPALRUN";
+const NO_DOMAIN: DomainId = DomainId([0; 16]);
 /// Bytes before the first record.
-pub(crate) const RUN_HEADER: usize = 56;
+pub(crate) const HEAD: usize = 56;
 const REMOVED: u32 = u32::MAX;
 
-/// Writes a run of kinds 1 to 5; gives its name and its bytes. The random bytes make the name one that never was.
-pub fn write_run(kind: RunKind, random: [u8; 16], records: &Records) -> (ObjectHash, Vec<u8>) {
+/// Writes a run of kinds 1 to 5. The random bytes make its name one that never was.
+pub fn write_run(kind: RunKind, random: [u8; 16], records: &Records) -> Run {
     let mut bytes = Vec::new();
-    bytes.extend_from_slice(RUN_MAGIC);
-    bytes.push(kind as u8);
-    bytes.extend_from_slice(&[0; 7 + 16]);
-    bytes.extend_from_slice(&random);
-    bytes.extend_from_slice(&(records.len() as u64).to_le_bytes());
+    put_head(&mut bytes, kind, NO_DOMAIN, random, records.len() as u64);
     for (key, value) in records {
         let length = value.as_ref().map_or(REMOVED, |value| value.len() as u32);
         bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
@@ -64,7 +115,7 @@ pub fn write_run(kind: RunKind, random: [u8; 16], records: &Records) -> (ObjectH
         bytes.extend_from_slice(key);
         bytes.extend_from_slice(value.as_deref().unwrap_or_default());
     }
-    (ObjectHash::of(&bytes), bytes)
+    Run::seal(kind, records.len() as u64, bytes)
 }
 
 /// A run that was read.
@@ -77,15 +128,14 @@ pub struct RunReader<'a> {
 impl<'a> RunReader<'a> {
     /// Splits a run of kinds 1 to 5 into its records.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let head = Head::parse(bytes)?;
+        if head.kind == RunKind::Overlay {
+            return Err(DecodeError::new(8, "a run of the overlay instead of one of the state"));
+        }
         let mut cursor = Cursor::new(bytes);
-        cursor.expect(RUN_MAGIC, "not a state run")?;
-        let kind = RunKind::from_code(cursor.u8()?.into()).filter(|kind| *kind != RunKind::Overlay);
-        let kind = kind.ok_or_else(|| cursor.error("a run of an unknown kind"))?;
-        cursor.zeros(7 + 16)?;
-        cursor.take(16)?;
-        let count = cursor.u64()?;
+        cursor.take(HEAD)?;
         let mut records: Vec<(&[u8], Option<&[u8]>)> = Vec::new();
-        for _ in 0..count {
+        for _ in 0..head.records {
             let key_length = cursor.u16()?;
             let value_length = cursor.u32()?;
             let key = cursor.take(key_length.into())?;
@@ -96,7 +146,7 @@ impl<'a> RunReader<'a> {
             records.push((key, value));
         }
         cursor.finish()?;
-        Ok(Self { kind, records })
+        Ok(Self { kind: head.kind, records })
     }
 
     /// What the records are about.
@@ -111,7 +161,7 @@ impl<'a> RunReader<'a> {
 }
 
 /// How many of the old runs (their sizes, newest first) a new one of `new` records is folded with: every one that is
-/// not larger than what is gathered so far, and as many as it takes to keep at most [`RUNS_MOST`].
+/// not larger than what is gathered so far, and as many as it takes to keep at most eight.
 pub fn runs_to_fold(new: u64, old: &[u64]) -> usize {
     let mut gathered = new;
     let mut folded = 0;
@@ -126,4 +176,4 @@ pub fn runs_to_fold(new: u64, old: &[u64]) -> usize {
 }
 
 /// Runs of one kind that a root may name.
-pub const RUNS_MOST: usize = 8;
+const RUNS_MOST: usize = 8;

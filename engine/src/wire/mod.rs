@@ -1,6 +1,7 @@
 //! Wire: reading and writing bytes. Decoders are total: any input gives a value or an error that names the offset.
 
 pub mod cbor;
+pub mod chain;
 pub mod cursor;
 pub mod record;
 pub mod varint;

@@ -1,0 +1,266 @@
+//! Filter: patterns that choose entries by path, in the syntax of gitignore.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use copal_engine::path::TreePath;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+/// Whether a pattern tells upper from lower case.
+#[derive(Debug, Copy, Clone, PartialEq, Eq)]
+pub enum Case {
+    /// `*.jpg` does not match `A.JPG`.
+    Exact,
+    /// `*.jpg` matches `A.JPG`.
+    Any,
+}
+
+/// A pattern that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadPattern {
+    /// Nothing is left once slashes and `!` are taken away.
+    #[error("the pattern {0:?} names nothing")]
+    Empty(String),
+    /// The glob does not parse.
+    #[error("the pattern {pattern:?} is not valid: {problem}")]
+    Glob {
+        /// The pattern as given.
+        pattern: String,
+        /// What the glob library says.
+        problem: String,
+    },
+}
+
+/// Collects patterns; of several that match an entry the last one decides.
+///
+/// `*.o` matches that name anywhere, `a/b` these two names anywhere, `/home/a` from the top only, `cache/` directories
+/// only, `**` any number of names, and `!keep.o` takes back what an earlier pattern matched. A directory that is
+/// excluded is not entered, so nothing below it can be taken back.
+pub struct FilterBuilder {
+    patterns: GitignoreBuilder,
+}
+
+/// Patterns ready to be matched.
+#[derive(Clone)]
+pub struct Filter {
+    patterns: Gitignore,
+}
+
+/// What a command shall work on: everything, or what some patterns include, but not what others exclude.
+#[derive(Clone, Default)]
+pub struct Selection {
+    /// If there are any: only what these match, and what lies below it.
+    pub includes: Filter,
+    /// Neither what these match nor what lies below it.
+    pub excludes: Filter,
+}
+
+impl FilterBuilder {
+    /// No patterns yet.
+    pub fn new() -> Self {
+        let mut patterns = GitignoreBuilder::new("");
+        patterns.allow_unclosed_class(false);
+        Self { patterns }
+    }
+
+    /// Adds one pattern.
+    pub fn add(&mut self, pattern: &str, case: Case) -> Result<(), BadPattern> {
+        let (sign, body) = match pattern.strip_prefix('!') {
+            Some(body) => ("!", body),
+            None => ("", pattern),
+        };
+        if body.trim_end().trim_matches('/').is_empty() {
+            return Err(BadPattern::Empty(pattern.into()));
+        }
+        // Git ties a pattern with a slash inside to the place of its file; here that would be the top, where hardly
+        // anything a user means to name lies.
+        let floats = body.trim_end().trim_end_matches('/').contains('/') && !body.starts_with('/');
+        let anywhere = if floats && !body.starts_with("**/") { "**/" } else { "" };
+        let comment = if pattern.starts_with('#') { "\\" } else { "" };
+        let line = format!("{comment}{sign}{anywhere}{body}");
+        let bad = |error: ignore::Error| {
+            let problem = match error {
+                ignore::Error::Glob { err, .. } => err,
+                other => other.to_string(),
+            };
+            BadPattern::Glob { pattern: pattern.into(), problem }
+        };
+        self.patterns.case_insensitive(case == Case::Any).map_err(bad)?;
+        self.patterns.add_line(None, &line).map_err(bad)?;
+        Ok(())
+    }
+
+    /// Adds the patterns of a file, one a line; empty lines and those that start with `#` mean nothing.
+    pub fn add_lines(&mut self, text: &str, case: Case) -> Result<(), BadPattern> {
+        let lines = text.trim_start_matches('\u{feff}').lines();
+        let patterns = lines.filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+        patterns.into_iter().try_for_each(|pattern| match pattern.strip_prefix("\\#") {
+            Some(rest) => self.add(&format!("#{rest}"), case),
+            None => self.add(pattern, case),
+        })
+    }
+
+    /// Compiles the patterns.
+    pub fn finish(self) -> Result<Filter, BadPattern> {
+        let whole = |error: ignore::Error| BadPattern::Glob { pattern: "(all)".into(), problem: error.to_string() };
+        Ok(Filter { patterns: self.patterns.build().map_err(whole)? })
+    }
+}
+
+impl Filter {
+    /// Whether there is no pattern at all.
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    /// Whether the patterns match this very entry; for walks that do not enter what is excluded.
+    pub fn excludes(&self, path: &TreePath, is_directory: bool) -> bool {
+        !path.is_top() && self.patterns.matched(as_path(path), is_directory).is_ignore()
+    }
+
+    /// Whether the patterns match the entry or a directory that it lies in, the nearest match deciding.
+    pub fn covers(&self, path: &TreePath, is_directory: bool) -> bool {
+        !path.is_top() && self.patterns.matched_path_or_any_parents(as_path(path), is_directory).is_ignore()
+    }
+}
+
+impl Selection {
+    /// Whether the entry is to be worked on.
+    pub fn selects(&self, path: &TreePath, is_directory: bool) -> bool {
+        let included = self.includes.is_empty() || self.includes.covers(path, is_directory);
+        included && !self.excludes.covers(path, is_directory)
+    }
+}
+
+impl Default for FilterBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self { patterns: Gitignore::empty() }
+    }
+}
+
+fn as_path(path: &TreePath) -> &Path {
+    Path::new(OsStr::from_bytes(path.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter(patterns: &[&str]) -> Filter {
+        let mut builder = FilterBuilder::new();
+        patterns.iter().for_each(|pattern| builder.add(pattern, Case::Exact).unwrap());
+        builder.finish().unwrap()
+    }
+
+    fn path(bytes: &[u8]) -> TreePath {
+        TreePath::new(bytes).unwrap()
+    }
+
+    #[test]
+    fn patterns_mean_what_the_manual_says() {
+        for (patterns, excluded, kept) in [
+            (&["*.o"][..], &["a.o", "x/y/b.o"][..], &["a.c", "o", "a.o/b"][..]),
+            (&["/home/a"], &["home/a"], &["x/home/a", "home/ab", "home/a/b"]),
+            (&["/home/*/tmp"], &["home/a/tmp"], &["home/tmp", "home/a/b/tmp"]),
+            (&["a/b"], &["a/b", "x/a/b"], &["a/x/b", "b", "xa/b"]),
+            (&["a/**/b"], &["a/b", "a/x/b", "z/a/x/y/b"], &["b", "ab"]),
+            (&["/a/**"], &["a/b", "a/b/c"], &["a", "b/a/c"]),
+            (&["cache/"], &[], &["cache", "x/cache"]),
+            (&["*.o", "!keep.o"], &["a.o"], &["keep.o", "x/keep.o"]),
+            (&["!keep.o", "*.o"], &["a.o", "keep.o"], &[]),
+            (&["#x"], &["#x", "a/#x"], &["x"]),
+            (&["\\!x"], &["!x"], &["x"]),
+            (&["[ab]?"], &["a1", "x/b2"], &["a", "c1", "a12"]),
+            (&["{a,b}.txt"], &["a.txt", "b.txt"], &["c.txt"]),
+            (&["a b"], &["a b"], &["a"]),
+            (&[], &[], &["a"]),
+        ] {
+            let filter = filter(patterns);
+            for entry in excluded {
+                assert!(filter.excludes(&path(entry.as_bytes()), false), "{patterns:?} must exclude {entry}");
+            }
+            for entry in kept {
+                assert!(!filter.excludes(&path(entry.as_bytes()), false), "{patterns:?} must keep {entry}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_final_slash_means_directories_only() {
+        let filter = filter(&["cache/", "/a/b/"]);
+        for directory in ["cache", "x/cache", "a/b"] {
+            assert!(filter.excludes(&path(directory.as_bytes()), true), "{directory}");
+            assert!(!filter.excludes(&path(directory.as_bytes()), false), "{directory}");
+        }
+    }
+
+    #[test]
+    fn each_pattern_has_its_own_case() {
+        let mut builder = FilterBuilder::new();
+        builder.add("*.JPG", Case::Any).unwrap();
+        builder.add("*.Tmp", Case::Exact).unwrap();
+        let filter = builder.finish().unwrap();
+        for (name, excluded) in [("a.jpg", true), ("a.Jpg", true), ("a.Tmp", true), ("a.tmp", false)] {
+            assert_eq!(filter.excludes(&path(name.as_bytes()), false), excluded, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_need_not_be_utf8() {
+        let filter = filter(&["*.o", "/a/?"]);
+        assert!(filter.excludes(&path(b"\xff\xfe.o"), false));
+        assert!(filter.excludes(&path(b"\xff/\xfe.o"), false));
+        assert!(!filter.excludes(&path(b"\xff\xfe.c"), false));
+    }
+
+    #[test]
+    fn lines_of_a_file_may_be_empty_or_comments() {
+        let mut builder = FilterBuilder::new();
+        builder.add_lines("\u{feff}# objects\n*.o\r\n\n   \n\\#x\n!keep.o\n", Case::Exact).unwrap();
+        let filter = builder.finish().unwrap();
+        for (name, excluded) in [("a.o", true), ("#x", true), ("keep.o", false), ("# objects", false)] {
+            assert_eq!(filter.excludes(&path(name.as_bytes()), false), excluded, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_bad_pattern_is_refused_with_its_text() {
+        let mut builder = FilterBuilder::new();
+        for empty in ["", "/", "!", "!//", " "] {
+            assert_eq!(builder.add(empty, Case::Exact), Err(BadPattern::Empty(empty.into())));
+        }
+        for broken in ["[a", "a{b", "[z-a]"] {
+            let error = builder.add(broken, Case::Exact).unwrap_err();
+            assert!(matches!(&error, BadPattern::Glob { pattern, .. } if pattern == broken), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_top_directory_is_never_excluded() {
+        let filter = filter(&["*", "**"]);
+        assert!(!filter.excludes(&TreePath::TOP, true) && !filter.covers(&TreePath::TOP, true));
+    }
+
+    #[test]
+    fn a_selection_reaches_below_what_it_names() {
+        let selection = Selection { includes: filter(&["/home/a"]), excludes: filter(&["*.o", "cache/"]) };
+        for (entry, selected) in [
+            ("home/a", true),
+            ("home/a/b/c", true),
+            ("home/b", false),
+            ("home", false),
+            ("home/a/x.o", false),
+            ("home/a/cache/x", false),
+        ] {
+            assert_eq!(selection.selects(&path(entry.as_bytes()), false), selected, "{entry}");
+        }
+        assert!(Selection::default().selects(&path(b"anything"), false));
+    }
+}

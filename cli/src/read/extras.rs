@@ -1,0 +1,125 @@
+//! Extras: extended attributes and link targets, read only for entries that are new or changed.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, OFlags, readlinkat};
+use rustix::io::Errno;
+
+use crate::open;
+
+/// An extended attribute; ACLs are attributes too, in the kernel's form.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Xattr {
+    /// With its namespace, such as `user.note`.
+    pub name: Vec<u8>,
+    /// Any bytes.
+    pub value: Vec<u8>,
+}
+
+/// The extended attributes of an entry, by name.
+#[derive(Debug, Default)]
+pub struct Extras {
+    /// Those that could be read.
+    pub xattrs: Vec<Xattr>,
+    /// Those that could not, with the reason; an empty name stands for the list of them.
+    pub unreadable: Vec<(Vec<u8>, io::Error)>,
+}
+
+impl Extras {
+    /// Those of an entry that is not opened: a directory, a link, a device. A final link is not followed.
+    pub fn read(path: &Path) -> Self {
+        match reachable(path) {
+            Ok((path, _directory)) => collect(
+                |buffer| rustix::fs::llistxattr(&path, buffer),
+                |name, buffer| rustix::fs::lgetxattr(&path, name, buffer),
+            ),
+            Err(error) => Self { xattrs: Vec::new(), unreadable: vec![(Vec::new(), error)] },
+        }
+    }
+}
+
+/// Those of an open file.
+pub(super) fn of_file(file: impl AsFd) -> Extras {
+    collect(|buffer| rustix::fs::flistxattr(&file, buffer), |name, buffer| rustix::fs::fgetxattr(&file, name, buffer))
+}
+
+/// Where a symbolic link points, as its bytes say.
+pub fn link_target(path: &Path) -> io::Result<Vec<u8>> {
+    let (path, _directory) = reachable(path)?;
+    Ok(readlinkat(CWD, &path, Vec::new())?.into_bytes())
+}
+
+fn collect(
+    list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>,
+    value: impl Fn(&CString, &mut [u8]) -> rustix::io::Result<usize>,
+) -> Extras {
+    let mut extras = Extras::default();
+    let names = match whole(&list) {
+        Ok(names) => names,
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => return extras,
+        Err(error) => {
+            extras.unreadable.push((Vec::new(), error.into()));
+            return extras;
+        }
+    };
+    for name in names.split(|&byte| byte == 0).filter(|name| is_stored(name)) {
+        let c_name = CString::new(name).expect("the list was split at its zero bytes");
+        match whole(|buffer| value(&c_name, buffer)) {
+            Ok(value) => extras.xattrs.push(Xattr { name: name.into(), value }),
+            // Removed since it was listed.
+            Err(Errno::NODATA) => {}
+            Err(error) => extras.unreadable.push((name.into(), error.into())),
+        }
+    }
+    extras.xattrs.sort_unstable();
+    extras
+}
+
+/// Fills a buffer by a call that says ERANGE if it was too small.
+fn whole(call: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> rustix::io::Result<Vec<u8>> {
+    let mut small = [0; 256];
+    match call(&mut small) {
+        Ok(length) => Ok(small[..length].to_vec()),
+        Err(Errno::RANGE) => {
+            let mut large = vec![0; XATTR_BYTES];
+            let length = call(&mut large)?;
+            large.truncate(length);
+            large.shrink_to_fit();
+            Ok(large)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether an attribute is kept by the file system, not made up by it when asked (as `system.nfs4_acl` is).
+fn is_stored(name: &[u8]) -> bool {
+    const SPACES: [&[u8]; 4] = [b"user.", b"trusted.", b"security.", b"btrfs."];
+    matches!(name, b"system.posix_acl_access" | b"system.posix_acl_default")
+        || SPACES.iter().any(|space| name.starts_with(space))
+}
+
+/// A path the kernel takes: calls by path cannot name what lies deeper than it allows, except through an open directory.
+fn reachable(path: &Path) -> io::Result<(PathBuf, Option<impl AsFd + use<>>)> {
+    if path.as_os_str().as_bytes().len() < LONG {
+        return Ok((path.into(), None));
+    }
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Errno::NAMETOOLONG.into());
+    };
+    let directory = open::absolute(parent, OFlags::PATH | OFlags::DIRECTORY)?;
+    Ok((through(directory.as_fd()).join(name), Some(directory)))
+}
+
+/// The path by which the kernel reaches an open directory.
+fn through(directory: BorrowedFd<'_>) -> PathBuf {
+    format!("/proc/self/fd/{}", directory.as_raw_fd()).into()
+}
+
+/// The most bytes Linux lets a value, or the list of names, have.
+const XATTR_BYTES: usize = 64 << 10;
+/// Paths below this length go to the kernel as they are.
+const LONG: usize = 4096;

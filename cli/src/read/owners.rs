@@ -1,0 +1,37 @@
+//! Owners: the names of users and groups, asked for once each.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use nix::unistd::{Gid, Group, Uid, User};
+
+/// Names by number. A number without a name has an empty one.
+#[derive(Debug, Default)]
+pub struct Owners {
+    users: HashMap<u32, String>,
+    groups: HashMap<u32, String>,
+}
+
+impl Owners {
+    /// Nothing asked yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The name of a user.
+    pub fn user(&mut self, uid: u32) -> &str {
+        named(&mut self.users, uid, || Some(User::from_uid(Uid::from_raw(uid)).ok()??.name))
+    }
+
+    /// The name of a group.
+    pub fn group(&mut self, gid: u32) -> &str {
+        named(&mut self.groups, gid, || Some(Group::from_gid(Gid::from_raw(gid)).ok()??.name))
+    }
+}
+
+fn named(known: &mut HashMap<u32, String>, id: u32, ask: impl FnOnce() -> Option<String>) -> &str {
+    match known.entry(id) {
+        Entry::Occupied(entry) => entry.into_mut(),
+        Entry::Vacant(entry) => entry.insert(ask().unwrap_or_default()),
+    }
+}

@@ -1,0 +1,275 @@
+//! Explore: one piece of the scan's work, done by whichever thread comes to it.
+
+use std::ffi::{CStr, OsStr};
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use copal_engine::path::TreePath;
+use rustix::fs::{FileType, OFlags};
+
+use super::branch::{Branch, source_of};
+use super::rules::Rules;
+use super::{ScanEvent, ScanOptions, Scanned, Skip};
+use crate::names::{Kind, Names};
+use crate::open;
+use crate::stat::EntryStat;
+
+/// What a thread can do without the others.
+pub(super) enum Work<'s> {
+    /// List a directory and look at its first names.
+    List(Directory<'s>),
+    /// Look at more names of a large directory.
+    Look {
+        /// The directory.
+        directory: Arc<Directory<'s>>,
+        /// All its names.
+        names: Arc<Names>,
+        /// The positions of those to look at.
+        range: Range<usize>,
+    },
+}
+
+/// A directory whose entry was found.
+pub(super) struct Directory<'s> {
+    path: TreePath,
+    /// The file system not to leave, if one is not to be left.
+    device: u64,
+    /// The ways to roots below.
+    branch: Option<&'s Branch>,
+    content: Content<'s>,
+    rules: Option<Arc<Rules>>,
+}
+
+/// What of a directory's content is wanted, besides roots and what leads to them.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Content<'s> {
+    Everything,
+    Marker(&'s OsStr),
+    Nothing,
+}
+
+/// What came of a piece of work.
+#[derive(Default)]
+pub(super) struct Found<'s> {
+    /// In tree order.
+    pub(super) events: Vec<ScanEvent>,
+    /// What belongs between the events: after so many of them.
+    pub(super) between: Vec<(usize, Work<'s>)>,
+    pub(super) excluded: u64,
+}
+
+impl<'s> Work<'s> {
+    /// Where in the tree its events begin.
+    pub(super) fn place(&self) -> TreePath {
+        match self {
+            Work::List(directory) => directory.path.clone(),
+            Work::Look { directory, names, range } => {
+                directory.path.join(names.at(range.start).0.to_bytes()).unwrap_or_else(|_| directory.path.clone())
+            }
+        }
+    }
+
+    /// Does it.
+    pub(super) fn run(self, options: &'s ScanOptions) -> Found<'s> {
+        let mut found = Found::default();
+        match self {
+            Work::List(directory) => found.list(directory, options),
+            Work::Look { directory, names, range } => {
+                match open::absolute(&source_of(&directory.path), OFlags::PATH | OFlags::DIRECTORY) {
+                    Ok(fd) => range.for_each(|at| found.look(&fd, &directory, names.at(at), options)),
+                    Err(error) => found.unreadable(directory.path.clone(), error),
+                }
+            }
+        }
+        found
+    }
+}
+
+impl<'s> Found<'s> {
+    /// The top directory, where every scan begins.
+    pub(super) fn top(branch: &'s Branch) -> Self {
+        let mut found = Found::default();
+        match EntryStat::of_path(&source_of(&TreePath::TOP)) {
+            Ok(stat) => {
+                let content = if branch.is_root { Content::Everything } else { Content::Nothing };
+                let device = stat.device;
+                found.events.push(ScanEvent::Entry(Scanned { path: TreePath::TOP, stat }));
+                let top = Directory { path: TreePath::TOP, device, branch: Some(branch), content, rules: None };
+                found.between.push((1, Work::List(top)));
+            }
+            Err(error) => found.unreadable(TreePath::TOP, error),
+        }
+        found
+    }
+
+    fn list(&mut self, mut directory: Directory<'s>, options: &'s ScanOptions) {
+        let Some(fd) = self.open(&mut directory) else { return };
+        let names = self.names(&fd, &mut directory, options);
+        let first = names.len().min(SLICE);
+        (0..first).for_each(|at| self.look(&fd, &directory, names.at(at), options));
+        if names.len() > first {
+            let (directory, names) = (Arc::new(directory), Arc::new(names));
+            for start in (first..names.len()).step_by(SLICE) {
+                let range = start..names.len().min(start + SLICE);
+                let work = Work::Look { directory: directory.clone(), names: names.clone(), range };
+                self.between.push((self.events.len(), work));
+            }
+        }
+    }
+
+    /// Opens a directory as far as its content is wanted. If it cannot be listed, roots below may still be reached.
+    fn open(&mut self, directory: &mut Directory<'s>) -> Option<OwnedFd> {
+        let source = source_of(&directory.path);
+        if directory.content != Content::Nothing {
+            match open::quietly(&source, OFlags::DIRECTORY) {
+                Ok(fd) => return Some(fd),
+                Err(error) => self.unreadable(directory.path.clone(), error),
+            }
+            directory.content = Content::Nothing;
+            directory.branch.filter(|branch| !branch.below.is_empty())?;
+        }
+        open::absolute(&source, OFlags::PATH | OFlags::DIRECTORY)
+            .map_err(|error| self.unreadable(directory.path.clone(), error))
+            .ok()
+    }
+
+    /// The names to look at, once markers and ignore files have been obeyed.
+    fn names(&mut self, fd: &OwnedFd, directory: &mut Directory<'s>, options: &'s ScanOptions) -> Names {
+        let roots = || directory.branch.into_iter().flat_map(|branch| branch.below.keys().map(Vec::as_slice));
+        if directory.content == Content::Nothing {
+            return Names::from_few(roots());
+        }
+        let (names, listed) = Names::read(fd);
+        if let Err(error) = listed {
+            self.unreadable(directory.path.clone(), error);
+        }
+        let there = |name: &OsStr| names.contains(name.as_bytes());
+        if let Some(marker) = options.markers.iter().find(|marker| there(marker.name()) && marker.marks(fd)) {
+            self.skipped(directory.path.clone(), Skip::Marked(marker.name().into()));
+            let few = Names::from_few(roots().chain([marker.name().as_bytes()]));
+            directory.content = Content::Marker(marker.name());
+            return few;
+        }
+        if let Some(name) = options.ignore_file.as_deref().filter(|name| there(name)) {
+            let (rules, problem) = Rules::read(fd, &directory.path, name, directory.rules.take());
+            directory.rules = rules;
+            if let (Some(problem), Ok(path)) = (problem, directory.path.join(name.as_bytes())) {
+                self.events.push(ScanEvent::BadIgnoreFile { path, problem });
+            }
+        }
+        names
+    }
+
+    /// Looks at one name of a directory and decides what becomes of it.
+    fn look(&mut self, fd: &OwnedFd, directory: &Directory<'s>, name: (&CStr, Kind), options: &'s ScanOptions) {
+        let (name, kind) = name;
+        let path = match directory.path.join(name.to_bytes()) {
+            Ok(path) => path,
+            Err(error) => return self.unreadable(directory.path.clone(), io::Error::other(error)),
+        };
+        let branch = directory.branch.and_then(|branch| branch.below.get(name.to_bytes()));
+        let is_root = branch.is_some_and(|branch| branch.is_root);
+        let leads_to_roots = branch.is_some_and(|branch| !branch.below.is_empty());
+
+        let mut stat = None;
+        if kind == Kind::Unknown {
+            stat = self.stat(fd, &path, name, is_root);
+            if stat.is_none() {
+                return;
+            }
+        }
+        let is_directory = stat.as_ref().map_or(kind == Kind::Directory, EntryStat::is_directory);
+        let mut wanted = is_root
+            || match directory.content {
+                Content::Everything => true,
+                Content::Marker(marker) => marker.as_bytes() == name.to_bytes(),
+                Content::Nothing => false,
+            };
+        if wanted && directory.excludes(&path, is_directory, options) {
+            wanted = false;
+            self.excluded(&path, is_root);
+        }
+        if !wanted && !leads_to_roots {
+            return;
+        }
+        let Some(stat) = stat.or_else(|| self.stat(fd, &path, name, is_root)) else { return };
+        match stat.kind() {
+            FileType::Directory => self.descend(path, stat, directory, branch, wanted, options),
+            FileType::Socket => self.skipped(path, Skip::Socket),
+            FileType::RegularFile if options.exclude_larger_than.is_some_and(|most| stat.size > most) => {
+                self.excluded(&path, is_root);
+            }
+            _ => self.events.push(ScanEvent::Entry(Scanned { path, stat })),
+        }
+    }
+
+    /// Emits a directory and leaves its content as further work.
+    fn descend(
+        &mut self,
+        path: TreePath,
+        stat: EntryStat,
+        above: &Directory<'s>,
+        branch: Option<&'s Branch>,
+        wanted: bool,
+        options: &'s ScanOptions,
+    ) {
+        let is_root = branch.is_some_and(|branch| branch.is_root);
+        let device = if is_root { stat.device } else { above.device };
+        let reason = if options.forbidden == Some(stat.id()) {
+            Some(Skip::Repository)
+        } else {
+            (options.one_file_system && stat.device != device).then_some(Skip::OtherFileSystem)
+        };
+        self.events.push(ScanEvent::Entry(Scanned { path: path.clone(), stat }));
+        let content = match reason {
+            _ if !wanted => Content::Nothing,
+            None => Content::Everything,
+            Some(reason) => {
+                self.skipped(path.clone(), reason);
+                Content::Nothing
+            }
+        };
+        if content != Content::Nothing || branch.is_some_and(|branch| !branch.below.is_empty()) {
+            let directory = Directory { path, device, branch, content, rules: above.rules.clone() };
+            self.between.push((self.events.len(), Work::List(directory)));
+        }
+    }
+
+    /// An entry that vanished since it was listed is none, unless the user named it.
+    fn stat(&mut self, fd: impl AsFd, path: &TreePath, name: &CStr, is_root: bool) -> Option<EntryStat> {
+        match EntryStat::at(fd, name) {
+            Ok(stat) => return Some(stat),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_root => {}
+            Err(error) => self.unreadable(path.clone(), error),
+        }
+        None
+    }
+
+    fn unreadable(&mut self, path: TreePath, error: io::Error) {
+        self.events.push(ScanEvent::Unreadable { path, error });
+    }
+
+    fn skipped(&mut self, path: TreePath, reason: Skip) {
+        self.events.push(ScanEvent::Skipped { path, reason });
+    }
+
+    fn excluded(&mut self, path: &TreePath, is_root: bool) {
+        self.excluded += 1;
+        if is_root {
+            self.skipped(path.clone(), Skip::ExcludedRoot);
+        }
+    }
+}
+
+impl Directory<'_> {
+    fn excludes(&self, path: &TreePath, is_directory: bool, options: &ScanOptions) -> bool {
+        options.excludes.excludes(path, is_directory)
+            || self.rules.as_ref().is_some_and(|rules| rules.exclude(path, is_directory))
+    }
+}
+
+/// Names looked at in one go.
+const SLICE: usize = 2_048;

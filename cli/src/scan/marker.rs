@@ -1,0 +1,65 @@
+//! Marker: a file whose presence says that its directory need not be backed up.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use rustix::fs::{FileType, Mode, OFlags, openat};
+
+use crate::stat::EntryStat;
+
+/// A file name, and how the file must begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marker {
+    name: OsString,
+    header: Vec<u8>,
+}
+
+/// A text that names no file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} does not name a file: write NAME or NAME:HEADER, without a slash")]
+pub struct BadMarker(OsString);
+
+impl Marker {
+    /// Reads `NAME` or `NAME:HEADER`.
+    pub fn parse(text: &OsStr) -> Result<Self, BadMarker> {
+        let bytes = text.as_bytes();
+        let colon = bytes.iter().position(|&byte| byte == b':');
+        let (name, header) = colon.map_or((bytes, &[][..]), |at| (&bytes[..at], &bytes[at + 1..]));
+        if matches!(name, b"" | b"." | b"..") || name.contains(&b'/') {
+            return Err(BadMarker(text.into()));
+        }
+        Ok(Self { name: OsString::from_vec(name.into()), header: header.into() })
+    }
+
+    /// The mark of cache directories, `CACHEDIR.TAG` (bford.info/cachedir).
+    pub fn cache_directory() -> Self {
+        Self { name: "CACHEDIR.TAG".into(), header: b"Signature: 8a477f597d28d172789f06886806bc55".into() }
+    }
+
+    /// The file's name.
+    pub fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// Whether the file of that name in the directory begins as it must.
+    pub(super) fn marks(&self, directory: impl AsFd) -> bool {
+        self.header.is_empty() || self.header_is_there(directory).unwrap_or(false)
+    }
+
+    fn header_is_there(&self, directory: impl AsFd) -> io::Result<bool> {
+        let Some(file) = open_regular(directory, &self.name)? else { return Ok(false) };
+        let mut start = Vec::with_capacity(self.header.len());
+        file.take(self.header.len() as u64).read_to_end(&mut start)?;
+        Ok(start == self.header)
+    }
+}
+
+/// Opens a file of a directory; none if it is not a regular one.
+pub(super) fn open_regular(directory: impl AsFd, name: &OsStr) -> io::Result<Option<std::fs::File>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = openat(directory, name, flags, Mode::empty())?;
+    let regular = EntryStat::of(&file)?.kind() == FileType::RegularFile;
+    Ok(regular.then(|| file.into()))
+}

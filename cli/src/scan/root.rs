@@ -1,0 +1,67 @@
+//! Root: a path the user named, made absolute.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use copal_engine::path::{BadPath, TreePath};
+
+use crate::stat::EntryStat;
+
+/// Where a scan starts. Its directories are canonical; the last name may be a symbolic link, which is then itself the
+/// root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    path: TreePath,
+}
+
+/// A path that cannot be scanned.
+#[derive(Debug, thiserror::Error)]
+pub enum BadRoot {
+    /// There is nothing, or it cannot be reached.
+    #[error("cannot back up {}", path.display())]
+    Unreachable {
+        /// The path as given.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The tree cannot hold the path.
+    #[error("cannot back up {}", path.display())]
+    Path {
+        /// The path as given.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: BadPath,
+    },
+}
+
+impl Root {
+    /// Looks the path up. With a final slash a link is followed, as everywhere on POSIX.
+    pub fn new(given: &Path) -> Result<Self, BadRoot> {
+        let unreachable = |source| BadRoot::Unreachable { path: given.into(), source };
+        let absolute = make_absolute(given).map_err(unreachable)?;
+        EntryStat::of_path(&absolute).map_err(unreachable)?;
+        let bytes = absolute.as_os_str().as_bytes();
+        match TreePath::new(bytes.strip_prefix(b"/").unwrap_or(bytes)) {
+            Ok(path) => Ok(Self { path }),
+            Err(source) => Err(BadRoot::Path { path: given.into(), source }),
+        }
+    }
+
+    /// Its name in the tree: the absolute path without the leading slash.
+    pub fn path(&self) -> &TreePath {
+        &self.path
+    }
+}
+
+fn make_absolute(given: &Path) -> io::Result<PathBuf> {
+    let bytes = given.as_os_str().as_bytes();
+    match given.file_name() {
+        Some(name) if !bytes.ends_with(b"/") && !bytes.ends_with(b"/.") => {
+            let parent = given.parent().filter(|parent| !parent.as_os_str().is_empty());
+            Ok(parent.unwrap_or(Path::new(".")).canonicalize()?.join(name))
+        }
+        _ => given.canonicalize(),
+    }
+}

@@ -1,0 +1,88 @@
+//! Rules: what the ignore files of a directory and of those above it leave out.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use copal_engine::path::TreePath;
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::marker::open_regular;
+
+/// The patterns of one ignore file, and those of the directories above.
+pub(super) struct Rules {
+    /// Bytes of a path up to the directory of the file, with the slash after it.
+    prefix: usize,
+    patterns: Gitignore,
+    above: Option<Arc<Rules>>,
+}
+
+impl Rules {
+    /// Reads the ignore file of an open directory. What is wrong with it comes back as text; the lines that can be used
+    /// are.
+    pub(super) fn read(
+        directory: impl AsFd,
+        path: &TreePath,
+        name: &OsStr,
+        above: Option<Arc<Rules>>,
+    ) -> (Option<Arc<Rules>>, Option<String>) {
+        let text = match open_regular(directory, name) {
+            Ok(Some(file)) => {
+                let mut text = Vec::new();
+                match file.take(LARGEST).read_to_end(&mut text) {
+                    Ok(_) => text,
+                    Err(error) => return (above, Some(error.to_string())),
+                }
+            }
+            Ok(None) => return (above, None),
+            Err(error) => return (above, Some(error.to_string())),
+        };
+        let (patterns, mut problem) = compile(&text);
+        if text.len() as u64 == LARGEST {
+            problem = Some(format!("only its first {LARGEST} bytes are used"));
+        }
+        let prefix = path.as_bytes().len() + usize::from(!path.is_top());
+        (Some(Arc::new(Rules { prefix, patterns, above })), problem)
+    }
+
+    /// Whether the rules leave an entry out, those of the nearest directory first.
+    pub(super) fn exclude(&self, path: &TreePath, is_directory: bool) -> bool {
+        let mut rules = Some(self);
+        while let Some(at) = rules {
+            let below = Path::new(OsStr::from_bytes(path.as_bytes().get(at.prefix..).unwrap_or_default()));
+            match at.patterns.matched(below, is_directory) {
+                Match::Ignore(_) => return true,
+                Match::Whitelist(_) => return false,
+                Match::None => rules = at.above.as_deref(),
+            }
+        }
+        false
+    }
+}
+
+fn compile(text: &[u8]) -> (Gitignore, Option<String>) {
+    let mut builder = GitignoreBuilder::new("");
+    let mut problem = None;
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
+        let added = match str::from_utf8(line) {
+            Ok(line) => builder.add_line(None, line).map(|_| ()).map_err(|error| error.to_string()),
+            Err(_) => Err("not UTF-8".into()),
+        };
+        if let Err(error) = added {
+            problem.get_or_insert(format!("line {}: {error}", index + 1));
+        }
+    }
+    let patterns = builder.build().unwrap_or_else(|error| {
+        problem.get_or_insert(error.to_string());
+        Gitignore::empty()
+    });
+    (patterns, problem)
+}
+
+/// An ignore file longer than this is not one.
+const LARGEST: u64 = 1 << 20;

@@ -1,0 +1,422 @@
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, mkdirat, mknodat, openat};
+
+use super::*;
+use crate::filter::{Case, FilterBuilder};
+
+struct Place {
+    path: PathBuf,
+    _guard: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let guard = tempfile::tempdir().unwrap();
+        Self { path: guard.path().canonicalize().unwrap(), _guard: guard }
+    }
+
+    /// Makes files and, where the name ends in a slash, directories.
+    fn with(entries: &[&str]) -> Self {
+        let place = Self::new();
+        for entry in entries {
+            let path = place.path.join(entry.trim_end_matches('/'));
+            fs::create_dir_all(if entry.ends_with('/') { &path } else { path.parent().unwrap() }).unwrap();
+            if !entry.ends_with('/') {
+                fs::write(&path, entry).unwrap();
+            }
+        }
+        place
+    }
+
+    fn write(&self, path: &str, content: &str) {
+        fs::write(self.path.join(path), content).unwrap();
+    }
+
+    fn options(&self, roots: &[&str]) -> ScanOptions {
+        let roots = roots.iter().map(|root| Root::new(&self.path.join(root)).unwrap()).collect();
+        ScanOptions { roots, ..ScanOptions::default() }
+    }
+
+    /// Paths below the place that were emitted, in the order they came.
+    fn entries(&self, options: ScanOptions) -> Vec<String> {
+        self.relative(&run(options, 2).0)
+    }
+
+    fn relative(&self, events: &[ScanEvent]) -> Vec<String> {
+        entries(events).iter().filter_map(|scanned| self.below(&scanned.path)).collect()
+    }
+
+    fn below(&self, path: &TreePath) -> Option<String> {
+        let absolute = source_of(path);
+        let below = absolute.strip_prefix(&self.path).ok()?;
+        (!below.as_os_str().is_empty()).then(|| below.to_string_lossy().into_owned())
+    }
+
+    fn skipped(&self, options: ScanOptions) -> Vec<(String, Skip)> {
+        let skipped = run(options, 2).0.into_iter().filter_map(|event| match event {
+            ScanEvent::Skipped { path, reason } => Some((self.below(&path)?, reason)),
+            _ => None,
+        });
+        skipped.collect()
+    }
+}
+
+fn run(options: ScanOptions, threads: usize) -> (Vec<ScanEvent>, Totals) {
+    let scan = Scan::new(options).unwrap();
+    let (sender, receiver) = crossbeam_channel::bounded(2);
+    std::thread::scope(|scope| {
+        let listener = scope.spawn(move || receiver.iter().flatten().collect());
+        let totals = scan.run(threads, &sender);
+        drop(sender);
+        (listener.join().unwrap(), totals)
+    })
+}
+
+fn entries(events: &[ScanEvent]) -> Vec<&Scanned> {
+    let entries = events.iter().filter_map(|event| match event {
+        ScanEvent::Entry(scanned) => Some(scanned),
+        _ => None,
+    });
+    entries.collect()
+}
+
+fn excluding(patterns: &[&str]) -> Filter {
+    let mut builder = FilterBuilder::new();
+    patterns.iter().for_each(|pattern| builder.add(pattern, Case::Exact).unwrap());
+    builder.finish().unwrap()
+}
+
+/// A few thousand entries with awkward names, several levels deep, from a fixed random sequence.
+fn thicket() -> Place {
+    let place = Place::new();
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = |below: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % below
+    };
+    let names: [&[u8]; 12] =
+        [b"a", b"a-", b"a.b", b"a0", b"A", b"\xff", b"\x01", b" ", b"a\n", b"aa", b"\xc3\xa9", b"a!"];
+    let mut directories = vec![place.path.clone()];
+    for _ in 0..3_000 {
+        let directory = directories[next(directories.len() as u64) as usize].clone();
+        let name = [names[next(12) as usize], names[next(12) as usize]].concat();
+        let path = directory.join(OsStr::from_bytes(&name));
+        if next(8) == 0 {
+            if fs::create_dir(&path).is_ok() {
+                directories.push(path);
+            }
+        } else {
+            let _ = File::create_new(path);
+        }
+    }
+    place
+}
+
+#[test]
+fn entries_come_in_tree_order_and_each_once() {
+    let place = thicket();
+    let (events, totals) = run(place.options(&["."]), 2);
+    let entries = entries(&events);
+    assert!(entries.is_sorted_by(|a, b| a.path < b.path));
+    assert_eq!(totals.entries, entries.len() as u64);
+    fn count(directory: &Path) -> usize {
+        let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+        entries.map(|path| 1 + if path.is_dir() { count(&path) } else { 0 }).sum()
+    }
+    assert_eq!(place.relative(&events).len(), count(&place.path));
+}
+
+#[test]
+fn how_many_threads_there_are_makes_no_difference() {
+    let place = thicket();
+    let (serial, totals) = run(place.options(&["."]), 0);
+    for threads in [1, 2, 7] {
+        let (parallel, parallel_totals) = run(place.options(&["."]), threads);
+        assert_eq!(entries(&parallel), entries(&serial), "{threads} threads");
+        assert_eq!(parallel_totals, totals);
+    }
+}
+
+#[test]
+fn a_directory_of_many_names_comes_whole_and_in_order() {
+    let place = Place::with(&["many/x/inner", "many/z/inner", "after"]);
+    for index in 0..5_000 {
+        File::create(place.path.join(format!("many/n{index}"))).unwrap();
+    }
+    let (events, _) = run(place.options(&["."]), 2);
+    assert!(entries(&events).is_sorted_by(|a, b| a.path < b.path));
+    assert_eq!(place.relative(&events).len(), 5_000 + 6);
+}
+
+#[test]
+fn a_listener_that_leaves_ends_the_scan() {
+    let place = thicket();
+    let (sender, receiver) = crossbeam_channel::bounded(1);
+    drop(receiver);
+    let totals = Scan::new(place.options(&["."])).unwrap().run(2, &sender);
+    assert!(totals.entries < 3_000);
+}
+
+#[test]
+fn every_kind_of_entry_is_seen_as_what_it_is() {
+    let place = Place::with(&["file", "directory/"]);
+    symlink("nowhere", place.path.join("dangling")).unwrap();
+    symlink("directory", place.path.join("to directory")).unwrap();
+    fs::hard_link(place.path.join("file"), place.path.join("hardlink")).unwrap();
+    mknodat(CWD, place.path.join("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    fs::set_permissions(place.path.join("file"), fs::Permissions::from_mode(0o4755)).unwrap();
+    fs::set_permissions(place.path.join("directory"), fs::Permissions::from_mode(0o1777)).unwrap();
+    let _socket = UnixListener::bind(place.path.join("socket")).unwrap();
+
+    let (events, _) = run(place.options(&["."]), 2);
+    let stats: BTreeMap<_, _> = entries(&events)
+        .into_iter()
+        .filter_map(|scanned| Some((place.below(&scanned.path)?, scanned.stat.clone())))
+        .collect();
+    assert_eq!(stats["dangling"].kind(), FileType::Symlink);
+    assert_eq!(stats["to directory"].kind(), FileType::Symlink);
+    assert_eq!(stats["fifo"].kind(), FileType::Fifo);
+    assert_eq!(stats["file"].mode, 0o104755);
+    assert_eq!(stats["directory"].mode, 0o041777);
+    assert_eq!((stats["file"].links, stats["file"].inode), (2, stats["hardlink"].inode));
+    assert_eq!(stats["file"].size, 4);
+    assert!(!stats.contains_key("socket"));
+    assert_eq!(place.skipped(place.options(&["."])), [("socket".into(), Skip::Socket)]);
+}
+
+#[test]
+fn times_before_1970_keep_their_nanoseconds() {
+    let place = Place::with(&["file"]);
+    let time = std::time::UNIX_EPOCH - std::time::Duration::from_nanos(1_500_000_001);
+    File::options().write(true).open(place.path.join("file")).unwrap().set_modified(time).unwrap();
+    let (events, _) = run(place.options(&["file"]), 0);
+    assert_eq!(entries(&events).last().unwrap().stat.mtime.0, -1_500_000_001);
+}
+
+#[test]
+fn the_directories_above_a_root_come_without_their_other_content() {
+    let place = Place::with(&["a/b/root/file", "a/b/other", "a/c"]);
+    let (events, _) = run(place.options(&["a/b/root"]), 2);
+    assert_eq!(place.relative(&events), ["a", "a/b", "a/b/root", "a/b/root/file"]);
+    assert_eq!(entries(&events)[0].path, TreePath::TOP);
+    let above = entries(&events).iter().take_while(|scanned| place.below(&scanned.path).is_none()).count();
+    assert_eq!(above, place.path.components().count());
+}
+
+#[test]
+fn roots_named_twice_or_within_each_other_come_once() {
+    let place = Place::with(&["a/b/c", "a/d", "e"]);
+    let entries = place.entries(place.options(&["a/b", "e", "a", "a/b/../b/", "a"]));
+    assert_eq!(entries, ["a", "a/b", "a/b/c", "a/d", "e"]);
+}
+
+#[test]
+fn a_root_that_is_a_link_is_the_link_unless_a_slash_follows() {
+    let place = Place::with(&["real/file"]);
+    symlink("real", place.path.join("link")).unwrap();
+    assert_eq!(place.entries(place.options(&["link"])), ["link"]);
+    assert_eq!(place.entries(place.options(&["link/"])), ["real", "real/file"]);
+    assert_eq!(place.entries(place.options(&["link/file"])), ["real", "real/file"]);
+}
+
+#[test]
+fn a_root_that_is_not_there_is_named() {
+    let place = Place::new();
+    let missing = place.path.join("missing");
+    assert!(matches!(Root::new(&missing), Err(BadRoot::Unreachable { path, .. }) if path == missing));
+    assert!(matches!(Root::new(Path::new("")), Err(BadRoot::Unreachable { .. })));
+}
+
+#[test]
+fn the_top_directory_is_a_root_like_any_other() {
+    let root = Root::new(Path::new("/")).unwrap();
+    assert_eq!(root.path(), &TreePath::TOP);
+    let options = ScanOptions { roots: vec![root], excludes: excluding(&["/*"]), ..ScanOptions::default() };
+    let (events, totals) = run(options, 1);
+    assert_eq!(entries(&events).len(), 1);
+    assert!(totals.excluded > 0);
+}
+
+#[test]
+fn what_patterns_exclude_is_not_entered() {
+    let tree = ["a/x.o", "a/x.c", "b/cache/x", "b/x.c", "cache", "keep.o"];
+    for (patterns, left) in [
+        (&[][..], &["a", "a/x.c", "a/x.o", "b", "b/cache", "b/cache/x", "b/x.c", "cache", "keep.o"][..]),
+        (&["*.o"], &["a", "a/x.c", "b", "b/cache", "b/cache/x", "b/x.c", "cache"]),
+        (&["*.o", "!keep.o"], &["a", "a/x.c", "b", "b/cache", "b/cache/x", "b/x.c", "cache", "keep.o"]),
+        (&["cache/"], &["a", "a/x.c", "a/x.o", "b", "b/x.c", "cache", "keep.o"]),
+        (&["cache"], &["a", "a/x.c", "a/x.o", "b", "b/x.c", "keep.o"]),
+        (&["b", "!b/x.c"], &["a", "a/x.c", "a/x.o", "cache", "keep.o"]),
+        (&["b/*", "!b/x.c"], &["a", "a/x.c", "a/x.o", "b", "b/x.c", "cache", "keep.o"]),
+    ] {
+        let place = Place::with(&tree);
+        let options = ScanOptions { excludes: excluding(patterns), ..place.options(&["."]) };
+        assert_eq!(place.entries(options), left, "{patterns:?}");
+    }
+}
+
+#[test]
+fn an_excluded_root_is_left_out_with_a_note_and_roots_below_it_are_not() {
+    let place = Place::with(&["a/b/c/file", "a/b/other", "a/d"]);
+    let options = || ScanOptions { excludes: excluding(&["b"]), ..place.options(&["a", "a/b", "a/b/c"]) };
+    assert_eq!(place.entries(options()), ["a", "a/b", "a/b/c", "a/b/c/file", "a/d"]);
+    assert_eq!(place.skipped(options()), [("a/b".into(), Skip::ExcludedRoot)]);
+}
+
+#[test]
+fn exclusions_are_counted() {
+    let place = Place::with(&["a/x", "a/y", "b.o", "c"]);
+    let options = ScanOptions { excludes: excluding(&["a", "*.o"]), ..place.options(&["."]) };
+    assert_eq!(run(options, 1).1.excluded, 2);
+}
+
+#[test]
+fn a_marked_directory_keeps_its_marker_only() {
+    let place = Place::with(&["cache/file", "cache/below/file", "fake/file", "skip/file", "skip/.nobackup", "file"]);
+    place.write("cache/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n# made by a program");
+    place.write("fake/CACHEDIR.TAG", "Signature: no");
+    let markers = vec![Marker::cache_directory(), Marker::parse(OsStr::new(".nobackup")).unwrap()];
+    let options = || ScanOptions { markers: markers.clone(), ..place.options(&["."]) };
+    let left = ["cache", "cache/CACHEDIR.TAG", "fake", "fake/CACHEDIR.TAG", "fake/file", "file", "skip"];
+    assert_eq!(place.entries(options()), [left.as_slice(), &["skip/.nobackup"]].concat());
+    let skipped = place.skipped(options());
+    assert_eq!(skipped[0], ("cache".into(), Skip::Marked("CACHEDIR.TAG".into())));
+    assert_eq!(skipped[1], ("skip".into(), Skip::Marked(".nobackup".into())));
+}
+
+#[test]
+fn a_marker_may_ask_for_a_header() {
+    let place = Place::with(&["a/file", "b/file"]);
+    place.write("a/tag", "magic and more");
+    place.write("b/tag", "magi");
+    let markers = vec![Marker::parse(OsStr::new("tag:magic")).unwrap()];
+    let options = ScanOptions { markers, ..place.options(&["."]) };
+    assert_eq!(place.entries(options), ["a", "a/tag", "b", "b/file", "b/tag"]);
+    for bad in ["", ":header", "a/b", ".."] {
+        assert!(Marker::parse(OsStr::new(bad)).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn ignore_files_hold_below_their_directory_and_nearer_ones_win() {
+    let place = Place::with(&["a/x.o", "a/b/x.o", "a/b/keep.o", "a/b/only", "only", "x.o", "build/file"]);
+    place.write("a/.ignore", "# objects\n*.o\n/only\n");
+    place.write("a/b/.ignore", "!keep.o\nonly\n");
+    place.write(".ignore", "/build/\n");
+    let options = ScanOptions { ignore_file: Some(".ignore".into()), ..place.options(&["."]) };
+    let left = [".ignore", "a", "a/.ignore", "a/b", "a/b/.ignore", "a/b/keep.o", "only", "x.o"];
+    assert_eq!(place.entries(options), left);
+}
+
+#[test]
+fn a_bad_line_in_an_ignore_file_is_reported_and_the_others_are_obeyed() {
+    let place = Place::with(&["a.o", "b.c"]);
+    fs::write(place.path.join(".ignore"), b"*.o\n\xff\xfe\n{a\n").unwrap();
+    let options = ScanOptions { ignore_file: Some(".ignore".into()), ..place.options(&["."]) };
+    let (events, _) = run(options, 1);
+    assert_eq!(place.relative(&events), [".ignore", "b.c"]);
+    let problem = events.iter().find_map(|event| match event {
+        ScanEvent::BadIgnoreFile { problem, .. } => Some(problem.as_str()),
+        _ => None,
+    });
+    assert_eq!(problem, Some("line 2: not UTF-8"));
+}
+
+#[test]
+fn large_files_are_left_out_and_large_directories_are_not() {
+    let place = Place::with(&["directory/"]);
+    place.write("small", "12345");
+    place.write("large", "123456");
+    let options = ScanOptions { exclude_larger_than: Some(5), ..place.options(&["."]) };
+    assert_eq!(place.entries(options), ["directory", "small"]);
+}
+
+#[test]
+fn the_repository_is_not_backed_up_into_itself() {
+    let place = Place::with(&["repository/pack", "file"]);
+    let forbidden = Some(EntryStat::of_path(&place.path.join("repository")).unwrap().id());
+    let options = |root| ScanOptions { forbidden, ..place.options(&[root]) };
+    assert_eq!(place.entries(options(".")), ["file", "repository"]);
+    assert_eq!(place.skipped(options(".")), [("repository".into(), Skip::Repository)]);
+    for root in ["repository", "repository/pack"] {
+        assert!(matches!(Scan::new(options(root)), Err(ScanError::InRepository(_))), "{root}");
+    }
+}
+
+#[test]
+fn another_file_system_is_left_out_unless_it_is_named() {
+    let proc = [("/", false), ("/proc/sys/kernel", true)];
+    let options = |roots: &[&str]| ScanOptions {
+        roots: roots.iter().map(|root| Root::new(Path::new(root)).unwrap()).collect(),
+        excludes: excluding(&["/*", "!/proc", "/proc/*", "!/proc/sys", "/proc/sys/*", "!/proc/sys/kernel"]),
+        one_file_system: true,
+        ..ScanOptions::default()
+    };
+    let (events, _) = run(options(&["/"]), 2);
+    assert_eq!(entries(&events).last().unwrap().path.as_bytes(), b"proc");
+    let is_note = |event: &ScanEvent| matches!(event, ScanEvent::Skipped { reason: Skip::OtherFileSystem, .. });
+    assert!(events.iter().any(is_note));
+    let (events, _) = run(options(&proc.map(|(root, _)| root)), 2);
+    let hostname = |scanned: &&Scanned| scanned.path.as_bytes() == b"proc/sys/kernel/hostname";
+    assert!(entries(&events).iter().any(hostname));
+}
+
+#[test]
+fn paths_longer_than_the_kernel_takes_are_scanned() {
+    let place = Place::new();
+    let name = "d".repeat(200);
+    let mut at = openat(CWD, &place.path, OFlags::DIRECTORY, Mode::empty()).unwrap();
+    for _ in 0..50 {
+        mkdirat(&at, name.as_str(), Mode::RWXU).unwrap();
+        at = openat(&at, name.as_str(), OFlags::DIRECTORY, Mode::empty()).unwrap();
+    }
+    let (events, _) = run(place.options(&["."]), 2);
+    assert_eq!(events.len(), entries(&events).len());
+    assert_eq!(place.relative(&events).len(), 50);
+}
+
+#[test]
+fn what_cannot_be_read_is_reported_and_the_rest_is_scanned() {
+    let place = Place::with(&["closed/root/file", "closed/file", "listed/file", "open/file"]);
+    fs::set_permissions(&place.path, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(place.path.join("closed"), fs::Permissions::from_mode(0o711)).unwrap();
+    fs::set_permissions(place.path.join("listed"), fs::Permissions::from_mode(0o744)).unwrap();
+    let options = place.options(&[".", "closed/root"]);
+    let (events, _) = as_nobody(|| run(options, 2));
+    let readable = ["closed", "closed/root", "closed/root/file", "listed", "open", "open/file"];
+    assert_eq!(place.relative(&events), readable);
+    let unreadable = events.iter().filter_map(|event| match event {
+        ScanEvent::Unreadable { path, error } => Some((place.below(path)?, error.kind())),
+        _ => None,
+    });
+    let denied = std::io::ErrorKind::PermissionDenied;
+    assert_eq!(unreadable.collect::<Vec<_>>(), [("closed".into(), denied), ("listed/file".into(), denied)]);
+}
+
+/// Runs something on a thread without the rights of root; the threads it starts have none either.
+fn as_nobody<T: Send>(act: impl FnOnce() -> T + Send) -> T {
+    let drop_rights = || {
+        if rustix::process::geteuid().is_root() {
+            let (nobody, nogroup) = (rustix::process::Uid::from_raw(65_534), rustix::process::Gid::from_raw(65_534));
+            rustix::thread::set_thread_groups(&[]).unwrap();
+            rustix::thread::set_thread_res_gid(nogroup, nogroup, nogroup).unwrap();
+            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+        }
+    };
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            drop_rights();
+            act()
+        });
+        thread.join().unwrap()
+    })
+}

@@ -1,0 +1,116 @@
+//! Walk: emits what the threads find, in the order of the tree.
+
+use std::iter::Peekable;
+use std::mem;
+use std::sync::Arc;
+use std::thread;
+use std::vec;
+
+use crossbeam_channel::{SendError, Sender};
+
+use super::branch::{Branch, source_of};
+use super::explore::Found;
+use super::pool::{Findings, Pool, Task};
+use super::{ScanError, ScanEvent, ScanOptions, Totals};
+use crate::stat::EntryStat;
+
+/// A scan ready to run.
+pub struct Scan {
+    options: ScanOptions,
+    top: Branch,
+}
+
+struct Walk<'p, 's> {
+    pool: &'p Pool<'s>,
+    sink: &'p Sender<Vec<ScanEvent>>,
+    batch: Vec<ScanEvent>,
+    totals: Totals,
+}
+
+/// Findings of which some are still to be emitted.
+struct Level<'s> {
+    events: vec::IntoIter<ScanEvent>,
+    emitted: usize,
+    between: Peekable<vec::IntoIter<(usize, Arc<Task<'s>>)>>,
+}
+
+impl Scan {
+    /// Checks that no root lies in the repository.
+    pub fn new(options: ScanOptions) -> Result<Self, ScanError> {
+        for root in options.roots.iter().filter(|_| options.forbidden.is_some()) {
+            let mut at = Some(root.path().clone());
+            while let Some(path) = at {
+                let source = source_of(&path);
+                if EntryStat::of_path(&source).is_ok_and(|stat| Some(stat.id()) == options.forbidden) {
+                    return Err(ScanError::InRepository(source_of(root.path())));
+                }
+                at = path.parent();
+            }
+        }
+        let top = Branch::top(options.roots.iter().map(|root| root.path()));
+        Ok(Self { options, top })
+    }
+
+    /// Sends all events in tree order, in batches, and returns when they are through or the other end of the channel is
+    /// gone. Begins with the top directory and every directory on the way to the roots.
+    pub fn run(&self, threads: usize, sink: &Sender<Vec<ScanEvent>>) -> Totals {
+        let pool = Pool::new(&self.options);
+        thread::scope(|scope| {
+            let _closing = Closing(&pool);
+            (0..threads).for_each(|_| drop(scope.spawn(|| pool.work())));
+            let mut walk = Walk { pool: &pool, sink, batch: Vec::new(), totals: Totals::default() };
+            // An error means that nobody listens any more: that is the listener's decision.
+            let _ = walk.emit(pool.offer(Found::top(&self.top)));
+            walk.totals
+        })
+    }
+}
+
+impl<'s> Walk<'_, 's> {
+    fn emit(&mut self, top: Findings<'s>) -> Result<(), SendError<Vec<ScanEvent>>> {
+        let mut levels = vec![self.enter(top)];
+        while let Some(level) = levels.last_mut() {
+            let emitted = level.emitted;
+            if let Some((_, task)) = level.between.next_if(|(after, _)| *after == emitted) {
+                let below = self.enter(self.pool.take(&task));
+                levels.push(below);
+            } else if let Some(event) = level.events.next() {
+                level.emitted += 1;
+                self.push(event)?;
+            } else {
+                levels.pop();
+            }
+        }
+        self.flush()
+    }
+
+    fn enter(&mut self, findings: Findings<'s>) -> Level<'s> {
+        self.totals.excluded += findings.excluded;
+        let between = findings.between.into_iter().peekable();
+        Level { events: findings.events.into_iter(), emitted: 0, between }
+    }
+
+    fn push(&mut self, event: ScanEvent) -> Result<(), SendError<Vec<ScanEvent>>> {
+        self.totals.entries += u64::from(matches!(event, ScanEvent::Entry(_)));
+        self.batch.push(event);
+        if self.batch.len() == BATCH { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), SendError<Vec<ScanEvent>>> {
+        let batch = mem::take(&mut self.batch);
+        self.pool.emitted(batch.len());
+        if batch.is_empty() { Ok(()) } else { self.sink.send(batch) }
+    }
+}
+
+/// Closes the pool however the walk ends: threads that waited on would keep a panic from being seen.
+struct Closing<'p, 's>(&'p Pool<'s>);
+
+impl Drop for Closing<'_, '_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Events sent at once.
+const BATCH: usize = 512;

@@ -1,0 +1,110 @@
+//! Stat: what the file system says about one entry, from a single `statx`.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use copal_engine::time::Time;
+use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
+
+/// An entry's metadata as far as one `statx` tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryStat {
+    /// `st_mode`, with the type bits.
+    pub mode: u32,
+    /// The owner.
+    pub uid: u32,
+    /// The owning group.
+    pub gid: u32,
+    /// Bytes of a regular file, of a link's target; for others what the file system says.
+    pub size: u64,
+    /// When the content last changed.
+    pub mtime: Time,
+    /// When content or metadata last changed.
+    pub ctime: Time,
+    /// When the entry was made, where the file system knows.
+    pub birth: Option<Time>,
+    /// The number of the inode.
+    pub inode: u64,
+    /// The device that holds the inode. Changes at a remount: never used to tell whether a file changed.
+    pub device: u64,
+    /// Names that lead to the inode.
+    pub links: u64,
+    /// Major and minor number of a device file.
+    pub rdev: (u32, u32),
+    /// Units of 512 bytes that the content takes.
+    pub blocks: u64,
+}
+
+/// What identifies an inode for as long as the machine runs.
+#[derive(Debug, Copy, Clone, PartialEq, Eq, Hash)]
+pub struct FileId {
+    /// The device that holds the inode.
+    pub device: u64,
+    /// The number of the inode.
+    pub inode: u64,
+}
+
+impl EntryStat {
+    /// The entry `name` of an open directory; a link is not followed.
+    pub fn at(directory: impl AsFd, name: &CStr) -> io::Result<Self> {
+        // No AT_STATX_DONT_SYNC: local file systems ignore it, and on NFS or FUSE it may answer from a stale cache, so
+        // that a changed file would pass as unchanged.
+        Ok(rustix::fs::statx(directory, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, wanted())?.into())
+    }
+
+    /// An open file.
+    pub fn of(file: impl AsFd) -> io::Result<Self> {
+        Ok(rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?.into())
+    }
+
+    /// The entry at a path; a final link is not followed.
+    pub fn of_path(path: &Path) -> io::Result<Self> {
+        Ok(rustix::fs::statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, wanted())?.into())
+    }
+
+    /// What kind of entry it is.
+    pub fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.mode)
+    }
+
+    /// Whether it is a directory.
+    pub fn is_directory(&self) -> bool {
+        self.kind() == FileType::Directory
+    }
+
+    /// Which inode it is.
+    pub fn id(&self) -> FileId {
+        FileId { device: self.device, inode: self.inode }
+    }
+
+    /// Whether size and times are those of `earlier`: the content has not been written since, as far as can be told.
+    pub fn is_unchanged_since(&self, earlier: &EntryStat) -> bool {
+        (self.size, self.mtime, self.ctime, self.inode) == (earlier.size, earlier.mtime, earlier.ctime, earlier.inode)
+    }
+}
+
+impl From<Statx> for EntryStat {
+    fn from(raw: Statx) -> Self {
+        let birth = StatxFlags::from_bits_retain(raw.stx_mask).contains(StatxFlags::BTIME);
+        Self {
+            mode: raw.stx_mode.into(),
+            uid: raw.stx_uid,
+            gid: raw.stx_gid,
+            size: raw.stx_size,
+            mtime: Time::from_unix(raw.stx_mtime.tv_sec, raw.stx_mtime.tv_nsec),
+            ctime: Time::from_unix(raw.stx_ctime.tv_sec, raw.stx_ctime.tv_nsec),
+            birth: birth.then(|| Time::from_unix(raw.stx_btime.tv_sec, raw.stx_btime.tv_nsec)),
+            inode: raw.stx_ino,
+            device: rustix::fs::makedev(raw.stx_dev_major, raw.stx_dev_minor),
+            links: raw.stx_nlink.into(),
+            rdev: (raw.stx_rdev_major, raw.stx_rdev_minor),
+            blocks: raw.stx_blocks,
+        }
+    }
+}
+
+fn wanted() -> StatxFlags {
+    StatxFlags::BASIC_STATS | StatxFlags::BTIME
+}

@@ -1,0 +1,379 @@
+//! Session: one run of a client. Takes chunks and entries in path order; gives blocks to seal and packs to store.
+//!
+//! The session decides, hosts do: sealing a block is a value ([`SealJob`]) that any thread may run, and its result may
+//! come back in any order. Blocks are numbered when they are made and packed in that order, so that what is stored
+//! depends on the order of the input only.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::block::{BlockBuilder, PageClear, SealJob, SealedBlock};
+use crate::id::{ChunkId, DomainId, PackId};
+use crate::keys::domain::DomainKeys;
+use crate::keys::secret::Secret;
+use crate::keys::session::SessionRecord;
+use crate::pack::{Pack, PackKind, PackLimit, PackWriter, PageView};
+use crate::repository::Parameters;
+use crate::seal::{BlockKind, Counter, Counters};
+use crate::tree::{
+    BadParams, BuildError, Content, Entry, LIST_AFTER, ListBuilder, Page, Piece, TreeBuilder, TreeParams,
+};
+
+/// What a session is begun with. The host provides every random number.
+pub struct SessionStart {
+    /// The repository's parameters.
+    pub parameters: Parameters,
+    /// The domain that the session writes to.
+    pub domain: DomainId,
+    /// That domain's keys.
+    pub keys: DomainKeys,
+    /// The session's record, which every pack carries.
+    pub record: SessionRecord,
+    /// 32 random bytes from which the random bytes of packs follow.
+    pub seed: Secret,
+}
+
+/// What the host has to do next.
+#[derive(Debug)]
+pub enum Action {
+    /// Run the job on any thread and give its result to [`Session::sealed`].
+    Seal(SealJob),
+    /// Store the pack, durably, before a manifest names it.
+    Store(Pack),
+}
+
+/// Why a session cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// 2^24 blocks were sealed under one key.
+    #[error("the session has sealed as many blocks as one key may")]
+    Exhausted,
+    /// Entries came out of order, or one cannot be in a tree.
+    #[error("the tree cannot hold the entry")]
+    Tree(#[from] BuildError),
+    /// The repository's parameters make no tree.
+    #[error("the repository's parameters make no tree")]
+    Parameters(#[from] BadParams),
+    /// A pack cannot hold a block.
+    #[error("a pack cannot hold the block")]
+    Pack(#[from] PackLimit),
+}
+
+/// What a manifest may claim: packs that were given out since the last one, all of which must be stored by now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// The packs and their lengths.
+    pub packs: Vec<(PackId, u64)>,
+}
+
+/// The finished tree.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct FinishedTree {
+    /// Its root page.
+    pub root: ChunkId,
+    /// Entries in it.
+    pub entries: u64,
+    /// Bytes of all files in it.
+    pub bytes: u64,
+}
+
+/// What the session has seen and made so far.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Plaintext bytes of chunks that were new.
+    pub bytes_new: u64,
+    /// Bytes of packs given out.
+    pub bytes_stored: u64,
+    /// Chunks that were new.
+    pub chunks_new: u64,
+    /// Pages that were new.
+    pub pages_new: u64,
+}
+
+/// One run of a client.
+pub struct Session {
+    tree_params: TreeParams,
+    domain: DomainId,
+    keys: DomainKeys,
+    record: SessionRecord,
+    seed: Secret,
+    packs_begun: u64,
+    counters: Counters,
+    data: Stream,
+    tree: Stream,
+    builder: TreeBuilder,
+    seen: HashSet<ChunkId, BuildHasherDefault<IdHasher>>,
+    actions: VecDeque<Action>,
+    next_sealed: u64,
+    /// Blocks that came back before their turn; none for numbers under which nothing is packed.
+    early: BTreeMap<u64, Option<SealedBlock>>,
+    jobs_out: u64,
+    listed: Vec<(PackId, u64)>,
+    tally: Tally,
+}
+
+/// The open block and the open pack of one kind.
+struct Stream {
+    block: BlockBuilder,
+    pack: Option<PackWriter>,
+    pack_target: usize,
+}
+
+impl Session {
+    /// Begins with nothing stored.
+    pub fn begin(start: SessionStart) -> Result<Self, SessionError> {
+        let p = &start.parameters;
+        let tree = TreeParams::new(p.leaf_fanout, p.inner_fanout, p.page_min, p.page_max)?;
+        Ok(Self {
+            tree_params: tree,
+            data: Stream {
+                block: BlockBuilder::new(BlockKind::Data, p.block_target as usize),
+                pack: None,
+                pack_target: p.pack_target as usize,
+            },
+            tree: Stream {
+                block: BlockBuilder::new(BlockKind::Tree, p.tree_block_target as usize),
+                pack: None,
+                pack_target: p.tree_pack_target as usize,
+            },
+            builder: TreeBuilder::new(tree, start.keys.clone()),
+            domain: start.domain,
+            keys: start.keys,
+            record: start.record,
+            seed: start.seed,
+            packs_begun: 0,
+            counters: Counters::new(),
+            seen: HashSet::default(),
+            actions: VecDeque::new(),
+            next_sealed: 0,
+            early: BTreeMap::new(),
+            jobs_out: 0,
+            listed: Vec::new(),
+            tally: Tally::default(),
+        })
+    }
+
+    /// Takes a chunk; `is_known` says whether the repository has a copy that may be referred to.
+    pub fn add_chunk(
+        &mut self,
+        id: ChunkId,
+        bytes: &[u8],
+        is_known: impl FnOnce(&ChunkId) -> bool,
+    ) -> Result<(), SessionError> {
+        if self.seen.contains(&id) || is_known(&id) {
+            return Ok(());
+        }
+        self.seen.insert(id);
+        self.tally.chunks_new += 1;
+        self.tally.bytes_new += bytes.len() as u64;
+        if !self.data.block.wants(bytes.len()) {
+            self.close_data_block()?;
+        }
+        self.data.block.push(id, bytes, None);
+        if self.data.block.is_full() {
+            self.close_data_block()?;
+        }
+        Ok(())
+    }
+
+    /// Turns the pieces of a file into its content: as they are, or as a list of pages where there are many.
+    pub fn content_of(
+        &mut self,
+        pieces: Vec<Piece>,
+        is_known: impl Fn(&ChunkId) -> bool,
+    ) -> Result<Content, SessionError> {
+        if pieces.len() <= LIST_AFTER {
+            return Ok(if pieces.is_empty() { Content::None } else { Content::Chunks(pieces) });
+        }
+        let mut list = ListBuilder::new(self.tree_params, self.keys.clone());
+        for piece in pieces {
+            list.push(piece)?;
+        }
+        let finished = list.finish()?;
+        self.add_pages(finished.pages, &is_known)?;
+        Ok(Content::List { root: finished.root, height: finished.height })
+    }
+
+    /// Takes the next entry, in path order. Everything its content refers to must have been taken or be known.
+    pub fn add_entry(&mut self, entry: Entry, is_known: impl Fn(&ChunkId) -> bool) -> Result<(), SessionError> {
+        self.builder.push(&entry)?;
+        let pages = self.builder.take_pages();
+        self.add_pages(pages, &is_known)
+    }
+
+    /// Closes the tree. The session can only be flushed afterwards.
+    pub fn finish_tree(&mut self, is_known: impl Fn(&ChunkId) -> bool) -> Result<FinishedTree, SessionError> {
+        let fresh = TreeBuilder::new(self.tree_params, self.keys.clone());
+        let finished = std::mem::replace(&mut self.builder, fresh).finish()?;
+        self.add_pages(finished.pages, &is_known)?;
+        Ok(FinishedTree { root: finished.root, entries: finished.entries, bytes: finished.bytes })
+    }
+
+    /// Closes the open blocks. Packs are closed once all blocks are back; [`Session::is_idle`] says when.
+    pub fn flush(&mut self) -> Result<(), SessionError> {
+        self.close_data_block()?;
+        self.close_tree_block()?;
+        self.close_packs_if_idle();
+        Ok(())
+    }
+
+    /// Takes a number for one more block, for the snapshot's sealed info.
+    pub fn take_counter(&mut self) -> Result<Counter, SessionError> {
+        let counter = self.counters.next().ok_or(SessionError::Exhausted)?;
+        self.early.insert(counter.get(), None);
+        self.pack_in_order()?;
+        Ok(counter)
+    }
+
+    /// What the host has to do next, if anything.
+    pub fn poll(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// Takes a sealed block, in any order.
+    pub fn sealed(&mut self, block: SealedBlock) -> Result<(), SessionError> {
+        self.jobs_out -= 1;
+        self.early.insert(block.counter, Some(block));
+        self.pack_in_order()
+    }
+
+    /// Closes the open packs after a flush; false while blocks are still being sealed.
+    pub fn close_packs_if_idle(&mut self) -> bool {
+        if self.jobs_out > 0 {
+            return false;
+        }
+        for kind in [PackKind::Data, PackKind::Tree] {
+            if let Some(pack) = self.stream(kind).pack.take() {
+                self.give_out(pack);
+            }
+        }
+        true
+    }
+
+    /// What a manifest may claim now. Call it after a flush, once every pack given out is stored.
+    pub fn take_listing(&mut self) -> Listing {
+        Listing { packs: std::mem::take(&mut self.listed) }
+    }
+
+    /// How many packs wait for a manifest.
+    pub fn packs_unlisted(&self) -> usize {
+        self.listed.len()
+    }
+
+    /// What the session has seen and made so far.
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    fn add_pages(&mut self, pages: Vec<Page>, is_known: &impl Fn(&ChunkId) -> bool) -> Result<(), SessionError> {
+        for page in pages {
+            if self.seen.contains(&page.id) || is_known(&page.id) {
+                continue;
+            }
+            self.seen.insert(page.id);
+            self.tally.pages_new += 1;
+            if !self.tree.block.wants(page.plaintext.len()) {
+                self.close_tree_block()?;
+            }
+            let clear = PageClear { height: page.height, references: page.references, replaces: page.replaces };
+            self.tree.block.push(page.id, &page.plaintext, Some(clear));
+            if self.tree.block.is_full() {
+                self.close_tree_block()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn close_data_block(&mut self) -> Result<(), SessionError> {
+        self.close_block(PackKind::Data)
+    }
+
+    fn close_tree_block(&mut self) -> Result<(), SessionError> {
+        self.close_block(PackKind::Tree)
+    }
+
+    fn close_block(&mut self, kind: PackKind) -> Result<(), SessionError> {
+        if self.stream(kind).block.is_empty() {
+            return Ok(());
+        }
+        let counter = self.counters.next().ok_or(SessionError::Exhausted)?;
+        if let Some(job) = self.stream(kind).block.take(counter) {
+            self.jobs_out += 1;
+            self.actions.push_back(Action::Seal(job));
+        }
+        Ok(())
+    }
+
+    fn pack_in_order(&mut self) -> Result<(), SessionError> {
+        while let Some(block) = self.early.remove(&self.next_sealed) {
+            self.next_sealed += 1;
+            if let Some(block) = block {
+                self.pack(block)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn pack(&mut self, block: SealedBlock) -> Result<(), SessionError> {
+        let kind = match block.kind {
+            BlockKind::Tree => PackKind::Tree,
+            BlockKind::Data | BlockKind::Info => PackKind::Data,
+        };
+        if self.stream(kind).pack.is_none() {
+            let random = self.pack_random();
+            let writer = PackWriter::new(kind, self.domain, random, vec![self.record.bytes().to_vec()])?;
+            self.stream(kind).pack = Some(writer);
+        }
+        let stream = self.stream(kind);
+        let writer = stream.pack.as_mut().expect("opened above");
+        let ids = block.items.iter().map(|item| item.id);
+        let pages = block.items.iter().filter_map(|item| item.page.as_ref()).map(|page| PageView {
+            replaces: page.replaces,
+            height: page.height,
+            references: &page.references,
+        });
+        writer.add_block(&block.bytes, 0, block.counter, ids, pages)?;
+        if writer.len() >= stream.pack_target {
+            let writer = stream.pack.take().expect("opened above");
+            self.give_out(writer);
+        }
+        Ok(())
+    }
+
+    fn give_out(&mut self, writer: PackWriter) {
+        let pack = writer.finish();
+        let length = pack.bytes.len() as u64;
+        self.tally.bytes_stored += length;
+        self.listed.push((pack.id, length));
+        self.actions.push_back(Action::Store(pack));
+    }
+
+    fn pack_random(&mut self) -> [u8; 16] {
+        let digest = self.seed.digest(&[b"pack", &self.packs_begun.to_le_bytes()]);
+        self.packs_begun += 1;
+        digest[..16].try_into().expect("16 of 32 bytes")
+    }
+
+    fn stream(&mut self, kind: PackKind) -> &mut Stream {
+        match kind {
+            PackKind::Data => &mut self.data,
+            PackKind::Tree => &mut self.tree,
+        }
+    }
+}
+
+/// Ids are uniform already: their first bytes are their hash.
+#[derive(Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(first) = bytes.first_chunk::<8>() {
+            self.0 ^= u64::from_le_bytes(*first);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,63 @@
+//! Chunk sizes: the smallest, the average and the largest, fixed for a repository.
+
+use crate::limits::CHUNK_BYTES;
+
+/// Sizes that were found to be powers of two, in order and within the limits.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct ChunkSizes {
+    min: usize,
+    average: usize,
+    max: usize,
+}
+
+impl ChunkSizes {
+    /// Checks the sizes, in bytes.
+    pub fn new(min: u64, average: u64, max: u64) -> Result<Self, BadChunkSizes> {
+        let is_allowed = |size: u64| size.is_power_of_two() && (SMALLEST..=u64::from(CHUNK_BYTES)).contains(&size);
+        if let Some(size) = [min, average, max].into_iter().find(|&size| !is_allowed(size)) {
+            return Err(BadChunkSizes::Size { size });
+        }
+        if min > average || average > max {
+            return Err(BadChunkSizes::Order { min, average, max });
+        }
+        Ok(Self { min: min as usize, average: average as usize, max: max as usize })
+    }
+
+    /// No chunk is smaller but a file's last one.
+    pub fn min(&self) -> usize {
+        self.min
+    }
+
+    /// About as large is a chunk of content that has no structure.
+    pub fn average(&self) -> usize {
+        self.average
+    }
+
+    /// No chunk is larger.
+    pub fn max(&self) -> usize {
+        self.max
+    }
+}
+
+/// Sizes that chunks cannot have.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadChunkSizes {
+    /// One of the sizes.
+    #[error("chunk size {size} is not a power of two from 256 bytes to 16 MiB")]
+    Size {
+        /// The size, in bytes.
+        size: u64,
+    },
+    /// The sizes do not ascend.
+    #[error("chunk sizes {min}, {average} and {max} do not ascend")]
+    Order {
+        /// The smallest.
+        min: u64,
+        /// The average.
+        average: u64,
+        /// The largest.
+        max: u64,
+    },
+}
+
+const SMALLEST: u64 = 256;

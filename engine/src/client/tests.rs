@@ -1,0 +1,185 @@
+use super::*;
+
+const REPOSITORY: RepositoryId = RepositoryId([9; 16]);
+const CLIENT: ClientId = ClientId([1; 16]);
+
+fn key(seed: u8) -> SigningKey {
+    SigningKey::from_bytes(&[seed; 32])
+}
+
+fn owner() -> SigningKey {
+    key(1)
+}
+
+fn public(seed: u8) -> [u8; 32] {
+    key(seed).verifying_key().to_bytes()
+}
+
+fn registered() -> ClientRecord {
+    ClientRecord {
+        client: CLIENT,
+        version: 1,
+        sealed_name: b"sealed".to_vec(),
+        role: Role::WriteOnly,
+        domain: DomainId([2; 16]),
+        keys: Some(ClientPublic { manifest: public(5), request: public(6) }),
+        created: Time(3),
+        revoked: None,
+        enrollment: None,
+        signed_by: SignedBy::Owner,
+    }
+}
+
+fn enrollment() -> ClientRecord {
+    ClientRecord { keys: None, enrollment: Some(public(4)), ..registered() }
+}
+
+fn joined() -> ClientRecord {
+    ClientRecord { version: 2, signed_by: SignedBy::Enrollment, ..registered() }
+}
+
+fn revoked(version: u64) -> ClientRecord {
+    ClientRecord { version, revoked: Some((7, ObjectHash([7; 32]))), ..registered() }
+}
+
+fn signed(records: &[(&ClientRecord, SigningKey)]) -> Vec<(u64, Vec<u8>)> {
+    records.iter().map(|(record, key)| (record.version, record.sign(REPOSITORY, key))).collect()
+}
+
+fn read(versions: &[(u64, Vec<u8>)]) -> Result<ClientRecord, ClientError> {
+    read_chain(REPOSITORY, &public(1), CLIENT, versions)
+}
+
+fn read_signed(records: &[(&ClientRecord, SigningKey)]) -> Result<ClientRecord, ClientError> {
+    read(&signed(records))
+}
+
+fn forged(version: u64) -> ClientError {
+    ClientError::Record { client: CLIENT, version, source: RecordError::Signature { kind: "client" } }
+}
+
+#[test]
+fn the_newest_of_the_owners_versions_counts() {
+    assert_eq!(read_signed(&[(&registered(), owner())]), Ok(registered()));
+    assert_eq!(read_signed(&[(&registered(), owner()), (&revoked(2), owner())]), Ok(revoked(2)));
+}
+
+#[test]
+fn versions_may_come_in_any_order() {
+    assert_eq!(read_signed(&[(&revoked(2), owner()), (&registered(), owner())]), Ok(revoked(2)));
+}
+
+#[test]
+fn an_enrolled_client_joins_with_its_enrollment_key_and_is_revoked_by_the_owner() {
+    let versions = [(&enrollment(), owner()), (&joined(), key(4)), (&revoked(3), owner())];
+    assert_eq!(read_signed(&versions[..1]), Ok(enrollment()));
+    assert_eq!(read_signed(&versions[..2]), Ok(joined()));
+    assert_eq!(read_signed(&versions), Ok(revoked(3)));
+}
+
+#[test]
+fn a_client_without_a_version_is_unknown() {
+    assert_eq!(read(&[]), Err(ClientError::Unknown { client: CLIENT }));
+}
+
+#[test]
+fn a_first_version_that_the_owner_did_not_sign_is_refused() {
+    assert_eq!(read_signed(&[(&registered(), key(8))]), Err(forged(1)));
+    let itself = ClientRecord { signed_by: SignedBy::Enrollment, ..registered() };
+    let not_enrolled = ClientError::NotEnrolled { client: CLIENT, version: 1 };
+    assert_eq!(read_signed(&[(&itself, key(5))]), Err(not_enrolled));
+}
+
+#[test]
+fn joining_needs_the_key_that_version_1_names() {
+    assert_eq!(read_signed(&[(&enrollment(), owner()), (&joined(), key(8))]), Err(forged(2)));
+    assert_eq!(read_signed(&[(&enrollment(), owner()), (&joined(), owner())]), Err(forged(2)));
+}
+
+#[test]
+fn a_client_that_did_not_wait_cannot_be_joined() {
+    let not_enrolled = |version| Err(ClientError::NotEnrolled { client: CLIENT, version });
+    assert_eq!(read_signed(&[(&registered(), owner()), (&joined(), key(4))]), not_enrolled(2));
+    let cancelled = ClientRecord { revoked: Some((0, ObjectHash::NONE)), ..enrollment() };
+    assert_eq!(read_signed(&[(&cancelled, owner()), (&joined(), key(4))]), not_enrolled(2));
+}
+
+#[test]
+fn an_enrollment_key_is_good_for_one_version_only() {
+    let again = ClientRecord { version: 3, ..joined() };
+    let versions = [(&enrollment(), owner()), (&joined(), key(4)), (&again, key(4))];
+    assert_eq!(read_signed(&versions), Err(ClientError::NotEnrolled { client: CLIENT, version: 3 }));
+}
+
+#[test]
+fn joining_cannot_change_role_domain_or_name_nor_revoke_nor_leave_out_the_keys() {
+    for altered in [
+        ClientRecord { role: Role::Full, ..joined() },
+        ClientRecord { domain: DomainId([3; 16]), ..joined() },
+        ClientRecord { sealed_name: b"other".to_vec(), ..joined() },
+        ClientRecord { revoked: Some((7, ObjectHash([7; 32]))), ..joined() },
+        ClientRecord { keys: None, enrollment: Some(public(8)), ..joined() },
+    ] {
+        let versions = [(&enrollment(), owner()), (&altered, key(4))];
+        assert_eq!(read_signed(&versions), Err(ClientError::Altered { client: CLIENT, version: 2 }), "{altered:?}");
+    }
+}
+
+#[test]
+fn a_record_under_another_name_or_from_another_repository_is_refused() {
+    let misplaced = |version| {
+        let source = RecordError::Misplaced { kind: "client" };
+        Err(ClientError::Record { client: CLIENT, version, source })
+    };
+    let other = ClientRecord { client: ClientId([8; 16]), ..registered() };
+    assert_eq!(read_signed(&[(&other, owner())]), misplaced(1));
+    let first = registered().sign(REPOSITORY, &owner());
+    assert_eq!(read(&[(1, first.clone()), (2, first)]), misplaced(2));
+    assert_eq!(read(&[(1, registered().sign(RepositoryId([8; 16]), &owner()))]), Err(forged(1)));
+}
+
+#[test]
+fn keys_and_enrollment_key_exclude_each_other() {
+    for bad in [
+        ClientRecord { enrollment: Some(public(4)), ..registered() },
+        ClientRecord { keys: None, ..registered() },
+        ClientRecord { revoked: Some((0, ObjectHash([1; 32]))), ..registered() },
+        ClientRecord { revoked: Some((1, ObjectHash::NONE)), ..registered() },
+    ] {
+        let source = read_signed(&[(&bad, owner())]).unwrap_err();
+        assert!(matches!(source, ClientError::Record { source: RecordError::Malformed { .. }, .. }), "{bad:?}");
+    }
+}
+
+#[test]
+fn no_client_may_write_while_a_version_is_missing_or_cannot_be_believed() {
+    let mut versions = signed(&[(&registered(), owner()), (&revoked(3), owner())]);
+    assert_eq!(read(&versions), Err(ClientError::Missing { client: CLIENT, version: 2 }));
+    versions[1] = (2, b"damaged".to_vec());
+    assert!(matches!(read(&versions), Err(ClientError::Record { version: 2, .. })));
+}
+
+#[test]
+fn a_forged_or_missing_version_does_not_hide_the_others_from_a_reader() {
+    let mut versions = signed(&[(&registered(), owner()), (&revoked(4), owner())]);
+    versions.push((5, b"damaged".to_vec()));
+    let history = ClientHistory::read(REPOSITORY, &public(1), CLIENT, &versions);
+    assert_eq!(history.newest, Some(revoked(4)));
+    assert_eq!(history.refused[0], ClientError::Missing { client: CLIENT, version: 2 });
+    assert!(matches!(history.refused[1], ClientError::Record { version: 5, .. }));
+}
+
+#[test]
+fn a_revoked_client_keeps_its_manifests_up_to_the_last_good_one() {
+    let revoked = revoked(2);
+    assert!(revoked.accepts(6, ObjectHash([1; 32])) && revoked.accepts(7, ObjectHash([7; 32])));
+    assert!(!revoked.accepts(7, ObjectHash([8; 32])) && !revoked.accepts(8, ObjectHash([7; 32])));
+    assert!(registered().accepts(u64::MAX, ObjectHash([1; 32])));
+    let never = ClientRecord { revoked: Some((0, ObjectHash::NONE)), ..registered() };
+    assert!(!never.accepts(1, ObjectHash([1; 32])));
+}
+
+#[test]
+fn a_client_that_has_not_joined_has_no_manifests() {
+    assert!(!enrollment().accepts(1, ObjectHash([1; 32])));
+}

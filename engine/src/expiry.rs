@@ -1,0 +1,97 @@
+//! Expiries: the service's lists of snapshots that the signed policy no longer keeps. Believed only if that policy,
+//! applied again, agrees.
+
+use crate::id::{ObjectHash, SnapshotId};
+use crate::limits::CHANGE_SNAPSHOTS;
+use crate::time::Time;
+use crate::wire::DecodeError;
+use crate::wire::cbor::{Reader, Writer};
+use crate::wire::chain::Link;
+use crate::wire::record::{self, Kind, RecordError};
+
+/// Snapshots that were found to be expired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expiry {
+    /// Its number; expiries are numbered from 1.
+    pub number: u64,
+    /// The hash of the expiry before; [`ObjectHash::NONE`] for number 1.
+    pub previous: ObjectHash,
+    /// The number of the change that holds the policy.
+    pub policy: u64,
+    /// When the policy was applied, by the store's clock.
+    pub time: Time,
+    /// What it no longer keeps; at most [`CHANGE_SNAPSHOTS`].
+    pub snapshots: Vec<SnapshotId>,
+}
+
+impl Expiry {
+    /// Writes the record.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.map(5).key(0).uint(self.number).key(1).bytes(self.previous.as_bytes()).key(2).uint(self.policy);
+        writer.key(3).time(self.time).key(4).array(self.snapshots.len());
+        for id in &self.snapshots {
+            writer.bytes(id.as_bytes());
+        }
+        record::close(Kind::Expiry, &writer.finish())
+    }
+
+    /// Reads the expiry that was stored under this number.
+    pub fn decode(number: u64, bytes: &[u8]) -> Result<Self, RecordError> {
+        let body = record::open(Kind::Expiry, bytes)?;
+        let expiry = Self::read(body).map_err(RecordError::malformed(Kind::Expiry))?;
+        if expiry.number != number {
+            return Err(RecordError::Misplaced { kind: Kind::Expiry.name() });
+        }
+        Ok(expiry)
+    }
+
+    /// The expiry's place in the chain, given the hash of the stored object.
+    pub fn link(&self, hash: ObjectHash) -> Link {
+        Link { number: self.number, previous: self.previous, hash }
+    }
+
+    fn read(body: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(body)?;
+        let mut fields = reader.map()?;
+        let (number, previous) = Link::read(&mut fields, 0, 1)?;
+        let expiry = Self {
+            number,
+            previous,
+            policy: fields.required(2)?.uint()?,
+            time: fields.required(3)?.time()?,
+            snapshots: fields.required(4)?.list(CHANGE_SNAPSHOTS, |id| Ok(SnapshotId(id.fixed()?)))?,
+        };
+        fields.end()?;
+        Ok(expiry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::chain::{Chain, ChainError};
+
+    fn expiry(number: u64, previous: ObjectHash) -> Expiry {
+        let snapshots = vec![SnapshotId([1; 16]), SnapshotId([2; 16])];
+        Expiry { number, previous, policy: 3, time: Time(4), snapshots }
+    }
+
+    #[test]
+    fn an_expiry_reads_back_under_its_own_number_only() {
+        let bytes = expiry(1, ObjectHash::NONE).encode();
+        assert_eq!(Expiry::decode(1, &bytes), Ok(expiry(1, ObjectHash::NONE)));
+        assert_eq!(Expiry::decode(2, &bytes), Err(RecordError::Misplaced { kind: "expiry" }));
+    }
+
+    #[test]
+    fn expiries_form_a_chain() {
+        let first = expiry(1, ObjectHash::NONE);
+        let hash = ObjectHash::of(&first.encode());
+        let mut chain = Chain::new();
+        assert_eq!(chain.next(first.link(hash)), Ok(()));
+        let foreign = expiry(2, ObjectHash([9; 32])).link(ObjectHash([2; 32]));
+        assert_eq!(chain.next(foreign), Err(ChainError::Broken { number: 2 }));
+        assert_eq!(chain.next(expiry(2, hash).link(ObjectHash([2; 32]))), Ok(()));
+    }
+}

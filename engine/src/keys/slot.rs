@@ -1,0 +1,322 @@
+//! Key slots: the owner secret, wrapped by something a person knows or a machine keeps.
+
+mod input;
+
+use core::fmt;
+
+use argon2::{Algorithm, Argon2, Version};
+use hkdf::Hkdf;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use super::{NONCE, TAG, gcm_open, gcm_seal};
+use crate::id::{ObjectHash, RepositoryId, SlotId};
+use crate::keys::owner::OwnerSecret;
+use crate::keys::secret::Secret;
+use crate::limits::SLOT_HEADER_BYTES;
+use crate::time::Time;
+use crate::wire::DecodeError;
+use crate::wire::cbor::{Reader, Writer};
+use crate::wire::cursor::Cursor;
+use crate::wire::record::label;
+
+pub use input::{BadPassphrase, Passphrase, SlotInput};
+
+/// What opens a slot.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum SlotKind {
+    /// A passphrase, through Argon2id.
+    Passphrase = 1,
+    /// A code written down when the repository was made.
+    RecoveryCode = 2,
+    /// A file, for runs without a person.
+    KeyFile = 3,
+}
+
+impl SlotKind {
+    fn of(number: u64) -> Option<Self> {
+        [SlotKind::Passphrase, SlotKind::RecoveryCode, SlotKind::KeyFile].into_iter().find(|&k| k as u64 == number)
+    }
+}
+
+impl fmt::Display for SlotKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SlotKind::Passphrase => "passphrase",
+            SlotKind::RecoveryCode => "recovery code",
+            SlotKind::KeyFile => "key file",
+        })
+    }
+}
+
+/// How much work a guess at a passphrase is made to cost.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Argon2Params {
+    /// Memory, in KiB.
+    pub m_kib: u32,
+    /// Passes over the memory.
+    pub t: u32,
+    /// Lanes.
+    pub p: u32,
+}
+
+impl Argon2Params {
+    /// Whether a reader accepts these parameters: neither too weak nor able to exhaust it.
+    pub fn is_within_limits(&self) -> bool {
+        (8 << 10..=4 << 20).contains(&self.m_kib) && (1..=64).contains(&self.t) && (1..=16).contains(&self.p)
+    }
+}
+
+impl Default for Argon2Params {
+    fn default() -> Self {
+        Self { m_kib: 64 << 10, t: 3, p: 4 }
+    }
+}
+
+/// What a new slot is made with; ids, nonces and salts are random.
+#[derive(Clone, Debug)]
+pub struct SlotParams {
+    /// Names the slot.
+    pub id: SlotId,
+    /// When it is made.
+    pub created: Time,
+    /// The nonce of its seal.
+    pub nonce: [u8; NONCE],
+    /// The salt of its passphrase; not used by other kinds.
+    pub salt: [u8; 16],
+    /// The cost of its passphrase; not used by other kinds.
+    pub argon2: Argon2Params,
+}
+
+/// Wraps the owner secret for an input.
+///
+/// # Panics
+/// If the Argon2 parameters are not within the limits, or there is no memory for them.
+pub fn seal(input: &SlotInput, params: &SlotParams, owner: &OwnerSecret) -> Vec<u8> {
+    let stretch = matches!(input, SlotInput::Passphrase(_)).then_some((params.argon2, params.salt));
+    let header = encode_header(input.kind(), params, owner.repository(), stretch);
+    let secret = unwrapping_secret(input, stretch).expect("the parameters are within the limits and fit the memory");
+    let (kek, commitment) = wrap_keys(&secret, &header);
+    let sealed = gcm_seal(&kek, params.nonce, &associated(&header, &commitment), &owner.to_bytes()[..]);
+    let mut slot = (header.len() as u32).to_le_bytes().to_vec();
+    slot.extend_from_slice(&header);
+    slot.extend_from_slice(&commitment);
+    slot.extend_from_slice(&sealed);
+    let hash = ObjectHash::of(&slot);
+    slot.extend_from_slice(hash.as_bytes());
+    slot
+}
+
+/// A slot read from the store, not opened yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    header: Vec<u8>,
+    kind: SlotKind,
+    id: SlotId,
+    repository: RepositoryId,
+    stretch: Option<(Argon2Params, [u8; 16])>,
+    nonce: [u8; NONCE],
+    created: Time,
+    commitment: [u8; 32],
+    sealed: [u8; SEALED],
+}
+
+impl Slot {
+    /// Reads either of a slot's two copies.
+    pub fn parse(bytes: &[u8]) -> Result<Self, SlotError> {
+        let (content, hash) = bytes.split_last_chunk::<32>().ok_or(SlotError::Damaged)?;
+        if content.len() > 4 + SLOT_HEADER_BYTES + 32 + SEALED || ObjectHash::of(content).0 != *hash {
+            return Err(SlotError::Damaged);
+        }
+        let mut cursor = Cursor::new(content);
+        let length = cursor.u32()? as usize;
+        if length > SLOT_HEADER_BYTES {
+            return Err(cursor.error("a slot's header is longer than allowed").into());
+        }
+        let header = cursor.take(length)?;
+        let (commitment, sealed) = (cursor.array()?, cursor.array()?);
+        cursor.finish()?;
+        Self::parse_header(header, commitment, sealed)
+    }
+
+    /// Names the slot.
+    pub fn id(&self) -> SlotId {
+        self.id
+    }
+
+    /// What opens it.
+    pub fn kind(&self) -> SlotKind {
+        self.kind
+    }
+
+    /// When it was made, by the clock of whoever made it.
+    pub fn created(&self) -> Time {
+        self.created
+    }
+
+    /// The repository whose owner secret it says to wrap.
+    pub fn repository(&self) -> RepositoryId {
+        self.repository
+    }
+
+    /// What trying a passphrase costs; none for the kinds that cost nothing.
+    pub fn cost(&self) -> Option<Argon2Params> {
+        self.stretch.map(|(cost, _)| cost)
+    }
+
+    /// Unwraps the owner secret.
+    pub fn open(&self, input: &SlotInput) -> Result<OwnerSecret, SlotError> {
+        let slot = self.id;
+        if input.kind() != self.kind {
+            return Err(SlotError::OtherKind { slot, kind: self.kind });
+        }
+        let secret = unwrapping_secret(input, self.stretch).ok_or(SlotError::Memory { slot })?;
+        let (kek, commitment) = wrap_keys(&secret, &self.header);
+        if !bool::from(commitment.ct_eq(&self.commitment)) {
+            return Err(SlotError::WrongSecret { slot, kind: self.kind });
+        }
+        let opened = gcm_open(&kek, self.nonce, &associated(&self.header, &commitment), &self.sealed);
+        let opened = opened.ok_or(SlotError::Forged { slot })?;
+        let owner = OwnerSecret::from_bytes(opened[..].try_into().expect("128 bytes less the tag"));
+        if owner.repository() != self.repository {
+            return Err(SlotError::OtherRepository { slot });
+        }
+        Ok(owner)
+    }
+
+    fn parse_header(header: &[u8], commitment: [u8; 32], sealed: [u8; SEALED]) -> Result<Self, SlotError> {
+        let mut reader = Reader::new(header)?;
+        let mut fields = reader.map()?;
+        let number = fields.required(0)?.uint()?;
+        let kind = SlotKind::of(number).ok_or(SlotError::UnknownKind { kind: number })?;
+        let id = SlotId(fields.required(1)?.fixed()?);
+        let repository = RepositoryId(fields.required(2)?.fixed()?);
+        let stretch = match kind {
+            SlotKind::Passphrase => Some(decode_stretch(fields.required(3)?)?),
+            SlotKind::RecoveryCode | SlotKind::KeyFile => None,
+        };
+        if let Some((cost, _)) = stretch.filter(|(cost, _)| !cost.is_within_limits()) {
+            return Err(SlotError::Cost { slot: id, cost });
+        }
+        let nonce = fields.required(4)?.fixed()?;
+        let created = fields.required(5)?.time()?;
+        fields.end()?;
+        Ok(Self { header: header.to_vec(), kind, id, repository, stretch, nonce, created, commitment, sealed })
+    }
+}
+
+/// A slot that cannot be read or opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SlotError {
+    /// The trailing SHA-256 does not fit; the other copy may be whole.
+    #[error("damaged key slot: its checksum does not fit")]
+    Damaged,
+    /// The slot is whole, but not in the form it should have.
+    #[error("malformed key slot")]
+    Malformed(#[from] DecodeError),
+    /// A kind this program does not know.
+    #[error("key slot has kind {kind}, which this program does not know")]
+    UnknownKind {
+        /// The kind's number.
+        kind: u64,
+    },
+    /// The slot asks for a cost that no sane writer chooses.
+    #[error("key slot {slot} asks for Argon2 costs beyond the limits: {cost:?}")]
+    Cost {
+        /// Which slot.
+        slot: SlotId,
+        /// What it asks for.
+        cost: Argon2Params,
+    },
+    /// The input is of another kind than the slot.
+    #[error("key slot {slot} is opened by a {kind}")]
+    OtherKind {
+        /// Which slot.
+        slot: SlotId,
+        /// What opens it.
+        kind: SlotKind,
+    },
+    /// There is not as much memory as the slot asks for.
+    #[error("not enough memory to open key slot {slot}")]
+    Memory {
+        /// Which slot.
+        slot: SlotId,
+    },
+    /// The input is not the one that opens this slot.
+    #[error("wrong {kind} for key slot {slot}")]
+    WrongSecret {
+        /// Which slot.
+        slot: SlotId,
+        /// What opens it.
+        kind: SlotKind,
+    },
+    /// The input is right, but the seal was altered.
+    #[error("key slot {slot} is forged")]
+    Forged {
+        /// Which slot.
+        slot: SlotId,
+    },
+    /// The slot wraps the secret of another repository than it says.
+    #[error("key slot {slot} wraps the secret of another repository")]
+    OtherRepository {
+        /// Which slot.
+        slot: SlotId,
+    },
+}
+
+fn encode_header(
+    kind: SlotKind,
+    params: &SlotParams,
+    repository: RepositoryId,
+    stretch: Option<(Argon2Params, [u8; 16])>,
+) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.map(5 + u64::from(stretch.is_some()));
+    writer.key(0).uint(kind as u64).key(1).bytes(params.id.as_bytes()).key(2).bytes(repository.as_bytes());
+    if let Some((cost, salt)) = stretch {
+        writer.key(3).array(4).uint(cost.m_kib.into()).uint(cost.t.into()).uint(cost.p.into()).bytes(&salt);
+    }
+    writer.key(4).bytes(&params.nonce).key(5).time(params.created);
+    writer.finish()
+}
+
+fn decode_stretch(reader: &mut Reader<'_>) -> Result<(Argon2Params, [u8; 16]), DecodeError> {
+    reader.tuple(4)?;
+    let cost = Argon2Params { m_kib: reader.narrow()?, t: reader.narrow()?, p: reader.narrow()? };
+    Ok((cost, reader.fixed()?))
+}
+
+/// The 32 bytes that unwrap the slot; none if the parameters are beyond the limits or the memory.
+fn unwrapping_secret(input: &SlotInput, stretch: Option<(Argon2Params, [u8; 16])>) -> Option<Secret> {
+    let passphrase = match input {
+        SlotInput::Passphrase(passphrase) => passphrase,
+        SlotInput::RecoveryCode(secret) | SlotInput::KeyFile(secret) => return Some(secret.clone()),
+    };
+    let (cost, salt) = stretch.filter(|(cost, _)| cost.is_within_limits())?;
+    let params = argon2::Params::new(cost.m_kib, cost.t, cost.p, Some(32)).ok()?;
+    let mut bytes = Zeroizing::new([0; 32]);
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+        .hash_password_into(passphrase.as_bytes(), &salt, &mut *bytes)
+        .ok()?;
+    Some(Secret::new(*bytes))
+}
+
+/// The key of the seal and the commitment to it; the header is bound into both.
+fn wrap_keys(secret: &Secret, header: &[u8]) -> (Secret, [u8; 32]) {
+    let mut both = Zeroizing::new([0; 64]);
+    Hkdf::<Sha256>::new(None, secret.expose())
+        .expand_multi_info(&[&label("slot"), &Sha256::digest(header)], &mut *both)
+        .expect("64 bytes are within HKDF's limit");
+    let half = |at: usize| both[at..at + 32].try_into().expect("32 of 64 bytes");
+    (Secret::new(half(0)), half(32))
+}
+
+fn associated(header: &[u8], commitment: &[u8; 32]) -> Vec<u8> {
+    [&label("slot"), header, commitment].concat()
+}
+
+const SEALED: usize = OwnerSecret::LEN + TAG;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! Text: the form in which 32 secret bytes are written on paper (recovery code) or kept in a file (key file).
+
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::keys::secret::Secret;
+use crate::wire::record::label;
+
+/// A text that is not the recovery code or key file it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// A character that neither stands for five bits nor is passed over.
+    #[error("{form} has a character at position {position} that it cannot have")]
+    Character {
+        /// What was expected.
+        form: &'static str,
+        /// Counted in characters from 1.
+        position: usize,
+    },
+    /// The text does not start as it should.
+    #[error("{form} must start with {prefix}")]
+    Prefix {
+        /// What was expected.
+        form: &'static str,
+        /// How it starts.
+        prefix: &'static str,
+    },
+    /// The text is the other one of the two forms.
+    #[error("this is a {actual}, not a {form}")]
+    OtherForm {
+        /// What was expected.
+        form: &'static str,
+        /// What it is.
+        actual: &'static str,
+    },
+    /// Characters are missing or too many.
+    #[error("{form} has {actual} characters after {prefix}, not 56")]
+    Length {
+        /// What was expected.
+        form: &'static str,
+        /// How it starts.
+        prefix: &'static str,
+        /// How many characters follow the prefix.
+        actual: usize,
+    },
+    /// The checksum does not fit: a character is wrong, or two were exchanged.
+    #[error("{form} has a typing error: its checksum does not fit")]
+    Checksum {
+        /// What was expected.
+        form: &'static str,
+    },
+}
+
+/// Writes the recovery code of 32 secret bytes.
+pub fn encode_recovery(secret: &Secret) -> Zeroizing<String> {
+    encode(&RECOVERY, secret)
+}
+
+/// Reads a recovery code as people type it.
+pub fn decode_recovery(text: &str) -> Result<Secret, TextError> {
+    decode(&RECOVERY, text)
+}
+
+/// Writes the content of a key file.
+pub fn encode_key_file(secret: &Secret) -> Zeroizing<String> {
+    let mut text = encode(&KEY_FILE, secret);
+    text.push('\n');
+    text
+}
+
+/// Reads the content of a key file.
+pub fn decode_key_file(text: &str) -> Result<Secret, TextError> {
+    decode(&KEY_FILE, text)
+}
+
+/// One of the two uses of the encoding; a text of one is refused as the other.
+struct Form {
+    name: &'static str,
+    prefix: &'static str,
+    label: &'static str,
+}
+
+impl Form {
+    fn checksum(&self, secret: &[u8]) -> [u8; CHECKSUM] {
+        let digest = Sha256::new_with_prefix(label(self.label)).chain_update(secret).finalize();
+        digest[..CHECKSUM].try_into().expect("3 of 32 bytes")
+    }
+}
+
+fn encode(form: &Form, secret: &Secret) -> Zeroizing<String> {
+    let mut bytes = Zeroizing::new([0; BYTES]);
+    bytes[..32].copy_from_slice(secret.expose());
+    bytes[32..].copy_from_slice(&form.checksum(secret.expose()));
+    let mut text = Zeroizing::new(String::with_capacity(form.prefix.len() + CHARACTERS + CHARACTERS / GROUP + 1));
+    text.push_str(form.prefix);
+    for index in 0..CHARACTERS {
+        if index % GROUP == 0 {
+            text.push('-');
+        }
+        text.push(ALPHABET[five_bits(&bytes, index)] as char);
+    }
+    text
+}
+
+fn decode(form: &Form, text: &str) -> Result<Secret, TextError> {
+    let all = values(form, text)?;
+    let own = values(form, form.prefix)?;
+    let digits = all.strip_prefix(&own[..]).ok_or_else(|| wrong_start(form, &all))?;
+    if digits.len() != CHARACTERS {
+        return Err(TextError::Length { form: form.name, prefix: form.prefix, actual: digits.len() });
+    }
+    let mut bytes = Zeroizing::new([0; BYTES]);
+    for (five, digits) in bytes.chunks_exact_mut(5).zip(digits.chunks_exact(8)) {
+        let word = digits.iter().fold(0, |word, &digit| word << 5 | u64::from(digit));
+        five.copy_from_slice(&word.to_be_bytes()[3..]);
+    }
+    let (secret, checksum) = bytes.split_at(32);
+    if form.checksum(secret) != checksum {
+        return Err(TextError::Checksum { form: form.name });
+    }
+    Ok(Secret::new(secret.try_into().expect("32 bytes")))
+}
+
+fn wrong_start(form: &Form, all: &[u8]) -> TextError {
+    let actual = [&RECOVERY, &KEY_FILE].into_iter().find(|other| {
+        let prefix = values(other, other.prefix);
+        prefix.is_ok_and(|prefix| all.starts_with(&prefix))
+    });
+    match actual {
+        Some(other) => TextError::OtherForm { form: form.name, actual: other.name },
+        None => TextError::Prefix { form: form.name, prefix: form.prefix },
+    }
+}
+
+/// The value of each character, those that are passed over left out.
+fn values(form: &Form, text: &str) -> Result<Zeroizing<Vec<u8>>, TextError> {
+    let mut values = Zeroizing::new(Vec::with_capacity(text.len()));
+    for (index, character) in text.chars().enumerate() {
+        let value = match character.to_ascii_uppercase() {
+            '-' | ' ' | '\t' | '\r' | '\n' => continue,
+            'I' | 'L' => Some(1),
+            'O' => Some(0),
+            upper => ALPHABET.iter().position(|&known| known as char == upper),
+        };
+        let wrong = TextError::Character { form: form.name, position: index + 1 };
+        values.push(value.ok_or(wrong)? as u8);
+    }
+    Ok(values)
+}
+
+/// The five bits at an index, the most significant first.
+fn five_bits(bytes: &[u8; BYTES], index: usize) -> usize {
+    let at = index * 5 / 8;
+    let next = bytes.get(at + 1).copied().unwrap_or(0);
+    let pair = u16::from_be_bytes([bytes[at], next]);
+    usize::from(pair >> (11 - index * 5 % 8) & 0x1f)
+}
+
+const RECOVERY: Form = Form { name: "recovery code", prefix: "copal-recovery-1", label: "recovery" };
+const KEY_FILE: Form = Form { name: "key file", prefix: "copal-key-1", label: "key-file" };
+const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const CHECKSUM: usize = 3;
+const BYTES: usize = 35;
+const CHARACTERS: usize = 56;
+const GROUP: usize = 7;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn secret() -> Secret {
+        Secret::new(core::array::from_fn(|i| i as u8 * 7 + 1))
+    }
+
+    #[test]
+    fn case_spaces_hyphens_and_look_alikes_do_not_matter() {
+        let code = encode_recovery(&secret());
+        let typed = code.replace('-', " ").replace('1', "l").replace('0', "o").to_lowercase();
+        assert_ne!(typed, *code);
+        assert_eq!(decode_recovery(&format!("  {typed}\r\n")), Ok(secret()));
+        assert_eq!(decode_recovery(&code.replace('-', "").replace('1', "I")), Ok(secret()));
+    }
+
+    #[test]
+    fn any_wrong_character_is_noticed() {
+        let code = encode_recovery(&secret());
+        for (at, character) in code.char_indices().skip(RECOVERY.prefix.len()).filter(|&(_, c)| c != '-') {
+            let other = if character == '7' { "8" } else { "7" };
+            let mut typed = code.to_string();
+            typed.replace_range(at..=at, other);
+            assert_eq!(decode_recovery(&typed), Err(TextError::Checksum { form: "recovery code" }), "at {at}");
+        }
+    }
+
+    #[test]
+    fn a_key_file_is_one_line_and_is_not_taken_for_a_recovery_code() {
+        let file = encode_key_file(&secret());
+        assert!(file.ends_with('\n') && file.lines().count() == 1);
+        assert_eq!(decode_key_file(&file), Ok(secret()));
+        let other = TextError::OtherForm { form: "recovery code", actual: "key file" };
+        assert_eq!(decode_recovery(&file), Err(other));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_text_is_told() {
+        let code = encode_recovery(&secret());
+        let form = "recovery code";
+        let prefix = RECOVERY.prefix;
+        assert_eq!(decode_recovery("hello"), Err(TextError::Prefix { form, prefix }));
+        assert_eq!(decode_recovery("copal!"), Err(TextError::Character { form, position: 6 }));
+        let short = &code[..code.len() - 1];
+        assert_eq!(decode_recovery(short), Err(TextError::Length { form, prefix, actual: 55 }));
+    }
+
+    proptest! {
+        #[test]
+        fn every_secret_reads_back(bytes: [u8; 32]) {
+            let secret = Secret::new(bytes);
+            prop_assert_eq!(decode_recovery(&encode_recovery(&secret)), Ok(secret.clone()));
+            prop_assert_eq!(decode_key_file(&encode_key_file(&secret)), Ok(secret));
+        }
+
+        #[test]
+        fn any_text_gives_a_secret_or_an_error(text: String) {
+            let _ = decode_recovery(&text);
+            let _ = decode_key_file(&text);
+        }
+    }
+}

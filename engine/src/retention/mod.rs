@@ -1,0 +1,225 @@
+//! Retention: which snapshots a policy keeps, and why. A pure function of the policy, the snapshots and the time.
+//!
+//! Snapshots of a series are walked from the newest to the oldest. A counted rule (`daily 7`) keeps the newest snapshot
+//! of each of the first so many buckets (days) that have any, and the oldest of all if it runs out of buckets first. A
+//! `within` rule looks back from the newest snapshot, not from now: a source that is no longer backed up keeps its last
+//! snapshots.
+
+mod policy;
+mod span;
+
+pub use policy::{Count, Period, Policy};
+pub use span::{BadSpan, Span};
+
+use core::cmp::Reverse;
+use core::fmt;
+use std::collections::BTreeMap;
+
+use jiff::{Timestamp, civil};
+use policy::effective;
+
+use crate::id::{SnapshotId, TagId};
+use crate::time::Time;
+
+/// A snapshot to decide about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate<K> {
+    /// The snapshot.
+    pub id: SnapshotId,
+    /// What it is a snapshot of; series do not influence each other.
+    pub series: K,
+    /// When it was made, as [`choose_time`] says.
+    pub time: Time,
+    /// Its tags.
+    pub tags: Vec<TagId>,
+    /// Whether it is kept whatever the policy says.
+    pub pinned: bool,
+}
+
+/// What becomes of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The snapshot.
+    pub id: SnapshotId,
+    /// Whether it is kept; exactly if there are reasons.
+    pub keep: bool,
+    /// Why it is kept.
+    pub reasons: Vec<KeepReason>,
+}
+
+/// Why a snapshot is kept.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum KeepReason {
+    /// The policy has no rule.
+    NoRule,
+    /// It is pinned.
+    Pinned,
+    /// It has all tags of a set.
+    Tagged,
+    /// It is not older than this.
+    Within(Span),
+    /// It is the newest of the bucket that the rule counted as its nth.
+    Counted(Period, u32),
+    /// It is the oldest of all, and the rule had buckets left.
+    Oldest(Period),
+    /// It is the newest of its bucket, or the oldest of all, and not older than this.
+    CountedWithin(Period, Span),
+    /// It is the newest of its day inside the floor.
+    FloorNewest,
+    /// It is the oldest of its day inside the floor.
+    FloorOldest,
+}
+
+impl fmt::Display for KeepReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRule => f.write_str("no rule"),
+            Self::Pinned => f.write_str("pinned"),
+            Self::Tagged => f.write_str("tag"),
+            Self::Within(span) => write!(f, "within {span}"),
+            Self::Counted(period, nth) => write!(f, "{period} {nth}"),
+            Self::Oldest(period) => write!(f, "oldest for {period}"),
+            Self::CountedWithin(period, span) => write!(f, "{period} within {span}"),
+            Self::FloorNewest => f.write_str("newest of its day in the floor"),
+            Self::FloorOldest => f.write_str("oldest of its day in the floor"),
+        }
+    }
+}
+
+/// When a snapshot was made, for retention: as its client says, if a full client signed it and does not claim a time
+/// after the store's; else when the store accepted it.
+pub fn choose_time(client_time: Time, store_time: Time, signed_by_full: bool) -> Time {
+    if signed_by_full { client_time.min(store_time) } else { store_time }
+}
+
+/// Decides about every snapshot, each series on its own; the verdicts come in the order of the candidates.
+pub fn decide<K: Ord>(policy: &Policy, candidates: &[Candidate<K>], now: Time) -> Vec<Verdict> {
+    let mut series: BTreeMap<&K, Vec<usize>> = BTreeMap::new();
+    for (at, candidate) in candidates.iter().enumerate() {
+        series.entry(&candidate.series).or_default().push(at);
+    }
+    let mut reasons: Vec<Vec<KeepReason>> = vec![Vec::new(); candidates.len()];
+    for mut members in series.into_values() {
+        members.sort_by_key(|&at| Reverse((candidates[at].time, candidates[at].id)));
+        let walk = members.iter().map(|&at| &candidates[at]).collect();
+        for (at, found) in members.iter().zip(Walk::new(policy, walk, now).decide()) {
+            reasons[*at] = found;
+        }
+    }
+    let verdict = |(candidate, reasons): (&Candidate<K>, Vec<KeepReason>)| Verdict {
+        id: candidate.id,
+        keep: !reasons.is_empty(),
+        reasons,
+    };
+    candidates.iter().zip(reasons).map(verdict).collect()
+}
+
+/// One series, newest first, while it is decided about.
+struct Walk<'a, K> {
+    policy: &'a Policy,
+    snapshots: Vec<&'a Candidate<K>>,
+    local: Vec<civil::DateTime>,
+    /// The newest time that is not in the future: what spans look back from.
+    latest: Time,
+    reasons: Vec<Vec<KeepReason>>,
+}
+
+impl<'a, K> Walk<'a, K> {
+    fn new(policy: &'a Policy, snapshots: Vec<&'a Candidate<K>>, now: Time) -> Self {
+        let local = snapshots.iter().map(|snapshot| local(policy, snapshot.time)).collect();
+        let latest = snapshots.iter().map(|snapshot| snapshot.time).find(|time| *time <= now).unwrap_or(now);
+        let reasons = vec![Vec::new(); snapshots.len()];
+        Self { policy, snapshots, local, latest, reasons }
+    }
+
+    fn decide(mut self) -> Vec<Vec<KeepReason>> {
+        let policy = self.policy;
+        if policy.is_empty() {
+            self.keep_all(KeepReason::NoRule, |_| true);
+        }
+        self.keep_all(KeepReason::Pinned, |snapshot| snapshot.pinned);
+        self.keep_all(KeepReason::Tagged, |snapshot| {
+            policy.tags.iter().any(|set| set.iter().all(|tag| snapshot.tags.contains(tag)))
+        });
+        if let Some(span) = effective(policy.within) {
+            let inside = self.inside(span);
+            self.reasons[..inside].iter_mut().for_each(|reasons| reasons.push(KeepReason::Within(span)));
+        }
+        for (period, count) in policy.counts() {
+            self.keep_counted(period, count);
+        }
+        for (period, span) in policy.spans() {
+            self.keep_counted_within(period, span);
+        }
+        if let Some(span) = effective(policy.floor) {
+            self.keep_floor(span);
+        }
+        self.reasons
+    }
+
+    fn keep_all(&mut self, reason: KeepReason, applies: impl Fn(&Candidate<K>) -> bool) {
+        for (reasons, snapshot) in self.reasons.iter_mut().zip(&self.snapshots) {
+            if applies(snapshot) {
+                reasons.push(reason);
+            }
+        }
+    }
+
+    fn keep_counted(&mut self, period: Period, count: Count) {
+        let mut used = 0;
+        for at in 0..self.snapshots.len() {
+            if !count.exceeds(used) {
+                break;
+            }
+            if self.opens_bucket(at, period) {
+                used += 1;
+                self.reasons[at].push(KeepReason::Counted(period, used));
+            } else if self.is_oldest(at) {
+                self.reasons[at].push(KeepReason::Oldest(period));
+            }
+        }
+    }
+
+    fn keep_counted_within(&mut self, period: Period, span: Span) {
+        for at in 0..self.inside(span) {
+            if self.opens_bucket(at, period) || self.is_oldest(at) {
+                self.reasons[at].push(KeepReason::CountedWithin(period, span));
+            }
+        }
+    }
+
+    fn keep_floor(&mut self, span: Span) {
+        let inside = self.inside(span);
+        for at in 0..inside {
+            if self.opens_bucket(at, Period::Daily) {
+                self.reasons[at].push(KeepReason::FloorNewest);
+            }
+            if at + 1 == inside || self.opens_bucket(at + 1, Period::Daily) {
+                self.reasons[at].push(KeepReason::FloorOldest);
+            }
+        }
+    }
+
+    /// How many snapshots, from the newest, are not older than the span.
+    fn inside(&self, span: Span) -> usize {
+        let start = span.before(self.latest, &self.policy.zone);
+        self.snapshots.partition_point(|snapshot| snapshot.time > start)
+    }
+
+    /// Whether a snapshot is the newest of its bucket.
+    fn opens_bucket(&self, at: usize, period: Period) -> bool {
+        at == 0 || period == Period::Last || period.bucket(self.local[at]) != period.bucket(self.local[at - 1])
+    }
+
+    fn is_oldest(&self, at: usize) -> bool {
+        at + 1 == self.snapshots.len()
+    }
+}
+
+fn local(policy: &Policy, time: Time) -> civil::DateTime {
+    let instant = Timestamp::from_nanosecond(time.0.into());
+    policy.zone.to_datetime(instant.expect("the years 1678 to 2262 are within jiff's range"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,399 @@
+use jiff::tz::{Offset, TimeZone};
+use proptest::prelude::*;
+
+use super::*;
+
+const NOW: &str = "2024-07-01T00:00:00Z";
+
+fn time(text: &str) -> Time {
+    Time(text.parse::<Timestamp>().unwrap().as_nanosecond() as i64)
+}
+
+fn span(text: &str) -> Option<Span> {
+    Some(Span::parse(text).unwrap())
+}
+
+fn candidate(nth: usize, text: &str) -> Candidate<u64> {
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&(nth as u64).to_be_bytes());
+    Candidate { id: SnapshotId(id), series: 0, time: time(text), tags: vec![], pinned: false }
+}
+
+fn series(times: &[&str]) -> Vec<Candidate<u64>> {
+    times.iter().enumerate().map(|(nth, text)| candidate(nth, text)).collect()
+}
+
+/// The positions of what is kept.
+fn kept(policy: &Policy, candidates: &[Candidate<u64>]) -> Vec<usize> {
+    let verdicts = decide(policy, candidates, time(NOW));
+    verdicts.iter().enumerate().filter(|(_, verdict)| verdict.keep).map(|(at, _)| at).collect()
+}
+
+/// The reasons for each, as people read them.
+fn reasons(policy: &Policy, candidates: &[Candidate<u64>]) -> Vec<String> {
+    let texts = |verdict: &Verdict| verdict.reasons.iter().map(KeepReason::to_string).collect::<Vec<_>>().join(", ");
+    decide(policy, candidates, time(NOW)).iter().map(texts).collect()
+}
+
+/// Two snapshots a day for five days, newest first.
+fn ten() -> Vec<Candidate<u64>> {
+    series(&[
+        "2024-06-30T20:30:00Z",
+        "2024-06-30T20:10:00Z",
+        "2024-06-29T20:00:00Z",
+        "2024-06-29T08:00:00Z",
+        "2024-06-28T20:00:00Z",
+        "2024-06-28T08:00:00Z",
+        "2024-06-27T20:00:00Z",
+        "2024-06-27T08:00:00Z",
+        "2024-06-26T20:00:00Z",
+        "2024-06-26T08:00:00Z",
+    ])
+}
+
+/// One snapshot on the 1st and one on the 15th of each month from January 2022 to June 2024, newest first.
+fn months() -> Vec<Candidate<u64>> {
+    let mut texts = Vec::new();
+    for year in [2022, 2023, 2024] {
+        for month in 1..=if year == 2024 { 6 } else { 12 } {
+            texts.push(format!("{year}-{month:02}-01T12:00:00Z"));
+            texts.push(format!("{year}-{month:02}-15T12:00:00Z"));
+        }
+    }
+    texts.reverse();
+    series(&texts.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_policy_without_a_rule_keeps_everything() {
+    let nothing =
+        Policy { last: Some(Count::N(0)), within: Some(Span::default()), floor: span("3d"), ..Policy::default() };
+    assert!(nothing.is_empty());
+    for policy in [Policy::default(), nothing] {
+        assert_eq!(kept(&policy, &ten()).len(), 10);
+    }
+    assert_eq!(reasons(&Policy::default(), &ten())[9], "no rule");
+}
+
+#[test]
+fn nothing_is_decided_about_no_snapshots() {
+    assert_eq!(decide::<u64>(&Policy { last: Some(Count::N(1)), ..Policy::default() }, &[], time(NOW)), []);
+}
+
+#[test]
+fn last_keeps_the_newest_whatever_the_order_they_come_in() {
+    let policy = Policy { last: Some(Count::N(3)), ..Policy::default() };
+    assert_eq!(kept(&policy, &ten()), [0, 1, 2]);
+    let mut reversed = ten();
+    reversed.reverse();
+    assert_eq!(kept(&policy, &reversed), [7, 8, 9]);
+    assert_eq!(kept(&Policy { last: Some(Count::N(99)), ..Policy::default() }, &ten()).len(), 10);
+    assert_eq!(kept(&Policy { last: Some(Count::All), ..Policy::default() }, &ten()).len(), 10);
+}
+
+#[test]
+fn a_counted_rule_keeps_the_newest_of_each_bucket() {
+    let daily = Policy { daily: Some(Count::N(3)), ..Policy::default() };
+    assert_eq!(kept(&daily, &ten()), [0, 2, 4]);
+    assert_eq!(reasons(&daily, &ten())[..5], ["daily 1", "", "daily 2", "", "daily 3"]);
+    let hourly = Policy { hourly: Some(Count::N(4)), ..Policy::default() };
+    assert_eq!(kept(&hourly, &ten()), [0, 2, 3, 4]);
+}
+
+#[test]
+fn days_without_a_snapshot_are_not_counted() {
+    let gaps =
+        series(&["2024-06-30T00:00:00Z", "2024-05-10T00:00:00Z", "2024-01-02T00:00:00Z", "2023-01-02T00:00:00Z"]);
+    assert_eq!(kept(&Policy { daily: Some(Count::N(3)), ..Policy::default() }, &gaps), [0, 1, 2]);
+}
+
+#[test]
+fn the_oldest_is_kept_while_a_counted_rule_has_buckets_left() {
+    let policy = Policy { daily: Some(Count::N(6)), ..Policy::default() };
+    assert_eq!(kept(&policy, &ten()), [0, 2, 4, 6, 8, 9]);
+    assert_eq!(reasons(&policy, &ten())[9], "oldest for daily");
+    let exhausted = Policy { daily: Some(Count::N(5)), ..Policy::default() };
+    assert_eq!(kept(&exhausted, &ten()), [0, 2, 4, 6, 8]);
+    let all = Policy { daily: Some(Count::All), ..Policy::default() };
+    assert_eq!(kept(&all, &ten()), [0, 2, 4, 6, 8, 9]);
+}
+
+#[test]
+fn months_quarters_and_years_are_the_calendars() {
+    let monthly = Policy { monthly: Some(Count::N(3)), ..Policy::default() };
+    assert_eq!(kept(&monthly, &months()), [0, 2, 4]);
+    let quarterly = Policy { quarterly: Some(Count::N(3)), ..Policy::default() };
+    assert_eq!(kept(&quarterly, &months()), [0, 6, 12]);
+    let yearly = Policy { yearly: Some(Count::N(2)), ..Policy::default() };
+    assert_eq!(kept(&yearly, &months()), [0, 12]);
+    assert_eq!(kept(&Policy { yearly: Some(Count::N(9)), ..Policy::default() }, &months()), [0, 12, 36, 59]);
+}
+
+#[test]
+fn weeks_start_on_monday_and_may_span_two_years() {
+    let around_new_year = series(&[
+        "2025-01-06T12:00:00Z",
+        "2025-01-05T12:00:00Z",
+        "2024-12-31T12:00:00Z",
+        "2024-12-30T12:00:00Z",
+        "2024-12-29T12:00:00Z",
+        "2024-01-01T12:00:00Z",
+    ]);
+    let policy = Policy { weekly: Some(Count::N(3)), ..Policy::default() };
+    assert_eq!(kept(&policy, &around_new_year), [0, 1, 4]);
+}
+
+#[test]
+fn rules_add_to_each_other() {
+    let policy =
+        Policy { last: Some(Count::N(2)), daily: Some(Count::N(2)), monthly: Some(Count::N(2)), ..Policy::default() };
+    assert_eq!(kept(&policy, &ten()), [0, 1, 2, 9]);
+    assert_eq!(reasons(&policy, &ten())[..3], ["last 1, daily 1, monthly 1", "last 2", "daily 2"].map(String::from));
+    assert_eq!(reasons(&policy, &ten())[9], "oldest for monthly");
+}
+
+#[test]
+fn within_looks_back_from_the_newest_snapshot_not_from_now() {
+    let policy = Policy { within: span("2d"), ..Policy::default() };
+    assert_eq!(kept(&policy, &ten()), [0, 1, 2, 3]);
+    let later = decide(&policy, &ten(), time("2034-01-01T00:00:00Z"));
+    assert_eq!(later.iter().filter(|verdict| verdict.keep).count(), 4);
+    assert_eq!(reasons(&policy, &ten())[3], "within 2d");
+}
+
+#[test]
+fn within_does_not_keep_what_is_exactly_as_old_as_the_span() {
+    let pair = series(&["2024-06-30T12:00:00Z", "2024-06-29T12:00:00Z"]);
+    assert_eq!(kept(&Policy { within: span("24h"), ..Policy::default() }, &pair), [0]);
+    assert_eq!(kept(&Policy { within: span("25h"), ..Policy::default() }, &pair), [0, 1]);
+}
+
+#[test]
+fn within_looks_back_from_the_newest_snapshot_that_is_not_in_the_future() {
+    let mut snapshots = ten();
+    snapshots.push(candidate(10, "2099-01-01T00:00:00Z"));
+    assert_eq!(kept(&Policy { within: span("2d"), ..Policy::default() }, &snapshots), [0, 1, 2, 3, 10]);
+}
+
+#[test]
+fn periods_within_a_span_keep_the_newest_of_each_bucket_inside_it() {
+    let policy = Policy { within_daily: span("3d"), ..Policy::default() };
+    assert_eq!(kept(&policy, &ten()), [0, 2, 4]);
+    assert_eq!(reasons(&policy, &ten())[2], "daily within 3d");
+    let monthly = Policy { within_monthly: span("3m"), ..Policy::default() };
+    assert_eq!(kept(&monthly, &months()), [0, 2, 4]);
+    let all = Policy { within_yearly: span("9y"), ..Policy::default() };
+    assert_eq!(kept(&all, &months()), [0, 12, 36, 59]);
+    for rule in [
+        Policy { within_hourly: span("1d"), ..Policy::default() },
+        Policy { within_weekly: span("1d"), ..Policy::default() },
+        Policy { within_quarterly: span("1d"), ..Policy::default() },
+    ] {
+        assert_eq!(kept(&rule, &ten()), [0]);
+    }
+}
+
+#[test]
+fn a_snapshot_with_all_tags_of_one_set_is_kept() {
+    let [a, b] = [TagId([1; 16]), TagId([2; 16])];
+    let mut snapshots = series(&["2024-06-04T00:00:00Z", "2024-06-03T00:00:00Z", "2024-06-02T00:00:00Z"]);
+    snapshots[1].tags = vec![b, a];
+    snapshots[2].tags = vec![b];
+    let both = Policy { tags: vec![vec![a, b]], ..Policy::default() };
+    assert_eq!(kept(&both, &snapshots), [1]);
+    let either = Policy { tags: vec![vec![a], vec![b]], ..Policy::default() };
+    assert_eq!(kept(&either, &snapshots), [1, 2]);
+    assert_eq!(reasons(&both, &snapshots)[1], "tag");
+    assert_eq!(kept(&Policy { last: Some(Count::N(1)), ..both }, &snapshots), [0, 1]);
+}
+
+#[test]
+fn a_pinned_snapshot_is_kept_and_counts_like_any_other() {
+    let mut snapshots = ten();
+    snapshots[0].pinned = true;
+    snapshots[7].pinned = true;
+    let policy = Policy { daily: Some(Count::N(2)), ..Policy::default() };
+    assert_eq!(kept(&policy, &snapshots), [0, 2, 7]);
+    assert_eq!(reasons(&policy, &snapshots)[0], "pinned, daily 1");
+}
+
+#[test]
+fn series_do_not_influence_each_other() {
+    let mut snapshots = ten();
+    snapshots.iter_mut().skip(4).for_each(|snapshot| snapshot.series = 1);
+    assert_eq!(kept(&Policy { last: Some(Count::N(1)), ..Policy::default() }, &snapshots), [0, 4]);
+}
+
+#[test]
+fn the_floor_keeps_the_newest_and_the_oldest_of_each_day_inside_it() {
+    let times = [
+        "2024-06-30T20:00:00Z",
+        "2024-06-30T12:00:00Z",
+        "2024-06-30T04:00:00Z",
+        "2024-06-29T20:30:00Z",
+        "2024-06-29T20:10:00Z",
+        "2024-06-29T19:00:00Z",
+    ];
+    let policy = Policy { last: Some(Count::N(1)), floor: span("1d"), ..Policy::default() };
+    assert_eq!(kept(&policy, &series(&times)), [0, 2, 3, 4]);
+    let texts = reasons(&policy, &series(&times));
+    assert_eq!(texts[2], "oldest of its day in the floor");
+    assert_eq!(texts[3], "newest of its day in the floor");
+}
+
+#[test]
+fn the_policys_zone_decides_where_a_day_begins() {
+    let midnight = series(&["2024-06-30T01:00:00Z", "2024-06-29T23:00:00Z", "2024-06-29T21:00:00Z"]);
+    let in_zone = |zone| kept(&Policy { daily: Some(Count::N(2)), zone, ..Policy::default() }, &midnight);
+    assert_eq!(in_zone(TimeZone::UTC), [0, 1]);
+    assert_eq!(in_zone(TimeZone::fixed(Offset::constant(2))), [0, 2]);
+    assert_eq!(in_zone(TimeZone::fixed(Offset::constant(-12))), [0, 2]);
+}
+
+#[test]
+fn the_hour_that_clocks_repeat_is_one_hour_and_the_day_they_skip_one_is_one_day() {
+    let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+    let autumn = series(&["2023-10-29T01:30:00Z", "2023-10-29T00:30:00Z", "2023-10-28T23:30:00Z"]);
+    let hourly = |zone| Policy { hourly: Some(Count::N(2)), zone, ..Policy::default() };
+    assert_eq!(kept(&hourly(zone.clone()), &autumn), [0, 2]);
+    assert_eq!(kept(&hourly(TimeZone::UTC), &autumn), [0, 1]);
+    let spring = series(&["2024-03-31T21:30:00Z", "2024-03-30T23:30:00Z", "2024-03-30T22:30:00Z"]);
+    assert_eq!(kept(&Policy { daily: Some(Count::N(2)), zone, ..Policy::default() }, &spring), [0, 2]);
+}
+
+#[test]
+fn a_full_clients_time_counts_unless_it_is_after_the_stores() {
+    let [early, late] = [time("2024-01-01T00:00:00Z"), time("2024-02-01T00:00:00Z")];
+    assert_eq!(choose_time(early, late, true), early);
+    assert_eq!(choose_time(late, early, true), early);
+    assert_eq!(choose_time(early, late, false), late);
+}
+
+prop_compose! {
+    /// Snapshots of two series over about three years, close enough to share hours and days.
+    fn any_series()(made in prop::collection::vec((0..3u8, 0..3u8, 0i64..30_000, 0..8u8), 0..40)) -> Vec<Candidate<u64>> {
+        let start = time("2021-06-01T00:00:00Z");
+        made.into_iter().enumerate().map(|(nth, (series, tag, hours, pin))| Candidate {
+            series: u64::from(series % 2),
+            time: Time(start.0 + hours * hours % 26_280 * 3_600_000_000_000),
+            tags: vec![TagId([tag; 16])],
+            pinned: pin == 0,
+            ..candidate(nth, NOW)
+        }).collect()
+    }
+}
+
+fn any_count() -> impl Strategy<Value = Option<Count>> {
+    prop_oneof![4 => Just(None), 6 => (0..6u32).prop_map(|n| Some(Count::N(n))), 1 => Just(Some(Count::All))]
+}
+
+fn any_span() -> impl Strategy<Value = Option<Span>> {
+    let some = (0..3u32, 0..5u32, 0..9u32, 0..30u32);
+    let some = some.prop_map(|(years, months, days, hours)| Some(Span { years, months, days, hours }));
+    prop_oneof![2 => Just(None), 1 => some]
+}
+
+prop_compose! {
+    fn any_policy()(
+        counts in prop::array::uniform7(any_count()),
+        spans in prop::array::uniform8(any_span()),
+        tags in prop::collection::vec(prop::collection::vec((0..3u8).prop_map(|tag| TagId([tag; 16])), 1..2), 0..2),
+        offset in -12..=12i8,
+    ) -> Policy {
+        let [last, hourly, daily, weekly, monthly, quarterly, yearly] = counts;
+        let [within, within_hourly, within_daily, within_weekly, within_monthly, within_quarterly, within_yearly, floor]
+            = spans;
+        Policy {
+            last, hourly, daily, weekly, monthly, quarterly, yearly,
+            within, within_hourly, within_daily, within_weekly, within_monthly, within_quarterly, within_yearly,
+            tags, floor, zone: TimeZone::fixed(Offset::constant(offset)),
+        }
+    }
+}
+
+fn more(base: Option<Count>, other: Option<Count>) -> Option<Count> {
+    match (base, other) {
+        (Some(Count::N(a)), Some(Count::N(b))) => Some(Count::N(a.max(b))),
+        (Some(Count::All), _) | (_, Some(Count::All)) => Some(Count::All),
+        (one, other) => one.or(other),
+    }
+}
+
+/// A policy that asks for at least what the base asks for.
+fn extended(base: &Policy, other: Policy) -> Policy {
+    Policy {
+        last: more(base.last, other.last),
+        hourly: more(base.hourly, other.hourly),
+        daily: more(base.daily, other.daily),
+        weekly: more(base.weekly, other.weekly),
+        monthly: more(base.monthly, other.monthly),
+        quarterly: more(base.quarterly, other.quarterly),
+        yearly: more(base.yearly, other.yearly),
+        within: effective(base.within).or(other.within),
+        within_hourly: effective(base.within_hourly).or(other.within_hourly),
+        within_daily: effective(base.within_daily).or(other.within_daily),
+        within_weekly: effective(base.within_weekly).or(other.within_weekly),
+        within_monthly: effective(base.within_monthly).or(other.within_monthly),
+        within_quarterly: effective(base.within_quarterly).or(other.within_quarterly),
+        within_yearly: effective(base.within_yearly).or(other.within_yearly),
+        tags: [base.tags.clone(), other.tags].concat(),
+        floor: effective(base.floor).or(other.floor),
+        zone: base.zone.clone(),
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_snapshot_gets_a_verdict_and_is_kept_exactly_if_there_is_a_reason(
+        policy in any_policy(), snapshots in any_series()
+    ) {
+        let verdicts = decide(&policy, &snapshots, time(NOW));
+        prop_assert_eq!(verdicts.len(), snapshots.len());
+        for (verdict, snapshot) in verdicts.iter().zip(&snapshots) {
+            prop_assert_eq!(verdict.id, snapshot.id);
+            prop_assert_eq!(verdict.keep, !verdict.reasons.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_pinned_snapshot_is_never_forgotten(policy in any_policy(), snapshots in any_series()) {
+        for (verdict, snapshot) in decide(&policy, &snapshots, time(NOW)).iter().zip(&snapshots) {
+            prop_assert!(verdict.keep || !snapshot.pinned);
+        }
+    }
+
+    #[test]
+    fn the_newest_of_each_series_is_kept_by_any_counted_rule(policy in any_policy(), snapshots in any_series()) {
+        prop_assume!(policy.counts().next().is_some());
+        let kept = kept(&policy, &snapshots);
+        for series in [0, 1] {
+            let of_series = (0..snapshots.len()).filter(|at| snapshots[*at].series == series);
+            let newest = of_series.max_by_key(|at| (snapshots[*at].time, snapshots[*at].id));
+            prop_assert!(newest.is_none_or(|at| kept.contains(&at)));
+        }
+    }
+
+    #[test]
+    fn a_policy_that_asks_for_more_keeps_no_snapshot_less(
+        base in any_policy(), other in any_policy(), snapshots in any_series()
+    ) {
+        prop_assume!(!base.is_empty());
+        let kept_by_more = kept(&extended(&base, other), &snapshots);
+        prop_assert!(kept(&base, &snapshots).iter().all(|at| kept_by_more.contains(at)));
+    }
+
+    #[test]
+    fn deciding_again_about_what_was_kept_forgets_nothing_more(policy in any_policy(), snapshots in any_series()) {
+        let remaining: Vec<_> = kept(&policy, &snapshots).iter().map(|at| snapshots[*at].clone()).collect();
+        prop_assert_eq!(kept(&policy, &remaining).len(), remaining.len());
+    }
+
+    #[test]
+    fn times_and_spans_at_the_ends_of_time_do_no_harm(times: Vec<i64>, now: i64, years: u32, hours: u32) {
+        let span = Some(Span { years, hours, months: 1, days: 1 });
+        let policy = Policy { within: span, within_weekly: span, floor: span, last: Some(Count::N(1)), ..Policy::default() };
+        let at = |(nth, time): (usize, &i64)| Candidate { time: Time(*time), ..candidate(nth, NOW) };
+        let snapshots: Vec<_> = times.iter().enumerate().map(at).collect();
+        prop_assert_eq!(decide(&policy, &snapshots, Time(now)).len(), times.len());
+    }
+}

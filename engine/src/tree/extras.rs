@@ -1,0 +1,156 @@
+//! Extras as a column: the CBOR of what only some entries have.
+
+use super::columns::Column;
+use super::entry::Extras;
+use super::page::PageError;
+use crate::limits::PAGE_BYTES;
+use crate::wire::DecodeError;
+use crate::wire::cbor::{Reader, Writer};
+use crate::wire::varint;
+
+/// The column of extras.
+#[derive(Debug, Default)]
+pub(super) struct ExtrasWriter {
+    column: Vec<u8>,
+    passed_over: u64,
+}
+
+impl ExtrasWriter {
+    /// Adds what an entry has; gives what it weighs.
+    pub(super) fn put(&mut self, extras: &Extras) -> usize {
+        if extras.is_empty() {
+            self.passed_over += 1;
+            return 0;
+        }
+        varint::put(&mut self.column, core::mem::take(&mut self.passed_over));
+        let encoded = encode(extras);
+        varint::put(&mut self.column, encoded.len() as u64);
+        self.column.extend_from_slice(&encoded);
+        let xattrs: usize = extras.xattrs.iter().map(|(name, value)| name.len() + value.len()).sum();
+        xattrs + extras.link_target.as_ref().map_or(0, Vec::len)
+    }
+
+    pub(super) fn column(&self) -> &[u8] {
+        &self.column
+    }
+}
+
+/// Reads the column of extras.
+#[derive(Debug)]
+pub(super) struct ExtrasReader<'a> {
+    column: Column<'a>,
+    /// Entries to pass over before the next that has extras.
+    passing: Option<u64>,
+}
+
+impl<'a> ExtrasReader<'a> {
+    pub(super) fn new(column: Column<'a>) -> Result<Self, PageError> {
+        let mut reader = Self { column, passing: None };
+        reader.advance()?;
+        Ok(reader)
+    }
+
+    pub(super) fn take(&mut self) -> Result<Extras, PageError> {
+        match &mut self.passing {
+            None => Ok(Extras::default()),
+            Some(0) => {
+                let bytes = self.column.bytes()?;
+                let extras = decode(bytes).map_err(|source| self.column.wrap(source))?;
+                self.advance()?;
+                Ok(extras)
+            }
+            Some(left) => {
+                *left -= 1;
+                Ok(Extras::default())
+            }
+        }
+    }
+
+    fn advance(&mut self) -> Result<(), PageError> {
+        self.passing = if self.column.is_at_end() { None } else { Some(self.column.varint()?) };
+        Ok(())
+    }
+
+    pub(super) fn finish(&self) -> Result<(), PageError> {
+        if self.passing.is_none() { Ok(()) } else { Err(self.column.error("extras of an entry that is not there")) }
+    }
+}
+
+const LINK_TARGET: u64 = 1;
+const HARDLINK: u64 = 2;
+const DEVICE: u64 = 3;
+const XATTRS: u64 = 4;
+const HOLES: u64 = 5;
+
+/// Writes the fields that are there.
+fn encode(extras: &Extras) -> Vec<u8> {
+    let Extras { link_target, hardlink, device, xattrs, holes } = extras;
+    let present = [link_target.is_some(), hardlink.is_some(), device.is_some(), !xattrs.is_empty(), !holes.is_empty()];
+    let mut writer = Writer::new();
+    writer.map(present.into_iter().filter(|&is_present| is_present).count() as u64);
+    if let Some(target) = link_target {
+        writer.key(LINK_TARGET).bytes(target);
+    }
+    if let Some(group) = hardlink {
+        writer.key(HARDLINK).uint(*group);
+    }
+    if let Some((major, minor)) = device {
+        writer.key(DEVICE).array(2).uint(u64::from(*major)).uint(u64::from(*minor));
+    }
+    if !xattrs.is_empty() {
+        writer.key(XATTRS).array(xattrs.len());
+        for (name, value) in xattrs {
+            writer.array(2).bytes(name).bytes(value);
+        }
+    }
+    if !holes.is_empty() {
+        writer.key(HOLES).array(holes.len());
+        for hole in holes {
+            writer.array(2).uint(hole.start).uint(hole.end - hole.start);
+        }
+    }
+    writer.finish()
+}
+
+/// Reads them back; at least one must be there.
+fn decode(bytes: &[u8]) -> Result<Extras, DecodeError> {
+    let mut reader = Reader::new(bytes)?;
+    let mut fields = reader.map()?;
+    let mut extras = Extras::default();
+    if let Some(value) = fields.optional(LINK_TARGET)? {
+        extras.link_target = Some(value.bytes(PAGE_BYTES)?.to_vec());
+    }
+    if let Some(value) = fields.optional(HARDLINK)? {
+        extras.hardlink = Some(value.uint()?);
+    }
+    if let Some(value) = fields.optional(DEVICE)? {
+        value.tuple(2)?;
+        extras.device = Some((value.narrow()?, value.narrow()?));
+    }
+    if let Some(value) = fields.optional(XATTRS)? {
+        extras.xattrs =
+            non_empty(value, |pair| Ok((pair.bytes(PAGE_BYTES)?.to_vec(), pair.bytes(PAGE_BYTES)?.to_vec())))?;
+    }
+    if let Some(value) = fields.optional(HOLES)? {
+        extras.holes = non_empty(value, |pair| {
+            let error = pair.error("a hole ends beyond any file");
+            let (start, length) = (pair.uint()?, pair.uint()?);
+            Ok(start..start.checked_add(length).ok_or(error)?)
+        })?;
+    }
+    fields.end()?;
+    if extras.is_empty() { Err(DecodeError::new(0, "extras without any field")) } else { Ok(extras) }
+}
+
+/// An array of pairs, which would be absent if there were none.
+fn non_empty<T>(
+    reader: &mut Reader<'_>,
+    mut pair: impl FnMut(&mut Reader<'_>) -> Result<T, DecodeError>,
+) -> Result<Vec<T>, DecodeError> {
+    let error = reader.error("a list that is empty should be absent");
+    let list = reader.list(PAGE_BYTES, |item| {
+        item.tuple(2)?;
+        pair(item)
+    })?;
+    if list.is_empty() { Err(error) } else { Ok(list) }
+}

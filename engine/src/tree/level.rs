@@ -1,0 +1,201 @@
+//! Level: items of one level collected into pages, and the levels stacked until one page is left.
+
+use core::mem;
+
+use super::columns::HEAD_ROOM;
+use super::page::Page;
+use super::params::TreeParams;
+use crate::id::ChunkId;
+use crate::keys::domain::DomainKeys;
+use crate::limits::{HEIGHT, PAGE_BYTES, PAGE_REFERENCES};
+
+/// One page being filled with items of one kind.
+pub(super) trait PageWriter: Default {
+    /// What a page of this kind holds.
+    type Item;
+    /// What the page above says of it.
+    type Link;
+
+    /// What decides whether a page ends after the item.
+    fn key(item: &Self::Item) -> &[u8];
+
+    /// More bytes than the item can add to the plaintext: at least [`REFERENCE_ROOM`] for each of its references.
+    fn room(item: &Self::Item) -> usize;
+
+    /// Adds an item; gives its weight.
+    fn push(&mut self, item: &Self::Item) -> usize;
+
+    /// Ends the page.
+    fn close(self, naming: Naming<'_>) -> (Page, Self::Link);
+}
+
+/// Room for a reference and the length beside it. So large that a page within its bytes is within its references, too.
+pub(super) const REFERENCE_ROOM: usize = 20;
+const _: () = assert!(PAGE_BYTES / REFERENCE_ROOM < PAGE_REFERENCES as usize);
+
+/// Names the page that is being closed.
+#[derive(Debug)]
+pub(super) struct Naming<'a> {
+    keys: &'a DomainKeys,
+    height: u8,
+}
+
+impl Naming<'_> {
+    pub(super) fn page(self, references: Vec<ChunkId>, plaintext: Vec<u8>) -> Page {
+        let Self { keys, height } = self;
+        let id = keys.page_id(height, &references, &plaintext);
+        Page { id, height, references, plaintext, replaces: None }
+    }
+}
+
+/// Why an item cannot be taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum LevelError {
+    /// It alone exceeds a page.
+    Large,
+    /// The tree would be higher than the format allows.
+    TooHigh,
+}
+
+/// The page that a tower ends in.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) struct Top {
+    pub(super) root: ChunkId,
+    pub(super) height: u8,
+}
+
+/// Items at the bottom, and as many levels of pages above as they need.
+#[derive(Debug)]
+pub(super) struct Tower<L, B> {
+    params: TreeParams,
+    keys: DomainKeys,
+    bottom: Level<L>,
+    levels: Vec<Level<B>>,
+    pages: Vec<Page>,
+}
+
+impl<L, B> Tower<L, B>
+where
+    L: PageWriter,
+    B: PageWriter<Item = L::Link, Link = L::Link>,
+{
+    pub(super) fn new(params: TreeParams, keys: DomainKeys) -> Self {
+        Self { params, keys, bottom: Level::new(0), levels: Vec::new(), pages: Vec::new() }
+    }
+
+    /// Adds an item that refers to pages of at most the height `below`.
+    pub(super) fn push(&mut self, item: &L::Item, below: u8) -> Result<(), LevelError> {
+        if L::room(item) > ITEMS_ROOM {
+            return Err(LevelError::Large);
+        }
+        if !self.bottom.has_room(item) {
+            self.close_bottom()?;
+        }
+        self.bottom.push(item, below);
+        if self.bottom.ends_after(item, &self.params, &self.keys) { self.close_bottom() } else { Ok(()) }
+    }
+
+    /// The pages finished since this was last asked, those below before those above.
+    pub(super) fn take_pages(&mut self) -> Vec<Page> {
+        mem::take(&mut self.pages)
+    }
+
+    /// Closes what is open, up to the one page above all others.
+    pub(super) fn finish(mut self) -> Result<(Top, Vec<Page>), LevelError> {
+        if self.bottom.items > 0 || self.bottom.pages == 0 {
+            self.close_bottom()?;
+        }
+        let mut top = self.bottom.only_page();
+        for index in 0..=usize::from(HEIGHT) {
+            if let Some(top) = top {
+                return Ok((top, self.pages));
+            }
+            if self.levels[index].items > 0 {
+                self.close(index)?;
+            }
+            top = self.levels[index].only_page();
+        }
+        Err(LevelError::TooHigh)
+    }
+
+    fn close_bottom(&mut self) -> Result<(), LevelError> {
+        let (page, link) = self.bottom.close(&self.keys)?;
+        self.rise(0, page, &link)
+    }
+
+    fn close(&mut self, index: usize) -> Result<(), LevelError> {
+        let (page, link) = self.levels[index].close(&self.keys)?;
+        self.rise(index + 1, page, &link)
+    }
+
+    /// Hands a finished page out, and its link to the level above.
+    fn rise(&mut self, index: usize, page: Page, link: &L::Link) -> Result<(), LevelError> {
+        let below = page.height;
+        self.pages.push(page);
+        if index == self.levels.len() {
+            self.levels.push(Level::new(index as u8 + 1));
+        }
+        if !self.levels[index].has_room(link) {
+            self.close(index)?;
+        }
+        let level = &mut self.levels[index];
+        level.push(link, below);
+        if level.ends_after(link, &self.params, &self.keys) { self.close(index) } else { Ok(()) }
+    }
+}
+
+/// The open page of one level.
+#[derive(Debug)]
+struct Level<W> {
+    number: u8,
+    writer: W,
+    items: u64,
+    weight: usize,
+    room: usize,
+    height: u8,
+    pages: u64,
+    last: Option<Top>,
+}
+
+impl<W: PageWriter> Level<W> {
+    fn new(number: u8) -> Self {
+        Self { number, writer: W::default(), items: 0, weight: 0, room: 0, height: 1, pages: 0, last: None }
+    }
+
+    fn has_room(&self, item: &W::Item) -> bool {
+        self.items == 0 || self.room + W::room(item) <= ITEMS_ROOM
+    }
+
+    fn push(&mut self, item: &W::Item, below: u8) {
+        self.items += 1;
+        self.room += W::room(item);
+        self.weight += self.writer.push(item);
+        self.height = self.height.max(below + 1);
+    }
+
+    fn ends_after(&self, item: &W::Item, params: &TreeParams, keys: &DomainKeys) -> bool {
+        // A page of pages with one child would not make its level any smaller than the one below.
+        let may_end = self.number == 0 || self.items > 1;
+        may_end && params.ends(self.number, self.weight, || keys.boundary(self.number, W::key(item)))
+    }
+
+    fn close(&mut self, keys: &DomainKeys) -> Result<(Page, W::Link), LevelError> {
+        let height = mem::replace(&mut self.height, 1);
+        if height > HEIGHT {
+            return Err(LevelError::TooHigh);
+        }
+        let (page, link) = mem::take(&mut self.writer).close(Naming { keys, height });
+        self.pages += 1;
+        (self.items, self.weight, self.room) = (0, 0, 0);
+        self.last = Some(Top { root: page.id, height });
+        Ok((page, link))
+    }
+
+    /// The page of a level that has no other.
+    fn only_page(&self) -> Option<Top> {
+        self.last.filter(|_| self.pages == 1)
+    }
+}
+
+/// Room of all items of a page.
+const ITEMS_ROOM: usize = PAGE_BYTES - HEAD_ROOM;

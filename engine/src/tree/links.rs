@@ -1,0 +1,188 @@
+//! The other kinds of pages as bytes: directories of pages, content lists, and lists of lists.
+
+use super::columns::{self, PathReader, PathWriter, ReferenceReader, ReferenceWriter};
+use super::entries::ITEM_WEIGHT;
+use super::entry::Piece;
+use super::level::{Naming, PageWriter, REFERENCE_ROOM};
+use super::page::{Child, Kind, ListChild, Page, PageError};
+use crate::id::ChunkId;
+use crate::wire::cursor::Cursor;
+use crate::wire::varint;
+
+/// A directory of pages being filled.
+#[derive(Debug, Default)]
+pub(super) struct DirectoryWriter {
+    count: u64,
+    entries_below: u64,
+    bytes_below: u64,
+    references: ReferenceWriter,
+    paths: PathWriter,
+    pages: Vec<u8>,
+    entries: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+impl PageWriter for DirectoryWriter {
+    type Item = Child;
+    type Link = Child;
+
+    fn key(child: &Child) -> &[u8] {
+        child.last_path.as_bytes()
+    }
+
+    fn room(child: &Child) -> usize {
+        child.last_path.as_bytes().len() + REFERENCE_ROOM + 32
+    }
+
+    fn push(&mut self, child: &Child) -> usize {
+        let path = self.paths.put(&child.last_path);
+        self.references.put(&mut self.pages, child.id);
+        varint::put(&mut self.entries, child.entries);
+        varint::put(&mut self.bytes, child.bytes);
+        self.count += 1;
+        self.entries_below += child.entries;
+        self.bytes_below = self.bytes_below.saturating_add(child.bytes);
+        path + ChunkId::LEN + ITEM_WEIGHT
+    }
+
+    fn close(self, naming: Naming<'_>) -> (Page, Child) {
+        let [lengths, bytes] = self.paths.columns();
+        let columns = [lengths, bytes, &self.pages, &self.entries, &self.bytes];
+        let plaintext = columns::join(Kind::Directory, self.count, &columns);
+        let page = naming.page(self.references.finish(), plaintext);
+        let last_path = self.paths.into_last();
+        let child = Child { last_path, id: page.id, entries: self.entries_below, bytes: self.bytes_below };
+        (page, child)
+    }
+}
+
+/// Reads a directory after the page's head.
+pub(super) fn decode_directory(references: &[ChunkId], count: u64, body: Cursor<'_>) -> Result<Vec<Child>, PageError> {
+    let mut references = ReferenceReader::new(references);
+    let [lengths, bytes, mut pages, mut entries_below, mut bytes_below] = columns::split(body)?;
+    let mut paths = PathReader::new(lengths, bytes);
+    let mut children = Vec::with_capacity(count.min(4096) as usize);
+    let mut sum = 0u64;
+    for _ in 0..count {
+        let last_path = paths.take()?;
+        let id = references.take(&mut pages)?;
+        let entries = entries_below.varint()?;
+        sum = sum
+            .checked_add(entries)
+            .filter(|_| entries > 0)
+            .ok_or_else(|| entries_below.error("a number of entries is zero or exceeds 64 bits in sum"))?;
+        children.push(Child { last_path, id, entries, bytes: bytes_below.varint()? });
+    }
+    paths.finish()?;
+    [&pages, &entries_below, &bytes_below].into_iter().try_for_each(|column| column.finish())?;
+    references.finish()?;
+    if children.is_empty() { Err(pages.error("a directory of no pages")) } else { Ok(children) }
+}
+
+/// A content list being filled.
+#[derive(Debug, Default)]
+pub(super) struct PiecesWriter {
+    lists: ListsWriter,
+}
+
+impl PageWriter for PiecesWriter {
+    type Item = Piece;
+    type Link = ListChild;
+
+    fn key(piece: &Piece) -> &[u8] {
+        piece.id.as_bytes()
+    }
+
+    fn room(_: &Piece) -> usize {
+        REFERENCE_ROOM
+    }
+
+    fn push(&mut self, piece: &Piece) -> usize {
+        self.lists.push(&ListChild { id: piece.id, bytes: u64::from(piece.length) })
+    }
+
+    fn close(self, naming: Naming<'_>) -> (Page, ListChild) {
+        self.lists.close_as(Kind::List, naming)
+    }
+}
+
+/// A list of lists being filled.
+#[derive(Debug, Default)]
+pub(super) struct ListsWriter {
+    count: u64,
+    bytes_below: u64,
+    references: ReferenceWriter,
+    ids: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+impl PageWriter for ListsWriter {
+    type Item = ListChild;
+    type Link = ListChild;
+
+    fn key(child: &ListChild) -> &[u8] {
+        child.id.as_bytes()
+    }
+
+    fn room(_: &ListChild) -> usize {
+        REFERENCE_ROOM
+    }
+
+    fn push(&mut self, child: &ListChild) -> usize {
+        self.references.put(&mut self.ids, child.id);
+        varint::put(&mut self.bytes, child.bytes);
+        self.count += 1;
+        self.bytes_below += child.bytes;
+        ChunkId::LEN + ITEM_WEIGHT
+    }
+
+    fn close(self, naming: Naming<'_>) -> (Page, ListChild) {
+        self.close_as(Kind::Lists, naming)
+    }
+}
+
+impl ListsWriter {
+    fn close_as(self, kind: Kind, naming: Naming<'_>) -> (Page, ListChild) {
+        let plaintext = columns::join(kind, self.count, &[&self.ids, &self.bytes]);
+        let page = naming.page(self.references.finish(), plaintext);
+        let child = ListChild { id: page.id, bytes: self.bytes_below };
+        (page, child)
+    }
+}
+
+/// Reads a content list after the page's head.
+pub(super) fn decode_list(references: &[ChunkId], count: u64, body: Cursor<'_>) -> Result<Vec<Piece>, PageError> {
+    decode_pairs(references, count, body, |id, bytes| {
+        let piece = Piece { id, length: u32::try_from(bytes).ok()? };
+        piece.is_sound().then_some(piece)
+    })
+}
+
+/// Reads a list of lists after the page's head.
+pub(super) fn decode_lists(references: &[ChunkId], count: u64, body: Cursor<'_>) -> Result<Vec<ListChild>, PageError> {
+    let mut sum = 0u64;
+    decode_pairs(references, count, body, |id, bytes| {
+        sum = sum.checked_add(bytes).filter(|_| bytes > 0)?;
+        Some(ListChild { id, bytes })
+    })
+}
+
+fn decode_pairs<T>(
+    references: &[ChunkId],
+    count: u64,
+    body: Cursor<'_>,
+    mut item: impl FnMut(ChunkId, u64) -> Option<T>,
+) -> Result<Vec<T>, PageError> {
+    let mut references = ReferenceReader::new(references);
+    let [mut ids, mut lengths] = columns::split(body)?;
+    let mut items = Vec::with_capacity(count.min(4096) as usize);
+    for _ in 0..count {
+        let id = references.take(&mut ids)?;
+        let bytes = lengths.varint()?;
+        items.push(item(id, bytes).ok_or_else(|| lengths.error("a length is zero or too large"))?);
+    }
+    ids.finish()?;
+    lengths.finish()?;
+    references.finish()?;
+    if items.is_empty() { Err(ids.error("a list of nothing")) } else { Ok(items) }
+}

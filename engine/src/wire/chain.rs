@@ -1,0 +1,141 @@
+//! Chain: numbered records of which each names the hash of the one before, so that none can be left out or replaced.
+
+use super::DecodeError;
+use super::cbor::Fields;
+use crate::id::ObjectHash;
+
+/// What a record says about its place in a chain.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The record's number.
+    pub number: u64,
+    /// The hash of the record before, as this one claims it.
+    pub previous: ObjectHash,
+    /// The record's own hash.
+    pub hash: ObjectHash,
+}
+
+impl Link {
+    /// Takes a record's number and the hash of the one before from two fields. Numbers start at 1, and only number 1
+    /// has nothing before it.
+    pub(crate) fn read(
+        fields: &mut Fields<'_, '_>,
+        number_key: u64,
+        previous_key: u64,
+    ) -> Result<(u64, ObjectHash), DecodeError> {
+        let field = fields.required(number_key)?;
+        let zero = field.error("numbers start at 1");
+        let number = field.uint()?;
+        let field = fields.required(previous_key)?;
+        let wrong = field.error("number 1, and no other, has nothing before it");
+        let previous = ObjectHash(field.fixed()?);
+        if number == 0 {
+            return Err(zero);
+        }
+        if (number == 1) != (previous == ObjectHash::NONE) {
+            return Err(wrong);
+        }
+        Ok((number, previous))
+    }
+}
+
+/// The end of a chain that was followed so far.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    number: u64,
+    hash: ObjectHash,
+}
+
+/// A record that does not follow the one before.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChainError {
+    /// Another number was due: a record is absent, or comes again.
+    #[error("number {found} was read where number {due} was due")]
+    Gap {
+        /// The number that must come next.
+        due: u64,
+        /// The number that came.
+        found: u64,
+    },
+    /// The record names another one as the one before it.
+    #[error("number {number} does not name the hash of the record before it")]
+    Broken {
+        /// The record's number.
+        number: u64,
+    },
+}
+
+impl Chain {
+    /// A chain of which nothing was read: number 1 is due.
+    pub fn new() -> Self {
+        Self::after(0, ObjectHash::NONE)
+    }
+
+    /// A chain that was followed earlier, up to the record of this number and hash.
+    pub fn after(number: u64, hash: ObjectHash) -> Self {
+        Self { number, hash }
+    }
+
+    /// Takes the record that is due; refuses any other and stays where it was.
+    pub fn next(&mut self, link: impl Into<Link>) -> Result<(), ChainError> {
+        let link = link.into();
+        if self.number.checked_add(1) != Some(link.number) {
+            return Err(ChainError::Gap { due: self.number.saturating_add(1), found: link.number });
+        }
+        if link.previous != self.hash {
+            return Err(ChainError::Broken { number: link.number });
+        }
+        *self = Self::after(link.number, link.hash);
+        Ok(())
+    }
+
+    /// The number of the last record taken; 0 if there was none.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The hash of the last record taken: what the next one must name.
+    pub fn hash(&self) -> ObjectHash {
+        self.hash
+    }
+}
+
+impl Default for Chain {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(number: u64, previous: u8, hash: u8) -> Link {
+        let hash_of = |byte| if byte == 0 { ObjectHash::NONE } else { ObjectHash([byte; 32]) };
+        Link { number, previous: hash_of(previous), hash: hash_of(hash) }
+    }
+
+    #[test]
+    fn each_record_follows_the_one_before() {
+        let mut chain = Chain::new();
+        assert_eq!(chain.next(link(1, 0, 1)), Ok(()));
+        assert_eq!(chain.next(link(2, 1, 2)), Ok(()));
+        assert_eq!((chain.number(), chain.hash()), (2, ObjectHash([2; 32])));
+        assert_eq!(Chain::after(1, ObjectHash([1; 32])).next(link(2, 1, 2)), Ok(()));
+    }
+
+    #[test]
+    fn a_gap_a_repetition_and_a_broken_chain_are_refused_and_change_nothing() {
+        let mut chain = Chain::after(1, ObjectHash([1; 32]));
+        assert_eq!(chain.next(link(3, 1, 3)), Err(ChainError::Gap { due: 2, found: 3 }));
+        assert_eq!(chain.next(link(1, 0, 1)), Err(ChainError::Gap { due: 2, found: 1 }));
+        assert_eq!(chain.next(link(2, 9, 2)), Err(ChainError::Broken { number: 2 }));
+        assert_eq!(chain.next(link(2, 1, 2)), Ok(()));
+    }
+
+    #[test]
+    fn nothing_follows_the_last_number() {
+        let mut chain = Chain::after(u64::MAX, ObjectHash([1; 32]));
+        assert!(chain.next(link(0, 1, 2)).is_err() && chain.next(link(u64::MAX, 1, 2)).is_err());
+    }
+}

@@ -1,0 +1,76 @@
+//! The bytes of records, fixed for ever (`docs/format.md` §5 and §6).
+
+mod samples;
+
+use copal_engine::id::ObjectHash;
+use samples::*;
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn hash(bytes: &[u8]) -> String {
+    ObjectHash::of(bytes).to_string()
+}
+
+#[test]
+fn descriptor_is_as_it_always_was() {
+    assert_eq!(hash(&descriptor().sign(&owner())), "345c280c88437d55c6579bbe2d0250f95160b642b7ebfef87ce5a0beb8bb4ac4");
+}
+
+#[test]
+fn client_records_are_as_they_always_were() {
+    assert_eq!(
+        hash(&enrolled().sign(REPOSITORY, &owner())),
+        "dcc1556f9d43e30dafa462cfb4862c0d36dd00b08b15fbd98438be9105632ca1"
+    );
+    assert_eq!(
+        hash(&joined().sign(REPOSITORY, &enrollment())),
+        "f9817b4c8b3a8e8ec4c0528eee39194c7685ff8cebdd7921099f87d5034e94c4"
+    );
+    assert_eq!(
+        hash(&revoked().sign(REPOSITORY, &owner())),
+        "f4a347424e3a62487b009dd358c1315db4bf481d85d97257061445e2eda0e123"
+    );
+}
+
+#[test]
+fn manifest_is_as_it_always_was() {
+    assert_eq!(
+        hash(&manifest().sign(REPOSITORY, &device())),
+        "20780e04126fbb919d6ae0378bf8afc30f7a5618b6aefc3b45295596e0e95274"
+    );
+}
+
+#[test]
+fn change_is_as_it_always_was() {
+    assert_eq!(
+        hash(&change().sign(REPOSITORY, &device())),
+        "042ac6a177b3cfe7db77abba9649150c2e594cb6ba33280342264eb3d48094e7"
+    );
+}
+
+#[test]
+fn receipt_is_as_it_always_was() {
+    assert_eq!(hash(&receipt().encode()), "f50caeceaf2b5bc3c7f646ccf958551505d441c2c6f62b375a4bc1a1b7383383");
+}
+
+#[test]
+fn expiry_is_as_it_always_was() {
+    assert_eq!(
+        hex(&expiry().encode()),
+        "636f70616c726563120156000000a5000201582023232323232323232323232323232323232323232323232323232323\
+         232323230201031b17979cfe3d85cd150482501f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f50202020202020202020202020\
+         202020204e95912fa58f8f1180d70d854511a892bbc57d53b002f6cbf7188d0b8237c38e"
+    );
+}
+
+#[test]
+fn snapshot_description_is_as_it_always_was() {
+    assert_eq!(
+        hex(&info().encode()),
+        "aa00656865726f6e0182442f657463472f686f6d652fff02676e696768746c790382676f6666736974656c77c3b66368\
+         656e746c696368042005841a0001331319138818461a4d7c6d00068401021a0001331000070f086b636f70616c20302e\
+         312e3009646d697261"
+    );
+}

@@ -1,0 +1,214 @@
+//! What holds for records of every kind: no bytes harm a reader, no change of a byte goes unnoticed, and there is one
+//! way to write each value.
+
+mod samples;
+
+use copal_engine::change::Change;
+use copal_engine::client::{ClientRecord, read_chain};
+use copal_engine::expiry::Expiry;
+use copal_engine::id::RepositoryId;
+use copal_engine::manifest::Manifest;
+use copal_engine::receipt::Receipt;
+use copal_engine::repository::Descriptor;
+use copal_engine::snapshot::SnapshotInfo;
+use copal_engine::wire::record::{self, Kind};
+use ed25519_dalek::SigningKey;
+use proptest::prelude::*;
+use samples::*;
+
+/// Reads a record and writes what was read.
+type Rewrite = fn(&[u8]) -> Option<Vec<u8>>;
+
+/// A record, who signs it, and how it is read.
+struct Sample {
+    kind: Kind,
+    signer: fn() -> SigningKey,
+    bytes: Vec<u8>,
+    rewrite: Rewrite,
+}
+
+fn signed() -> Vec<Sample> {
+    vec![
+        Sample {
+            kind: Kind::Descriptor,
+            signer: owner,
+            bytes: descriptor().sign(&owner()),
+            rewrite: |bytes| Some(Descriptor::decode(1, bytes).ok()?.sign(&owner())),
+        },
+        Sample {
+            kind: Kind::Client,
+            signer: owner,
+            bytes: enrolled().sign(REPOSITORY, &owner()),
+            rewrite: |bytes| Some(newest(&[bytes])?.sign(REPOSITORY, &owner())),
+        },
+        Sample {
+            kind: Kind::Client,
+            signer: enrollment,
+            bytes: joined().sign(REPOSITORY, &enrollment()),
+            rewrite: |bytes| {
+                let first = enrolled().sign(REPOSITORY, &owner());
+                Some(newest(&[&first, bytes])?.sign(REPOSITORY, &enrollment()))
+            },
+        },
+        Sample {
+            kind: Kind::Client,
+            signer: owner,
+            bytes: revoked().sign(REPOSITORY, &owner()),
+            rewrite: |bytes| {
+                let first = enrolled().sign(REPOSITORY, &owner());
+                let second = joined().sign(REPOSITORY, &enrollment());
+                Some(newest(&[&first, &second, bytes])?.sign(REPOSITORY, &owner()))
+            },
+        },
+        Sample {
+            kind: Kind::Manifest,
+            signer: device,
+            bytes: manifest().sign(REPOSITORY, &device()),
+            rewrite: |bytes| {
+                let verified = Manifest::verify(REPOSITORY, &public(&device()), CLIENT, 2, bytes).ok()?;
+                Some(verified.manifest.sign(REPOSITORY, &device()))
+            },
+        },
+        Sample {
+            kind: Kind::Change,
+            signer: device,
+            bytes: change().sign(REPOSITORY, &device()),
+            rewrite: |bytes| {
+                let client = Change::claimed_client(bytes).ok()?;
+                let verified = Change::verify(REPOSITORY, &public(&device()), client, 1, bytes).ok()?;
+                Some(verified.change.sign(REPOSITORY, &device()))
+            },
+        },
+    ]
+}
+
+/// The client as its versions, counted from 1, describe it.
+fn newest(versions: &[&[u8]]) -> Option<ClientRecord> {
+    let versions: Vec<(u64, Vec<u8>)> = (1..).zip(versions.iter().map(|bytes| bytes.to_vec())).collect();
+    read_chain(REPOSITORY, &public(&owner()), CLIENT, &versions).ok()
+}
+
+fn plain() -> Vec<Sample> {
+    vec![
+        Sample {
+            kind: Kind::Receipt,
+            signer: device,
+            bytes: receipt().encode(),
+            rewrite: |bytes| Some(Receipt::decode(CLIENT, 2, bytes).ok()?.encode()),
+        },
+        Sample {
+            kind: Kind::Expiry,
+            signer: device,
+            bytes: expiry().encode(),
+            rewrite: |bytes| Some(Expiry::decode(2, bytes).ok()?.encode()),
+        },
+    ]
+}
+
+fn all() -> impl Iterator<Item = Sample> {
+    signed().into_iter().chain(plain())
+}
+
+impl Sample {
+    fn body(&self) -> &[u8] {
+        let end = if self.is_plain() { 32 } else { 64 };
+        &self.bytes[14..self.bytes.len() - end]
+    }
+
+    /// Puts a body into a valid envelope: what a signer gone wrong could write.
+    fn envelope(&self, body: &[u8]) -> Vec<u8> {
+        if self.is_plain() {
+            return record::close(self.kind, body);
+        }
+        record::sign(self.kind, REPOSITORY, body, &(self.signer)())
+    }
+
+    fn is_plain(&self) -> bool {
+        self.kind as u8 >= Kind::Receipt as u8
+    }
+}
+
+#[test]
+fn every_record_reads_back_and_is_written_the_same_again() {
+    for sample in all() {
+        assert_eq!((sample.rewrite)(&sample.bytes), Some(sample.bytes.clone()), "{:?}", sample.kind);
+    }
+}
+
+#[test]
+fn a_flipped_bit_or_a_missing_byte_is_noticed_wherever_it_is() {
+    for sample in all() {
+        for at in 0..sample.bytes.len() {
+            let mut flipped = sample.bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            assert_eq!((sample.rewrite)(&flipped), None, "{:?}, byte {at}", sample.kind);
+            assert_eq!((sample.rewrite)(&sample.bytes[..at]), None, "{:?}, cut at {at}", sample.kind);
+        }
+        assert_eq!((sample.rewrite)(&[&sample.bytes[..], &[0]].concat()), None, "{:?}", sample.kind);
+    }
+}
+
+#[test]
+fn a_record_of_one_kind_is_never_taken_for_one_of_another() {
+    for sample in all() {
+        for other in all().filter(|other| other.kind != sample.kind) {
+            assert_eq!((sample.rewrite)(&other.bytes), None, "{:?} as {:?}", other.kind, sample.kind);
+            let renamed = sample.envelope(other.body());
+            assert_eq!((sample.rewrite)(&renamed), None, "{:?} as {:?}", other.kind, sample.kind);
+        }
+    }
+}
+
+#[test]
+fn a_record_signed_for_another_repository_or_by_another_key_is_refused() {
+    for sample in signed() {
+        let foreign = record::sign(sample.kind, RepositoryId([9; 16]), sample.body(), &(sample.signer)());
+        assert_eq!((sample.rewrite)(&foreign), None, "{:?}", sample.kind);
+        let forged = record::sign(sample.kind, REPOSITORY, sample.body(), &SigningKey::from_bytes(&[9; 32]));
+        assert_eq!((sample.rewrite)(&forged), None, "{:?}", sample.kind);
+    }
+}
+
+#[test]
+fn a_newer_version_of_the_envelope_is_refused() {
+    for sample in all() {
+        let mut newer = sample.bytes.clone();
+        newer[9] = 2;
+        assert_eq!((sample.rewrite)(&newer), None, "{:?}", sample.kind);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_give_a_record_or_an_error(bytes: Vec<u8>) {
+        for sample in all() {
+            prop_assert_eq!((sample.rewrite)(&bytes), None);
+            let _ = (sample.rewrite)(&sample.envelope(&bytes));
+        }
+        let _ = SnapshotInfo::decode(&bytes);
+    }
+
+    #[test]
+    fn a_body_altered_by_its_own_signer_gives_an_error_or_a_record_that_is_written_the_same_again(
+        at: prop::sample::Index, value: u8, cut: bool,
+    ) {
+        for sample in all() {
+            let mut altered = sample.body().to_vec();
+            let at = at.index(altered.len());
+            altered[at] = value;
+            altered.truncate(if cut { at } else { altered.len() });
+            let bytes = sample.envelope(&altered);
+            let written = (sample.rewrite)(&bytes);
+            prop_assert!(written.is_none() || written == Some(bytes), "{:?}", sample.kind);
+        }
+    }
+
+    #[test]
+    fn an_altered_description_gives_an_error_or_one_that_is_written_the_same_again(at: prop::sample::Index, value: u8) {
+        let mut altered = info().encode();
+        let at = at.index(altered.len());
+        altered[at] = value;
+        let written = SnapshotInfo::decode(&altered).ok().map(|info| info.encode());
+        prop_assert!(written.is_none() || written == Some(altered));
+    }
+}

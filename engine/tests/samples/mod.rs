@@ -1,0 +1,145 @@
+//! One record of each kind, with every optional part, made of fixed keys.
+
+use copal_engine::change::{Change, Operation};
+use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_engine::expiry::Expiry;
+use copal_engine::id::*;
+use copal_engine::manifest::{Manifest, SnapshotClaim};
+use copal_engine::receipt::{IngestBy, Outcome, Reason, Receipt};
+use copal_engine::repository::{Descriptor, KEM_PUBLIC_BYTES, Parameters};
+use copal_engine::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
+use copal_engine::time::Time;
+use ed25519_dalek::SigningKey;
+
+pub(crate) const REPOSITORY: RepositoryId = RepositoryId([0x10; 16]);
+pub(crate) const CLIENT: ClientId = ClientId([0x11; 16]);
+const TIME: Time = Time(1_700_000_000_123_456_789);
+
+pub(crate) fn owner() -> SigningKey {
+    SigningKey::from_bytes(&[1; 32])
+}
+
+pub(crate) fn device() -> SigningKey {
+    SigningKey::from_bytes(&[2; 32])
+}
+
+pub(crate) fn enrollment() -> SigningKey {
+    SigningKey::from_bytes(&[3; 32])
+}
+
+pub(crate) fn public(key: &SigningKey) -> [u8; 32] {
+    key.verifying_key().to_bytes()
+}
+
+pub(crate) fn descriptor() -> Descriptor {
+    Descriptor {
+        version: 1,
+        repository: REPOSITORY,
+        created: TIME,
+        parameters: Parameters::default(),
+        owner_key: public(&owner()),
+        kem_public: (0..KEM_PUBLIC_BYTES).map(|i| i as u8).collect(),
+        ingest: IngestBy::Service,
+        reader: Some(ObjectHash([0x12; 32])),
+        shared_domain: DomainId([0x13; 16]),
+    }
+}
+
+pub(crate) fn enrolled() -> ClientRecord {
+    ClientRecord {
+        client: CLIENT,
+        version: 1,
+        sealed_name: b"sealed name".to_vec(),
+        role: Role::WriteOnly,
+        domain: DomainId([0x14; 16]),
+        keys: None,
+        created: TIME,
+        revoked: None,
+        enrollment: Some(public(&enrollment())),
+        signed_by: SignedBy::Owner,
+    }
+}
+
+pub(crate) fn joined() -> ClientRecord {
+    let keys = Some(ClientPublic { manifest: public(&device()), request: [0x15; 32] });
+    ClientRecord { version: 2, keys, enrollment: None, signed_by: SignedBy::Enrollment, ..enrolled() }
+}
+
+pub(crate) fn revoked() -> ClientRecord {
+    ClientRecord { version: 3, revoked: Some((7, ObjectHash([0x16; 32]))), signed_by: SignedBy::Owner, ..joined() }
+}
+
+pub(crate) fn manifest() -> Manifest {
+    Manifest {
+        client: CLIENT,
+        number: 2,
+        previous: ObjectHash([0x17; 32]),
+        domain: DomainId([0x14; 16]),
+        root_seen: Some((300, ObjectHash([0x18; 32]))),
+        packs: vec![(PackId([0x1a; 32]), 33_554_432), (PackId([0x19; 32]), 1)],
+        snapshot: Some(SnapshotClaim {
+            root: ChunkId([0x1b; 24]),
+            partial: true,
+            client_time: TIME,
+            source: SourceId([0x1c; 16]),
+            tags: vec![TagId([0x1d; 16]), TagId([0x1e; 16])],
+            session_record: b"session record".to_vec(),
+            counter: 70_000,
+            info: b"sealed info".to_vec(),
+        }),
+    }
+}
+
+pub(crate) fn change() -> Change {
+    let snapshots = || vec![SnapshotId([0x20; 16]), SnapshotId([0x1f; 16])];
+    let add = vec![(TagId([0x1d; 16]), b"sealed tag".to_vec())];
+    Change {
+        number: 1,
+        previous: ObjectHash::NONE,
+        client: CLIENT,
+        time: TIME,
+        operations: vec![
+            Operation::Forget(snapshots()),
+            Operation::Undelete(vec![]),
+            Operation::Pin(snapshots()),
+            Operation::Unpin(snapshots()),
+            Operation::Tag { snapshots: snapshots(), add, remove: vec![TagId([0x1e; 16])] },
+            Operation::Policy(b"policy".to_vec()),
+        ],
+    }
+}
+
+pub(crate) fn receipt() -> Receipt {
+    Receipt {
+        client: CLIENT,
+        number: 2,
+        manifest: ObjectHash([0x21; 32]),
+        outcome: Outcome::Rejected,
+        root: 301,
+        time: TIME,
+        by: IngestBy::Service,
+        reasons: vec![(Reason::MissingPack, "pack 1a".into()), (Reason::Unresolved, "page 1b".into())],
+        missing: vec![ChunkId([0x22; 24])],
+        packs: vec![PackId([0x1a; 32])],
+    }
+}
+
+pub(crate) fn expiry() -> Expiry {
+    let snapshots = vec![SnapshotId([0x1f; 16]), SnapshotId([0x20; 16])];
+    Expiry { number: 2, previous: ObjectHash([0x23; 32]), policy: 1, time: TIME, snapshots }
+}
+
+pub(crate) fn info() -> SnapshotInfo {
+    SnapshotInfo {
+        host: "heron".into(),
+        paths: vec![b"/etc".to_vec(), b"/home/\xff".to_vec()],
+        label: "nightly".into(),
+        tags: vec!["offsite".into(), "w\u{f6}chentlich".into()],
+        started: Time(-1),
+        counts: Counts { files: 78_611, directories: 5_000, others: 70, bytes: 1_300_000_000 },
+        summary: Summary { new: 1, changed: 2, unmodified: 78_608, errors: 0 },
+        metadata: MetadataSeen(0b1111),
+        program: "copal 0.1.0".into(),
+        user: "mira".into(),
+    }
+}

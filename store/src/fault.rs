@@ -1,0 +1,311 @@
+//! A wrapper that fails as a script says: for tests of what must survive failures.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
+
+/// Asks a script about every call. Deterministic if the script and the order of calls are.
+pub struct Fault<S> {
+    inner: S,
+    state: Mutex<State>,
+}
+
+struct State {
+    script: Box<dyn FnMut(&Call<'_>) -> Fate + Send>,
+    counts: HashMap<Op, u64>,
+    crashed: bool,
+}
+
+/// A call about to be made.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Call<'a> {
+    /// Which method.
+    pub op: Op,
+    /// The object's key, the prefix of a listing, or empty for the clock.
+    pub key: &'a str,
+    /// How many calls of this method came before.
+    pub count: u64,
+}
+
+/// What a script decides for a call.
+pub enum Fate {
+    /// Nothing unusual.
+    Proceed,
+    /// The call fails and has no effect.
+    FailBefore(StoreError),
+    /// The call takes effect, but its answer is lost.
+    FailAfter(StoreError),
+    /// The process dies before the call: it and all later ones fail with [`StoreError::Crashed`].
+    Crash,
+    /// The process dies after the call took effect, and before it learns of it.
+    CrashAfter,
+    /// The bytes read, or the bytes created, are changed on their way.
+    Corrupt(Damage),
+}
+
+/// A change to the bytes of one call.
+pub type Damage = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
+
+impl Fate {
+    /// [`Fate::Corrupt`] by a closure.
+    pub fn corrupt(damage: impl FnOnce(&mut Vec<u8>) + Send + 'static) -> Fate {
+        Fate::Corrupt(Box::new(damage))
+    }
+}
+
+impl<S: Store> Fault<S> {
+    /// Wraps a store.
+    pub fn new(inner: S, script: impl FnMut(&Call<'_>) -> Fate + Send + 'static) -> Fault<S> {
+        let state = State {
+            script: Box::new(script),
+            counts: HashMap::new(),
+            crashed: false,
+        };
+        Fault {
+            inner,
+            state: Mutex::new(state),
+        }
+    }
+
+    /// The store beneath, which knows no faults.
+    pub fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    /// Whether the script has let the process die.
+    pub fn has_crashed(&self) -> bool {
+        self.state.lock().expect(SCRIPT_PANICKED).crashed
+    }
+
+    fn fate(&self, op: Op, key: &str) -> Fate {
+        let mut state = self.state.lock().expect(SCRIPT_PANICKED);
+        if state.crashed {
+            return Fate::Crash;
+        }
+        let counter = state.counts.entry(op).or_default();
+        let count = *counter;
+        *counter += 1;
+        let fate = (state.script)(&Call { op, key, count });
+        state.crashed = matches!(fate, Fate::Crash | Fate::CrashAfter);
+        fate
+    }
+
+    /// A call that carries no bytes.
+    async fn call<T>(
+        &self,
+        op: Op,
+        key: &str,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        match self.fate(op, key) {
+            Fate::Proceed => call.await,
+            Fate::FailBefore(error) => Err(error),
+            Fate::FailAfter(error) => call.await.and(Err(error)),
+            Fate::Crash => Err(StoreError::Crashed),
+            Fate::CrashAfter => call.await.and(Err(StoreError::Crashed)),
+            Fate::Corrupt(_) => {
+                panic!("the fault script corrupts a call that carries no bytes: {op} {key}")
+            }
+        }
+    }
+
+    /// A call that brings bytes.
+    async fn read_call(
+        &self,
+        op: Op,
+        key: &str,
+        call: impl Future<Output = Result<Bytes, StoreError>>,
+    ) -> Result<Bytes, StoreError> {
+        match self.fate(op, key) {
+            Fate::Proceed => call.await,
+            Fate::FailBefore(error) | Fate::FailAfter(error) => Err(error),
+            Fate::Crash | Fate::CrashAfter => Err(StoreError::Crashed),
+            Fate::Corrupt(damage) => Ok(damaged(call.await?, damage)),
+        }
+    }
+}
+
+fn damaged(bytes: Bytes, damage: impl FnOnce(&mut Vec<u8>)) -> Bytes {
+    let mut bytes = bytes.to_vec();
+    damage(&mut bytes);
+    bytes.into()
+}
+
+#[async_trait]
+impl<S: Store> Store for Fault<S> {
+    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        match self.fate(Op::Create, key.as_str()) {
+            Fate::Proceed => self.inner.create(key, bytes).await,
+            Fate::FailBefore(error) => Err(error),
+            Fate::FailAfter(error) => self.inner.create(key, bytes).await.and(Err(error)),
+            Fate::Crash => Err(StoreError::Crashed),
+            Fate::CrashAfter => self
+                .inner
+                .create(key, bytes)
+                .await
+                .and(Err(StoreError::Crashed)),
+            Fate::Corrupt(damage) => self.inner.create(key, damaged(bytes, damage)).await,
+        }
+    }
+
+    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        self.read_call(Op::Read, key.as_str(), self.inner.read(key))
+            .await
+    }
+
+    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        self.read_call(
+            Op::ReadRange,
+            key.as_str(),
+            self.inner.read_range(key, range),
+        )
+        .await
+    }
+
+    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
+        self.call(Op::Stat, key.as_str(), self.inner.stat(key))
+            .await
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        after: Option<&Key>,
+        limit: usize,
+    ) -> Result<ListPage, StoreError> {
+        self.call(Op::List, prefix, self.inner.list(prefix, after, limit))
+            .await
+    }
+
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        self.call(Op::Delete, key.as_str(), self.inner.delete(key))
+            .await
+    }
+
+    async fn now(&self) -> Result<StoreTime, StoreError> {
+        self.call(Op::Now, "", self.inner.now()).await
+    }
+
+    async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
+        self.read_call(Op::Map, key.as_str(), self.inner.map(key))
+            .await
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for Fault<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fault")
+            .field("inner", &self.inner)
+            .finish_non_exhaustive()
+    }
+}
+
+const SCRIPT_PANICKED: &str = "a fault script panicked";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::MemoryStore;
+    use futures::executor::block_on;
+
+    #[test]
+    fn failure_before_leaves_no_trace() -> Result<(), StoreError> {
+        let store = Fault::new(MemoryStore::new(), |_| Fate::FailBefore(broken()));
+        let result = block_on(store.create(&key("a"), Bytes::new()));
+        assert!(matches!(result, Err(StoreError::Io { .. })));
+        assert_eq!(block_on(store.inner().stat(&key("a")))?, None);
+        Ok(())
+    }
+
+    #[test]
+    fn failure_after_has_taken_effect() -> Result<(), StoreError> {
+        let store = Fault::new(MemoryStore::new(), |_| Fate::FailAfter(broken()));
+        let result = block_on(store.create(&key("a"), Bytes::new()));
+        assert!(matches!(result, Err(StoreError::Io { .. })));
+        assert!(block_on(store.inner().stat(&key("a")))?.is_some());
+        Ok(())
+    }
+
+    #[test]
+    fn nothing_happens_after_a_crash() -> Result<(), StoreError> {
+        let store = Fault::new(MemoryStore::new(), |call| match call.count {
+            1 => Fate::Crash,
+            _ => Fate::Proceed,
+        });
+        block_on(store.create(&key("a"), Bytes::new()))?;
+        for name in ["b", "c"] {
+            let result = block_on(store.create(&key(name), Bytes::new()));
+            assert!(matches!(result, Err(StoreError::Crashed)), "{name}");
+        }
+        assert!(matches!(block_on(store.now()), Err(StoreError::Crashed)));
+        assert!(store.has_crashed());
+        assert_eq!(block_on(crate::list_all(store.inner(), ""))?.len(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn crash_after_a_deletion_finds_it_done() -> Result<(), StoreError> {
+        let store = Fault::new(MemoryStore::new(), |call| match call.op {
+            Op::Delete => Fate::CrashAfter,
+            _ => Fate::Proceed,
+        });
+        block_on(store.create(&key("a"), Bytes::new()))?;
+        assert!(matches!(
+            block_on(store.delete(&key("a"))),
+            Err(StoreError::Crashed)
+        ));
+        assert_eq!(block_on(store.inner().stat(&key("a")))?, None);
+        Ok(())
+    }
+
+    #[test]
+    fn corrupt_reads_leave_the_object_whole() -> Result<(), StoreError> {
+        let store = Fault::new(MemoryStore::new(), |call| match call.op {
+            Op::Read => Fate::corrupt(|bytes| bytes[0] ^= 1),
+            _ => Fate::Proceed,
+        });
+        block_on(store.create(&key("a"), Bytes::from_static(b"good")))?;
+        assert_eq!(
+            block_on(store.read(&key("a")))?,
+            Bytes::from_static(b"food")
+        );
+        assert_eq!(block_on(store.map(&key("a")))?, Bytes::from_static(b"good"));
+        Ok(())
+    }
+
+    #[test]
+    fn calls_are_counted_by_method() -> Result<(), StoreError> {
+        let (send, calls) = std::sync::mpsc::channel();
+        let store = Fault::new(MemoryStore::new(), move |call| {
+            let _ = send.send((call.op, call.key.to_owned(), call.count));
+            Fate::Proceed
+        });
+        block_on(store.stat(&key("a")))?;
+        block_on(store.list("p", None, 1))?;
+        block_on(store.stat(&key("b")))?;
+        let expected = [(Op::Stat, "a", 0), (Op::List, "p", 0), (Op::Stat, "b", 1)];
+        assert_eq!(
+            calls.try_iter().collect::<Vec<_>>(),
+            expected.map(|(op, key, count)| (op, key.to_owned(), count))
+        );
+        Ok(())
+    }
+
+    fn broken() -> StoreError {
+        StoreError::Io {
+            op: Op::Create,
+            key: "a".into(),
+            source: "broken".into(),
+        }
+    }
+
+    fn key(name: &str) -> Key {
+        Key::new(name).expect("a key")
+    }
+}

@@ -1,0 +1,168 @@
+//! Creation: the steps by which bytes become an object, in the order that survives a power failure.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Mutex;
+
+use rustix::io::Errno;
+
+use super::cause;
+use super::disk::{Disk, Kind};
+use super::probe::Naming;
+use crate::{Created, Key, Op, StoreError};
+
+/// Writes and syncs the bytes under `tmp/`, then gives them their name, unless that exists, and syncs it.
+pub(super) fn create(
+    disk: &Disk,
+    homes: &Homes,
+    key: &Key,
+    bytes: &[u8],
+) -> Result<Created, StoreError> {
+    // A root that was moved or unmounted can still be written to, where nobody will look for it.
+    disk.check_root()?;
+    write_and_name(disk, homes, key, bytes).map_err(|trouble| match trouble {
+        Trouble::Io(error) => disk.explain(Op::Create, key.as_str(), error),
+        Trouble::Obstructed => StoreError::Obstructed {
+            key: key.to_string(),
+        },
+        Trouble::NotCreateOnly => StoreError::NotCreateOnly {
+            key: key.to_string(),
+        },
+    })
+}
+
+fn write_and_name(disk: &Disk, homes: &Homes, key: &Key, bytes: &[u8]) -> Result<Created, Trouble> {
+    homes.make(disk, home(key))?;
+    let (tmp, mut file) = disk.new_tmp()?;
+    let named = disk
+        .write(&mut file, &tmp, bytes)
+        .and_then(|()| disk.sync_file(&file, &tmp))
+        .map_err(Trouble::Io)
+        .and_then(|()| name(disk, homes, &tmp, key));
+    if !matches!(named, Ok(Some(Naming::Rename))) {
+        let unlinked = disk.unlink(&tmp);
+        // The first failure is the one to report.
+        if named.is_ok() {
+            unlinked?;
+        }
+    }
+    let created = if named?.is_some() {
+        Created::New
+    } else {
+        Created::Exists
+    };
+    disk.sync_directory(home(key))?;
+    Ok(created)
+}
+
+/// Gives the file its name. One that exists is made durable instead, and the answer is `None`: its writer may
+/// not have come so far.
+fn name(disk: &Disk, homes: &Homes, tmp: &str, key: &Key) -> Result<Option<Naming>, Trouble> {
+    for _ in 0..NAMING_ATTEMPTS {
+        match put_name(disk, tmp, key.as_str()) {
+            Err(Trouble::Io(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
+                match sync_existing(disk, key.as_str()) {
+                    // Deleted since: the name is free again.
+                    Err(Trouble::Io(error)) if cause::is_absence(&error) => continue,
+                    synced => return synced.map(|()| None),
+                }
+            }
+            // Somebody removed the empty directory.
+            Err(Trouble::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                homes.forget();
+                homes.make(disk, home(key))?;
+            }
+            named => return named.map(Some),
+        }
+    }
+    Err(Trouble::Io(Errno::AGAIN.into()))
+}
+
+/// Links, or renames without replacing where the file system has no links.
+pub(super) fn put_name(disk: &Disk, tmp: &str, name: &str) -> Result<Naming, Trouble> {
+    match disk.link(tmp, name) {
+        Err(error) if cause::is_any(&error, &NO_LINKS) => (),
+        linked => return Ok(linked.map(|()| Naming::Link)?),
+    }
+    match disk.rename(tmp, name) {
+        Err(error) if cause::is_any(&error, &NO_RENAME) => Err(Trouble::NotCreateOnly),
+        renamed => Ok(renamed.map(|()| Naming::Rename)?),
+    }
+}
+
+fn sync_existing(disk: &Disk, path: &str) -> Result<(), Trouble> {
+    let file = disk.open_file(path)?;
+    match Kind::of(file.metadata()?.file_type()) {
+        Kind::File => Ok(disk.sync_file(&file, path)?),
+        Kind::Directory | Kind::Other => Err(Trouble::Obstructed),
+    }
+}
+
+/// Why an object was not created.
+pub(super) enum Trouble {
+    Io(io::Error),
+    Obstructed,
+    NotCreateOnly,
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Trouble {
+        Trouble::Io(error)
+    }
+}
+
+/// The directories known to be durable in their parents. One made by another process may not be yet, so each
+/// is synced before its first use by this one.
+#[derive(Debug, Default)]
+pub(super) struct Homes {
+    durable: Mutex<HashSet<String>>,
+}
+
+impl Homes {
+    /// Makes a directory and its parents, all durable.
+    fn make(&self, disk: &Disk, home: &str) -> io::Result<()> {
+        if home.is_empty() || self.durable().contains(home) {
+            return Ok(());
+        }
+        let parent = parent(home);
+        self.make(disk, parent)?;
+        disk.make_directory(home)?;
+        disk.sync_directory(parent)?;
+        self.durable().insert(home.to_owned());
+        Ok(())
+    }
+
+    fn forget(&self) {
+        self.durable().clear();
+    }
+
+    fn durable(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.durable
+            .lock()
+            .expect("nothing panics while it holds the set")
+    }
+}
+
+/// The directory an object lies in; empty for the root.
+pub(super) fn home(key: &Key) -> &str {
+    parent(key.as_str())
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// What file systems say that have no links.
+const NO_LINKS: [Errno; 5] = [
+    Errno::PERM,
+    Errno::NOTSUP,
+    Errno::NOSYS,
+    Errno::XDEV,
+    Errno::MLINK,
+];
+
+/// What file systems say that cannot rename without replacing.
+const NO_RENAME: [Errno; 3] = [Errno::INVAL, Errno::NOTSUP, Errno::NOSYS];
+
+/// A name or directory that goes away this often in a row is somebody's deliberate work.
+const NAMING_ATTEMPTS: usize = 8;

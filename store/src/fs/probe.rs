@@ -1,0 +1,118 @@
+//! The probe: whether a file system can make a name without replacing one, asked by making one many times.
+
+use std::io;
+use std::sync::Barrier;
+
+use super::create::{Trouble, put_name};
+use super::disk::{Disk, TMP, join, random_name};
+use crate::{Op, StoreError};
+
+/// How a file system makes a name without replacing one.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// By link(2).
+    Link,
+    /// By a rename that refuses to replace, for it has no links.
+    Rename,
+}
+
+/// Lets several threads make the same name, some rounds of it: exactly one may succeed, and the name must
+/// hold the bytes of that one.
+pub(super) fn probe(disk: &Disk) -> Result<Naming, StoreError> {
+    let explain = |path: &str, trouble| match trouble {
+        Trouble::Io(error) => disk.explain(Op::Create, path, error),
+        Trouble::Obstructed | Trouble::NotCreateOnly => StoreError::NotCreateOnly {
+            key: path.to_owned(),
+        },
+    };
+    disk.make_directory(TMP)
+        .map_err(|error| explain(TMP, error.into()))?;
+    // A directory of its own, since objects too are linked from one directory to another.
+    let place = random_name()
+        .map(|name| join(TMP, &name))
+        .map_err(|error| explain(TMP, error.into()))?;
+    disk.make_directory(&place)
+        .map_err(|error| explain(&place, error.into()))?;
+    let naming = (0..ROUNDS)
+        .map(|round| race(disk, &join(&place, &round.to_string())))
+        .try_fold(None, same);
+    let removed = disk.remove_directory(&place);
+    let naming = naming.map_err(|trouble| explain(&place, trouble))?;
+    removed.map_err(|error| explain(&place, error.into()))?;
+    Ok(naming.expect("there is at least one round"))
+}
+
+/// All rounds must go the same way: a file system that sometimes has links cannot be trusted with either.
+fn same(before: Option<Naming>, round: Result<Naming, Trouble>) -> Result<Option<Naming>, Trouble> {
+    let naming = round?;
+    if before.is_some_and(|before| before != naming) {
+        return Err(Trouble::NotCreateOnly);
+    }
+    Ok(Some(naming))
+}
+
+/// One round.
+fn race(disk: &Disk, target: &str) -> Result<Naming, Trouble> {
+    let start = Barrier::new(usize::from(RACERS));
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let racers: Vec<_> = (0..RACERS)
+            .map(|racer| {
+                scope.spawn({
+                    let start = &start;
+                    move || run(disk, target, racer, start)
+                })
+            })
+            .collect();
+        racers
+            .into_iter()
+            .map(|racer| racer.join().expect("a racer does not panic"))
+            .collect()
+    });
+    let verdict = judge(disk, target, results);
+    // Where nothing was made there is nothing to remove.
+    match disk.unlink(target) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => verdict.and(Err(error.into())),
+        _ => verdict,
+    }
+}
+
+/// Makes a file and tries to name it; `None` if another was first.
+fn run(disk: &Disk, target: &str, racer: u8, start: &Barrier) -> Result<Option<Naming>, Trouble> {
+    let made = disk.new_tmp();
+    // Also who failed must come, or the others wait for ever.
+    start.wait();
+    let (tmp, mut file) = made?;
+    let written = disk.write(&mut file, &tmp, &[racer]).map_err(Trouble::Io);
+    let named = match written.and_then(|()| put_name(disk, &tmp, target)) {
+        Err(Trouble::Io(error)) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+        named => named.map(Some),
+    };
+    if !matches!(named, Ok(Some(Naming::Rename))) {
+        disk.unlink(&tmp)?;
+    }
+    named
+}
+
+fn judge(
+    disk: &Disk,
+    target: &str,
+    results: Vec<Result<Option<Naming>, Trouble>>,
+) -> Result<Naming, Trouble> {
+    let mut winners = Vec::new();
+    for (racer, result) in results.into_iter().enumerate() {
+        winners.extend(result?.map(|naming| (racer, naming)));
+    }
+    let &[(winner, naming)] = winners.as_slice() else {
+        return Err(Trouble::NotCreateOnly);
+    };
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut disk.open_file(target)?, &mut bytes)?;
+    if bytes == [winner as u8] {
+        Ok(naming)
+    } else {
+        Err(Trouble::NotCreateOnly)
+    }
+}
+
+const RACERS: u8 = 8;
+const ROUNDS: usize = 8;

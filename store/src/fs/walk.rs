@@ -1,0 +1,114 @@
+//! Listings: a walk through the directories that can hold keys of a prefix, in byte order of the whole key.
+
+use super::cause;
+use super::disk::{Disk, Kind, TMP, join};
+use crate::key::{LENGTH_MAX, is_segment};
+use crate::{Key, ListPage, Listed, Op, StoreError};
+
+/// A page of objects; of a directory that is missing, none.
+pub(super) fn list(
+    disk: &Disk,
+    prefix: &str,
+    after: Option<&Key>,
+    limit: usize,
+) -> Result<ListPage, StoreError> {
+    let start = prefix
+        .rsplit_once('/')
+        .map_or("", |(directory, _)| directory);
+    let mut walk = Walk {
+        disk,
+        prefix,
+        after: after.map_or("", Key::as_str),
+        limit,
+        objects: Vec::new(),
+    };
+    // No key has other segments, and a path with others could lead out of the root.
+    let more = (start.is_empty() || start.split('/').all(is_segment)) && walk.visit(start)?;
+    Ok(ListPage {
+        objects: walk.objects,
+        more,
+    })
+}
+
+struct Walk<'a> {
+    disk: &'a Disk,
+    prefix: &'a str,
+    /// Empty to start at the first key.
+    after: &'a str,
+    limit: usize,
+    objects: Vec<Listed>,
+}
+
+impl Walk<'_> {
+    /// Lists what lies below a directory; whether there is more than fits.
+    fn visit(&mut self, directory: &str) -> Result<bool, StoreError> {
+        for (path, kind) in self.candidates(directory)? {
+            match kind {
+                Kind::Directory => {
+                    if self.visit(path.trim_end_matches('/'))? {
+                        return Ok(true);
+                    }
+                }
+                Kind::File => {
+                    let Some(listed) = self.look(path)? else {
+                        continue;
+                    };
+                    if self.objects.len() == self.limit {
+                        return Ok(true);
+                    }
+                    self.objects.push(listed);
+                }
+                // Skipping it could pass for the loss of all that lies behind a symbolic link.
+                Kind::Other => return Err(StoreError::Obstructed { key: path }),
+            }
+        }
+        Ok(false)
+    }
+
+    /// The entries that are or can hold keys asked for, sorted as their keys are: which is as if every
+    /// directory's name ended in a slash (`a-b` before `a/b` before `a0`).
+    fn candidates(&self, directory: &str) -> Result<Vec<(String, Kind)>, StoreError> {
+        let entries = match self.disk.entries(directory) {
+            Err(error) if cause::is_absence(&error) => return Ok(Vec::new()),
+            entries => entries.map_err(|error| self.disk.explain(Op::List, directory, error))?,
+        };
+        let mut candidates: Vec<_> = entries
+            .into_iter()
+            .map(|(name, kind)| {
+                let path = join(directory, &name);
+                (
+                    if kind == Kind::Directory {
+                        path + "/"
+                    } else {
+                        path
+                    },
+                    kind,
+                )
+            })
+            .filter(|(path, kind)| self.wants(path, *kind))
+            .collect();
+        candidates.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(candidates)
+    }
+
+    fn wants(&self, path: &str, kind: Kind) -> bool {
+        let holds_after = kind == Kind::Directory && self.after.starts_with(path);
+        path.starts_with(self.prefix)
+            && path.len() <= LENGTH_MAX
+            && (path > self.after || holds_after)
+            && path.strip_suffix('/') != Some(TMP)
+    }
+
+    fn look(&self, path: String) -> Result<Option<Listed>, StoreError> {
+        let stat = match self.disk.stat(&path) {
+            // Deleted since.
+            Err(error) if cause::is_absence(&error) => return Ok(None),
+            stat => {
+                stat.map_err(|error| self.disk.explain(Op::List, &path, error))?
+                    .1
+            }
+        };
+        let key = Key::new(path).expect("joined from checked segments, and not too long");
+        Ok(Some(Listed { key, stat }))
+    }
+}

@@ -1,0 +1,85 @@
+//! Lets the tests of this crate see the order of system calls, and refuse some.
+
+/// A system call that durability or create-only depends on.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    NewFile,
+    Write,
+    SyncFile,
+    SyncDirectory,
+    MakeDirectory,
+    ReadDirectory,
+    Link,
+    Rename,
+    Unlink,
+}
+
+#[cfg(not(test))]
+pub(super) use unwatched::Watch;
+#[cfg(test)]
+pub(super) use watched::Watch;
+
+#[cfg(not(test))]
+mod unwatched {
+    use super::Step;
+    use std::io;
+
+    #[derive(Debug, Default)]
+    pub(in crate::fs) struct Watch {}
+
+    impl Watch {
+        #[inline]
+        pub(in crate::fs) fn step(&self, _step: Step, _path: &str) -> io::Result<()> {
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod watched {
+    use super::Step;
+    use rustix::io::Errno;
+    use std::io;
+    use std::sync::Mutex;
+
+    #[derive(Debug, Default)]
+    pub(in crate::fs) struct Watch {
+        seen: Mutex<Vec<(Step, String)>>,
+        refused: Mutex<Vec<(Step, Errno)>>,
+    }
+
+    impl Watch {
+        pub(in crate::fs) fn step(&self, step: Step, path: &str) -> io::Result<()> {
+            self.seen
+                .lock()
+                .expect("no panic here")
+                .push((step, path.to_owned()));
+            match self
+                .refused
+                .lock()
+                .expect("no panic here")
+                .iter()
+                .find(|(refused, _)| *refused == step)
+            {
+                Some((_, errno)) => Err((*errno).into()),
+                None => Ok(()),
+            }
+        }
+
+        /// The steps since the last call.
+        pub(in crate::fs) fn take(&self) -> Vec<(Step, String)> {
+            std::mem::take(&mut self.seen.lock().expect("no panic here"))
+        }
+
+        pub(in crate::fs) fn refuse(&self, step: Step, errno: Errno) {
+            self.refused
+                .lock()
+                .expect("no panic here")
+                .push((step, errno));
+        }
+
+        pub(in crate::fs) fn refuse_nothing(&self) {
+            self.refused.lock().expect("no panic here").clear();
+        }
+    }
+}

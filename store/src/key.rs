@@ -1,0 +1,113 @@
+//! Keys: the names of objects.
+
+use std::borrow::Borrow;
+use std::fmt;
+
+/// Where an object stands: slash-separated segments of `[A-Za-z0-9._-]`, none empty, `.` or `..`.
+///
+/// Ordered by bytes, as listings are. A checked key is safe as a path below a directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(String);
+
+impl Key {
+    /// Checks a name.
+    pub fn new(name: impl Into<String>) -> Result<Key, BadKey> {
+        let name = name.into();
+        if name.len() > LENGTH_MAX {
+            return Err(BadKey::Long { length: name.len() });
+        }
+        if name.split('/').all(is_segment) {
+            Ok(Key(name))
+        } else {
+            Err(BadKey::Segment { name })
+        }
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Lets an ordered map of keys be searched by prefixes, which need not be keys.
+impl Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Why a text is no key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadKey {
+    /// Longer than any store is asked to hold.
+    #[error("a key of {length} bytes, at most {LENGTH_MAX} are allowed")]
+    Long {
+        /// The name's length in bytes.
+        length: usize,
+    },
+    /// A segment is empty, `.` or `..`, or has a character outside the alphabet.
+    #[error("{name:?} is no key: segments are of letters, digits, dot, dash and underscore")]
+    Segment {
+        /// The refused name.
+        name: String,
+    },
+}
+
+/// Whether a name may stand between the slashes of a key.
+pub(crate) fn is_segment(segment: &str) -> bool {
+    !matches!(segment, "" | "." | "..")
+        && segment
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+}
+
+/// The longest key in bytes.
+pub(crate) const LENGTH_MAX: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_layout_are_keys() {
+        for name in [
+            "copal/1",
+            "packs/00/ab",
+            "reader/ab.wasm",
+            "A-b_c.d",
+            "...",
+            "a/.b",
+        ] {
+            assert_eq!(
+                Key::new(name).map(|key| key.to_string()),
+                Ok(name.to_owned())
+            );
+        }
+    }
+
+    #[test]
+    fn names_that_could_leave_a_directory_are_refused() {
+        for name in [
+            "", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "a/./b", "a b", "a\0", "a\\b", "ä",
+        ] {
+            assert_eq!(
+                Key::new(name),
+                Err(BadKey::Segment {
+                    name: name.to_owned()
+                })
+            );
+        }
+    }
+
+    #[test]
+    fn the_longest_key_has_512_bytes() {
+        assert!(Key::new("k".repeat(512)).is_ok());
+        assert_eq!(Key::new("k".repeat(513)), Err(BadKey::Long { length: 513 }));
+    }
+}

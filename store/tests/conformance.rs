@@ -1,0 +1,47 @@
+//! Every store and every wrapper keeps the promises of the seam.
+
+use std::sync::Arc;
+
+use copal_store::Store;
+use copal_store::conformance;
+use copal_store::fault::{Fate, Fault};
+use copal_store::fs::FsStore;
+use copal_store::memory::MemoryStore;
+use copal_store::record::Record;
+use copal_store::retry::{Backoff, Retry, ThreadPause};
+
+#[test]
+fn directory_conforms() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    conformance::run(|| {
+        let path = tempfile::tempdir_in(&place)
+            .expect("a temporary directory")
+            .keep();
+        FsStore::open(path).expect("the directory exists")
+    });
+}
+
+#[test]
+fn memory_conforms() {
+    conformance::run(MemoryStore::new);
+}
+
+#[test]
+fn retry_conforms() {
+    conformance::run(|| Retry::new(MemoryStore::new(), Backoff::default(), ThreadPause));
+}
+
+#[test]
+fn fault_without_faults_conforms() {
+    conformance::run(|| Fault::new(MemoryStore::new(), |_| Fate::Proceed));
+}
+
+#[test]
+fn record_conforms() {
+    conformance::run(|| Record::new(MemoryStore::new()));
+}
+
+#[test]
+fn store_behind_pointers_conforms() {
+    conformance::run(|| -> Arc<Box<dyn Store>> { Arc::new(Box::new(MemoryStore::new())) });
+}

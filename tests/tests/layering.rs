@@ -1,0 +1,231 @@
+//! Who may use what: crates, the engine's modules, the engine's sources of surprise, and unsafe code.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+#[path = "layering/source.rs"]
+mod source;
+
+use source::{CodePath, Token, paths, tokens, without_tests};
+
+/// Which of the workspace's crates each may import. `tests` is imported by none.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("copal-engine", &[]),
+    ("copal-store", &[]),
+    ("copal-service", &["copal-engine", "copal-store"]),
+    ("copal-cli", &["copal-engine", "copal-store", "copal-service"]),
+    ("copal-tests", &["copal-engine", "copal-store", "copal-service"]),
+    ("copal-bench", &["copal-engine", "copal-store", "copal-service"]),
+    ("xtask", &[]),
+];
+
+/// What would make the engine wait, or differ from run to run. Hosts have these.
+const NOT_IN_ENGINE: &[&[&str]] = &[
+    &["std", "fs"],
+    &["std", "net"],
+    &["std", "thread"],
+    &["std", "process"],
+    &["std", "env"],
+    &["std", "time"],
+    &["rand"],
+    &["getrandom"],
+];
+
+/// The files with unsafe code; the second has only the attribute that names an export.
+const MAY_BE_UNSAFE: &[&str] = &["store/src/fs/mapping.rs", "engine/examples/probe/main.rs"];
+
+#[test]
+fn crates_import_only_what_their_layer_allows() {
+    let mut refused = Vec::new();
+    for package in packages() {
+        let name = text(&package["name"]);
+        let (_, allowed) = MAY_IMPORT.iter().find(|(member, _)| *member == name).expect("every crate has a layer");
+        for dependency in package["dependencies"].as_array().expect("dependencies are a list") {
+            let other = text(&dependency["name"]);
+            let known = MAY_IMPORT.iter().any(|(member, _)| *member == other);
+            if known && other != name && !allowed.contains(&other) {
+                refused.push(format!("{name} imports {other}"));
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+}
+
+#[test]
+fn engine_modules_use_only_modules_listed_above_them() {
+    let layers = engine_layers();
+    let mut refused = Vec::new();
+    for file in engine_files() {
+        let own = layers.iter().position(|layer| *layer == file.module());
+        let own = own.unwrap_or_else(|| panic!("{} is in no module of lib.rs", file.name));
+        for path in &file.paths {
+            let Some(used) = file.root_path(path) else { continue };
+            let position = layers.iter().position(|layer| layer == used);
+            if position.is_none_or(|position| position > own) {
+                refused.push(format!("{}:{}: {}", file.name, path.line, path.segments.join("::")));
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+}
+
+#[test]
+fn the_engine_has_no_files_sockets_clock_randomness_threads_or_async() {
+    let mut refused = Vec::new();
+    for file in engine_files() {
+        let surprising = |path: &&CodePath| {
+            let starts = |words: &[&str]| path.segments.iter().take(words.len()).eq(words);
+            NOT_IN_ENGINE.iter().any(|words| starts(words))
+        };
+        let used = file.paths.iter().filter(surprising);
+        refused.extend(used.map(|path| format!("{}:{}: {}", file.name, path.line, path.segments.join("::"))));
+        let waits = file.tokens.iter().filter(|token| matches!(token.text.as_str(), "async" | "await"));
+        refused.extend(waits.map(|token| format!("{}:{}: {}", file.name, token.line, token.text)));
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+}
+
+#[test]
+fn every_crate_but_the_store_forbids_unsafe_code() {
+    for package in packages() {
+        for target in package["targets"].as_array().expect("targets are a list") {
+            let root = text(&target["src_path"]);
+            let kinds = target["kind"].as_array().expect("kinds are a list");
+            if kinds.iter().any(|kind| kind == "lib" || kind == "bin") && package["name"] != "copal-store" {
+                let source = read(Path::new(root));
+                assert!(source.contains("#![forbid(unsafe_code)]"), "{root} does not forbid unsafe code");
+            }
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_is_only_where_objects_are_mapped() {
+    let files = files().into_iter().filter(|name| name.ends_with(".rs"));
+    let unsafe_files =
+        files.filter(|name| tokens(&read(&root().join(name))).iter().any(|token| token.text == "unsafe"));
+    let refused: Vec<String> = unsafe_files.filter(|name| !MAY_BE_UNSAFE.contains(&name.as_str())).collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+}
+
+#[test]
+fn no_test_is_switched_off() {
+    let files = files().into_iter().filter(|name| name.ends_with(".rs"));
+    let ignored = |tokens: &[Token]| tokens.windows(3).any(|w| w.iter().map(|t| &*t.text).eq(["#", "[", "ignore"]));
+    let refused: Vec<String> = files.filter(|name| ignored(&tokens(&read(&root().join(name))))).collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+}
+
+#[test]
+fn no_file_names_a_place_on_somebodys_machine() {
+    let places = [concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/home/", "runner/"), concat!("/tmp/", "wt/")];
+    let mut refused = Vec::new();
+    for name in files() {
+        let text = String::from_utf8_lossy(&std::fs::read(root().join(&name)).expect("read a file")).into_owned();
+        for (i, line) in text.lines().enumerate() {
+            let absolute = |place: &&str| {
+                let inside = |at| line[..at].ends_with(|c: char| c.is_alphanumeric() || "./-_>*".contains(c));
+                line.match_indices(*place).any(|(at, _)| !inside(at))
+            };
+            if places.iter().any(absolute) {
+                refused.push(format!("{name}:{}: {line}", i + 1));
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+}
+
+/// A file of the engine, without its tests.
+struct EngineFile {
+    name: String,
+    tokens: Vec<Token>,
+    paths: Vec<CodePath>,
+}
+
+impl EngineFile {
+    /// The engine's module that the file belongs to.
+    fn module(&self) -> &str {
+        let rest = self.name.trim_start_matches("engine/src/");
+        rest.split('/').next().expect("a name has a first part").trim_end_matches(".rs")
+    }
+
+    /// The engine's module that a path leads to, if it leaves this file's module.
+    fn root_path<'a>(&self, path: &'a CodePath) -> Option<&'a str> {
+        let up = path.segments.iter().take_while(|segment| *segment == "super").count();
+        let first = match path.segments[0].as_str() {
+            "crate" => 1,
+            "super" if up >= self.depth() => up,
+            _ => return None,
+        };
+        path.segments.get(first).map(String::as_str)
+    }
+
+    /// How many `super` lead from the file to the crate.
+    fn depth(&self) -> usize {
+        let parts = self.name.trim_start_matches("engine/src/").split('/').count();
+        if self.name.ends_with("/mod.rs") { parts - 1 } else { parts }
+    }
+}
+
+fn engine_layers() -> Vec<String> {
+    let tokens = tokens(&read(&root().join("engine/src/lib.rs")));
+    let modules = tokens.windows(3).filter(|window| window[0].text == "mod" && window[2].text == ";");
+    modules.map(|window| window[1].text.clone()).collect()
+}
+
+fn engine_files() -> Vec<EngineFile> {
+    let of_tests = |name: &str| name.ends_with("/tests.rs") || name.contains("/tests/");
+    let names = files().into_iter().filter(|name| name.starts_with("engine/src/") && name.ends_with(".rs"));
+    let names = names.filter(|name| name != "engine/src/lib.rs" && !of_tests(name));
+    let file = |name: String| {
+        let tokens = without_tests(&tokens(&read(&root().join(&name))));
+        EngineFile { paths: paths(&tokens), name, tokens }
+    };
+    names.map(file).collect()
+}
+
+/// Every file of the project, by its path from the top.
+fn files() -> Vec<String> {
+    let mut names = Vec::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("read a folder") {
+            let entry = entry.expect("read a folder's entry");
+            let kind = entry.file_type().expect("know what an entry is");
+            let made = matches!(entry.file_name().to_str(), Some(".git" | "target" | "__pycache__"));
+            let skipped = made || entry.path().join("CACHEDIR.TAG").exists();
+            if kind.is_dir() && !skipped {
+                folders.push(entry.path());
+            } else if kind.is_file() && !skipped {
+                let path = entry.path();
+                let name = path.strip_prefix(root()).expect("it lies below the top");
+                names.push(name.to_str().expect("the project's names are UTF-8").to_owned());
+            }
+        }
+    }
+    names.sort();
+    names
+}
+
+fn packages() -> Vec<Value> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(root());
+    let output = command.output().expect("ran cargo metadata");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
+    metadata["packages"].as_array().expect("packages are a list").clone()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
+}

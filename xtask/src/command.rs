@@ -1,0 +1,70 @@
+//! Commands: running other programs, with their output shown as it comes.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::tally::Tally;
+
+/// A cargo command on the workspace.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(workspace());
+    command
+}
+
+/// The top of the project.
+pub(crate) fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), |dir| workspace().join(dir))
+}
+
+/// Runs a command; an error unless it succeeds.
+pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
+    let status = command.stdin(Stdio::null()).status().map_err(|error| cannot_run(command, &error))?;
+    if status.success() { Ok(()) } else { Err(format!("{}: {status}", shown(command))) }
+}
+
+/// Runs a command; gives what it prints.
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| cannot_run(command, &error))?;
+    if !output.status.success() {
+        return Err(format!("{}: {}", shown(command), output.status));
+    }
+    String::from_utf8(output.stdout).map_err(|_| format!("{}: printed no UTF-8", shown(command)))
+}
+
+/// Runs tests; counts what they report. A failure that no test reported counts as one.
+pub(crate) fn count(command: &mut Command) -> Result<Tally, String> {
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| cannot_run(command, &error))?;
+    let mut tally = Tally::default();
+    let mut lines = BufReader::new(child.stdout.take().expect("its output is piped"));
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line).map_err(|error| cannot_run(command, &error))? > 0 {
+        let text = String::from_utf8_lossy(&line);
+        print!("{text}");
+        tally.read(text.trim_end());
+        line.clear();
+    }
+    let status = child.wait().map_err(|error| cannot_run(command, &error))?;
+    if !status.success() && tally.failed == 0 {
+        eprintln!("{}: {status}", shown(command));
+        tally.failed = 1;
+    }
+    Ok(tally)
+}
+
+fn cannot_run(command: &Command, error: &std::io::Error) -> String {
+    format!("cannot run {}: {error}", shown(command))
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,68 @@
+//! The suite: everything that is checked before a change is accepted, stage by stage.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use crate::command::{cargo, count, succeed};
+use crate::tally::Tally;
+use crate::{probe, reader, tools};
+
+/// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
+/// means that a tool is missing and nothing was run.
+pub(crate) fn run() -> Result<ExitCode, String> {
+    let mut suite = Suite::default();
+    let start = Instant::now();
+    heading("tools");
+    tools::set_up()?;
+
+    suite.stage("format", || cargo_succeeds(&["fmt", "--all", "--check"]));
+    suite.stage("lints", || {
+        let lints = ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
+        cargo_succeeds(&lints)
+    });
+    // Tests of the command run it: cargo alone builds it only for tests of its own crate.
+    suite.stage("programs", || cargo_succeeds(&["build", "--workspace", "--all-features", "--bins"]));
+    suite.stage("tests", || count(&mut cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"])));
+    suite.stage("documents", || {
+        let mut command = cargo(&["doc", "--workspace", "--all-features", "--no-deps"]);
+        succeed(command.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Tally::default())
+    });
+    suite.stage("WebAssembly", probe::run);
+    suite.stage("reader", reader::run);
+
+    heading(&format!("all stages: {:.0} s", start.elapsed().as_secs_f64()));
+    let verdict = suite.tally.verdict();
+    suite.failures.extend(verdict.filter(|_| suite.failures.is_empty()));
+    suite.failures.iter().for_each(|failure| println!("failed: {failure}"));
+    println!("{}", suite.tally);
+    Ok(if suite.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[derive(Default)]
+struct Suite {
+    tally: Tally,
+    failures: Vec<String>,
+}
+
+impl Suite {
+    /// Runs a stage. One that fails without a test of its own counts as one failed test.
+    fn stage(&mut self, name: &str, run: impl FnOnce() -> Result<Tally, String>) {
+        heading(name);
+        let start = Instant::now();
+        let (tally, reason) = match run() {
+            Ok(tally) => (tally, (tally.failed > 0).then(|| tally.to_string())),
+            Err(reason) => (Tally::of(false), Some(reason)),
+        };
+        self.tally += tally;
+        println!("-- {name}: {:.1} s", start.elapsed().as_secs_f64());
+        self.failures.extend(reason.map(|reason| format!("{name}: {reason}")));
+    }
+}
+
+fn cargo_succeeds(arguments: &[&str]) -> Result<Tally, String> {
+    succeed(&mut cargo(arguments)).map(|()| Tally::default())
+}
+
+fn heading(text: &str) {
+    println!("\n== {text}");
+}
