@@ -66,18 +66,20 @@ fn doomed(byte: u8) -> DoomedRecord {
 /// Some changes of every kind, among few enough keys that deltas meet.
 fn deltas() -> impl Strategy<Value = StateDelta> {
     let change = || prop::collection::btree_map(0u8..6, prop::option::weighted(0.7, 0u8..210), 0..4);
-    (change(), change(), change(), change(), change()).prop_map(|(segments, snapshots, heads, packs, names)| StateDelta {
-        segments: segments
-            .into_iter()
-            .map(|(key, value)| ((DomainId([key % 2; 16]), ObjectHash([key; 32])), value.map(segment)))
-            .collect(),
-        snapshots: snapshots
-            .into_iter()
-            .map(|(key, value)| ((ClientId([key % 2; 16]), u64::from(key) * 100), value.map(snapshot)))
-            .collect(),
-        heads: heads.into_iter().map(|(key, value)| (ClientId([key; 16]), value.map(head))).collect(),
-        packs: packs.into_iter().map(|(key, value)| (PackId([key; 32]), value.map(pack))).collect(),
-        doomed: names.into_iter().map(|(key, value)| (format!("packs/{key}"), value.map(doomed))).collect(),
+    (change(), change(), change(), change(), change()).prop_map(|(segments, snapshots, heads, packs, names)| {
+        StateDelta {
+            segments: segments
+                .into_iter()
+                .map(|(key, value)| ((DomainId([key % 2; 16]), ObjectHash([key; 32])), value.map(segment)))
+                .collect(),
+            snapshots: snapshots
+                .into_iter()
+                .map(|(key, value)| ((ClientId([key % 2; 16]), u64::from(key) * 100), value.map(snapshot)))
+                .collect(),
+            heads: heads.into_iter().map(|(key, value)| (ClientId([key; 16]), value.map(head))).collect(),
+            packs: packs.into_iter().map(|(key, value)| (PackId([key; 32]), value.map(pack))).collect(),
+            doomed: names.into_iter().map(|(key, value)| (format!("packs/{key}"), value.map(doomed))).collect(),
+        }
     })
 }
 
