@@ -3,6 +3,7 @@
 //!
 //! Pages that cannot be read do not end a listing: what they hide is kept, to be named at its end.
 
+pub mod cat;
 pub mod chunks;
 pub mod compare;
 pub mod listing;
