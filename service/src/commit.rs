@@ -11,6 +11,7 @@ use copal_engine::state::{self, RunKind, RunReader, RunRef, StateDelta};
 use copal_store::{Created, Store};
 
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::objects;
 use crate::view::{self, View};
@@ -74,6 +75,7 @@ async fn create(store: &dyn Store, root: Root) -> Result<Option<(Root, ObjectHas
         }
     }
     if let Some((base, base_hash)) = root.base
+        && !is_planted(Fault::WinUnchecked)
         && !view::is_there(store, base, base_hash).await?
     {
         return Ok(None);

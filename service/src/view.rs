@@ -11,6 +11,7 @@ use copal_engine::state::{RunKind, RunReader, State, StateFold};
 use copal_store::{Store, StoreError};
 
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::objects;
 
 /// The state as one root names it.
@@ -96,6 +97,7 @@ async fn attempt(store: &dyn Store) -> Result<Attempt, JobError> {
     };
     let root = Root::decode(number, &bytes).map_err(|error| JobError::damaged(name, error))?;
     if let Some((base, hash)) = root.base
+        && !is_planted(Fault::BaseUnchecked)
         && !is_there(store, base, hash).await?
     {
         return Ok(Attempt::Again(format!("the base of {name}, {}, is gone", layout::root(base))));

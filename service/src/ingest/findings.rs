@@ -8,6 +8,7 @@ use copal_engine::pack;
 
 use super::Pass;
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::objects;
 
 impl Pass<'_> {
@@ -21,7 +22,7 @@ impl Pass<'_> {
     }
 
     async fn find_pack(&self, id: PackId, claimed: u64) -> Result<Finding, JobError> {
-        if self.view.is_doomed(id) {
+        if self.view.is_doomed(id) && !is_planted(Fault::DoomedAccepted) {
             return Ok(Finding::Doomed);
         }
         let name = layout::pack(Place::Packs, id);
