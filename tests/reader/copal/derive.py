@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from .wire import Damage
+from .wire import Damage, refuse
 
 
 def label(name):
@@ -38,6 +38,7 @@ def sha256(*parts):
 
 def gcm_open(key, nonce, associated, sealed, what):
     """The plaintext of GCM(k, N, A, m)."""
+    refuse(len(nonce) != 12 or len(sealed) < 16, f"{what}: too short for a seal")
     try:
         return AESGCM(key).decrypt(nonce, sealed, associated)
     except InvalidTag:

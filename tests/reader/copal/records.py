@@ -82,7 +82,7 @@ def _operation(value, where):
 
 
 _TEXT = text(limits.TEXT)
-_SEALED_TEXT = data(28, limits.SEALED_TEXT)
+_SEALED_TEXT = data(0, limits.SEALED_TEXT)
 _NUMBERED_HASH = row(U64, HASH)
 _BY = choice(client=0, service=1)
 _BLOCK_TARGET = integer(256, 8 << 20)
@@ -136,7 +136,7 @@ SNAPSHOT = fields(
         4: ("tags", ascending(ID, limits.SNAPSHOT_TAGS)),
         5: ("session_record", data(1, limits.SESSION_RECORD)),
         6: ("counter", integer(0, limits.COUNTER - 1)),
-        7: ("sealed_info", data(28, limits.SEALED_INFO)),
+        7: ("sealed_info", data(0, limits.SEALED_INFO)),
     }
 )
 

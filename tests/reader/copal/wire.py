@@ -111,7 +111,9 @@ def decode_cbor(data, what):
 
 
 def encode_cbor(value):
-    """The deterministic encoding of integers, bytes, texts and lists."""
+    """The deterministic encoding of booleans, integers, bytes, texts, lists and maps."""
+    if isinstance(value, bool):
+        return bytes([0xF4 + value])
     if isinstance(value, int):
         return _head(0, value) if value >= 0 else _head(1, -1 - value)
     if isinstance(value, bytes):
@@ -119,6 +121,8 @@ def encode_cbor(value):
     if isinstance(value, str):
         encoded = value.encode()
         return _head(3, len(encoded)) + encoded
+    if isinstance(value, dict):
+        return _head(5, len(value)) + b"".join(encode_cbor(key) + encode_cbor(one) for key, one in sorted(value.items()))
     return _head(4, len(value)) + b"".join(encode_cbor(item) for item in value)
 
 
