@@ -218,7 +218,8 @@ fn read_snapshot(
     })
 }
 
-fn open_info(repository: &Repository, domain: DomainId, claim: &SnapshotClaim) -> Result<SnapshotInfo, String> {
+/// Opens what a snapshot says of itself; the error is in words.
+pub fn open_info(repository: &Repository, domain: DomainId, claim: &SnapshotClaim) -> Result<SnapshotInfo, String> {
     let record = SessionRecord::parse(&claim.session_record).map_err(|error| error.to_string())?;
     if record.domain() != domain {
         return Err("its session is of another domain".into());

@@ -264,10 +264,10 @@ fn record_of(mark: Option<&plan::Mark>) -> Mark {
     let Some(mark) = mark else { return Mark::default() };
     let mut bits = Bits::default();
     if mark.flagged.is_some() {
-        bits = bits | Bits::FLAGGED;
+        bits |= Bits::FLAGGED;
     }
     if mark.wanted {
-        bits = bits | Bits::WANTED;
+        bits |= Bits::WANTED;
     }
     Mark { time: mark.flagged.unwrap_or_default(), bits }
 }
