@@ -10,6 +10,7 @@ use copal_engine::pack::PackTable;
 use copal_engine::plan::{self, Plan, Rules, plan};
 use copal_engine::state::{DoomedRecord, DoomedState, PackRecord};
 use copal_engine::time::Time;
+use copal_store::StoreError;
 
 use super::garbage::Stored;
 use super::repack::{Moved, move_blocks};
@@ -72,6 +73,8 @@ impl Part<'_> {
                 match objects::read_table(self.host.store, record.place, *id, record.length).await {
                     Ok(table) => Some(table),
                     Err(JobError::Damaged { .. }) => None,
+                    // Gone since it was listed: if another prune has deleted it, this one has lost to it already.
+                    Err(JobError::Store(StoreError::NotFound { .. })) => None,
                     Err(error) => return Err(error),
                 }
             } else {
