@@ -95,7 +95,7 @@ def parse_arguments():
     parser.add_argument("--list", action="store_true", help="list the snapshots, a JSON object a line")
     parser.add_argument("--verify", action="store_true", help="read every object and check it against the format")
     parser.add_argument("--dump", action="store_true", help="print every object and field as JSON")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     chosen = sum(map(bool, (arguments.target, arguments.list, arguments.verify, arguments.dump)))
     if chosen != 1:
         parser.error("give one of TARGET, --list, --verify and --dump")

@@ -15,6 +15,7 @@ class History:
         """Client id → its newest record."""
         self.infos = {}
         """(client, number) → the opened description."""
+        self._believed = {}
 
     def check(self):
         """Checks every record."""
@@ -43,6 +44,10 @@ class History:
         """The manifests that count, by client and number: of a revoked client those up to its last good one."""
         return {key: record for key, record in sorted(self.records["manifest"].items()) if key[1] <= self.last_good(key[0])}
 
+    def believed_changes(self):
+        """Number and record of the changes that count: in the chain, and signed by a full client."""
+        return sorted(self._believed.items())
+
     def last_good(self, client):
         """The number of a client's last manifest that is trusted."""
         record = self.clients.get(client)
@@ -59,6 +64,7 @@ class History:
 
     def _check_descriptors(self):
         descriptors = self.records["descriptor"]
+        self.complaints.check(descriptors, "there is no descriptor")
         self._check_numbers("descriptor", descriptors)
         for descriptor in descriptors.values():
             with self.complaints.collect():
@@ -150,6 +156,9 @@ class History:
         refuse(client is None or client.get("manifest_key") is None, f"{change.name}: its client has no key")
         refuse(client["role"] != "full", f"{change.name}: its client is not a full one")
         change.verify(client["manifest_key"], self.owner.repository)
+        before = self.records["change"].get(change["number"] - 1)
+        if change["previous"] == (before.hash if before else NO_HASH):
+            self._believed[change["number"]] = change
         for operation in change["operations"]:
             if operation[0] == "tag":
                 for tag, sealed in operation[2]:

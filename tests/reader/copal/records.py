@@ -68,10 +68,10 @@ def _pages(value, where):
 
 def _chunker(value, where):
     _, low, average, high = row(
-        constant(1), integer(64, 1 << 20), integer(256, 4 << 20), integer(1 << 10, 16 << 20)
+        constant(1), integer(256, 1 << 20), integer(256, 4 << 20), integer(1 << 10, 16 << 20)
     )(value, where)
     refuse(not low <= average <= high, f"{where}: sizes do not ascend")
-    refuse(low % 2 or average % 2 or high % 2, f"{where}: sizes are not even")
+    refuse(any(size & (size - 1) for size in (low, average, high)), f"{where}: sizes are no powers of two")
     return {"min": low, "average": average, "max": high}
 
 

@@ -36,7 +36,8 @@ class Restore:
                 self.failures.append(f"{os.fsdecode(entry.path)}: {error}")
 
     def _make(self, entry, path):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if entry.path:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
         group = entry.extras.get("hardlink")
         if group is not None and group in self._groups and not stat.S_ISDIR(entry.mode):
             os.link(self._groups[group], path, follow_symlinks=False)

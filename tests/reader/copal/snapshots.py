@@ -14,6 +14,8 @@ class Snapshot:
     tags: list
     forgotten: bool = False
     pinned: bool = False
+    disputed: bool = False
+    """Whether a client changed it that was revoked later: what counts depends on which was first."""
 
     @property
     def partial(self):
@@ -42,10 +44,10 @@ def list_snapshots(contents, history, last_change=2**64):
         if manifest.get("snapshot") and key not in rejected and key in history.infos:
             snapshot = Snapshot(manifest.hash[:16], key, manifest, history.infos[key], list(manifest["snapshot"]["tags"]))
             by_id[snapshot.id] = snapshot
-    for number, change in sorted(contents.records["change"].items()):
-        if number <= last_change:
-            for operation in change["operations"]:
-                _apply(operation, by_id)
+    for number, change in history.believed_changes():
+        for operation in change["operations"] if number <= last_change else []:
+            revoked = history.clients[change["client"]].get("revoked") is not None
+            _apply(operation, by_id, revoked)
     for expiry in contents.records["expiry"].values():
         for snapshot in expiry["snapshots"]:
             if snapshot in by_id:
@@ -86,27 +88,29 @@ def _check_state(root, snapshot, value, history, complaints):
     claim, client = snapshot.manifest["snapshot"], history.clients[snapshot.key[0]]
     expected = {
         "snapshot": snapshot.id, "domain": snapshot.manifest["domain"], "root": claim["root"], "partial": claim["partial"],
-        "client_time": claim["client_time"], "source": claim["source"], "tags": sorted(snapshot.tags),
-        "pinned": snapshot.pinned, "by_full_client": client["role"] == "full",
+        "client_time": claim["client_time"], "source": claim["source"], "by_full_client": client["role"] == "full",
     }
+    if not snapshot.disputed:
+        expected |= {"tags": snapshot.tags, "pinned": snapshot.pinned}
     found = {name: value[name] for name in expected}
-    found["tags"] = sorted(found["tags"])
     complaints.check(found == expected, f"{root.name}: snapshot {snapshot.id.hex()} is {found}, should be {expected}")
-    if not snapshot.partial:
-        agrees = (value["state"] != "kept") == snapshot.forgotten
+    if not snapshot.partial and not snapshot.disputed:
+        agrees = (value["state"] == "kept") != snapshot.forgotten or value["state"] == "gone"
         complaints.check(agrees, f"{root.name}: snapshot {snapshot.id.hex()} is {value['state']}, forgotten: {snapshot.forgotten}")
 
 
-def _apply(operation, by_id):
+def _apply(operation, by_id, disputed):
     name, *arguments = operation
     if name == "policy":
         return
     for snapshot in (by_id[one] for one in arguments[0] if one in by_id):
-        if name in ("forget", "undelete"):
-            snapshot.forgotten = name == "forget"
+        snapshot.disputed |= disputed
+        if name == "forget":
+            snapshot.forgotten |= not snapshot.pinned
+        elif name == "undelete":
+            snapshot.forgotten = False
         elif name in ("pin", "unpin"):
             snapshot.pinned = name == "pin"
         else:
-            removed = set(arguments[2])
-            tags = [tag for tag in snapshot.tags if tag not in removed]
-            snapshot.tags = tags + [tag for tag, _ in arguments[1] if tag not in tags]
+            kept = set(snapshot.tags) - set(arguments[2])
+            snapshot.tags = sorted(kept | {tag for tag, _ in arguments[1]})

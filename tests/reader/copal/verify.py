@@ -74,7 +74,7 @@ class Verification:
                 try:
                     self._check_file(tree, rules, entry, chunker, descriptor["inline_threshold"])
                 except Damage as damage:
-                    self.complaints.append(f"{what}: {damage}")
+                    self.complaints.append(f"{what}: {entry.path!r}: {damage}")
             self._check_groups(entries, what)
             if not snapshot.partial:
                 self._check_counts(entries, snapshot.info, what)
