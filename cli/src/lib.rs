@@ -31,4 +31,5 @@ pub mod history;
 
 // the acts
 pub mod backup;
+pub mod restore;
 pub mod commands;
