@@ -233,6 +233,27 @@ impl Answer for IngestReport {
     }
 }
 
+/// What `compact` merged.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct CompactReport {
+    /// Index segments there were.
+    pub segments_before: u64,
+    /// Index segments there are now.
+    pub segments_after: u64,
+    /// The number of the newest root.
+    pub root: u64,
+}
+
+impl Answer for CompactReport {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let segments = things(self.segments_before, "index segment", "index segments");
+        match self.segments_before == self.segments_after {
+            true => writeln!(out, "{segments}: nothing to merge"),
+            false => writeln!(out, "{segments} merged into {}", self.segments_after),
+        }
+    }
+}
+
 /// What `repair` found.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct RepairReport {
