@@ -31,4 +31,7 @@ pub mod history;
 
 // the acts
 pub mod backup;
+pub mod changes;
+pub mod retain;
+pub mod verify;
 pub mod commands;

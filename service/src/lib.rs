@@ -8,6 +8,7 @@ pub mod check;
 pub mod clients;
 pub mod commit;
 pub mod error;
+pub mod evidence;
 pub mod host;
 pub mod ingest;
 pub mod objects;

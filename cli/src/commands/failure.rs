@@ -4,6 +4,7 @@ use copal_service::error::JobError;
 use copal_store::StoreError;
 
 use crate::backup::BackupError;
+use crate::changes::ChangeError;
 use crate::report::Failure;
 use crate::repository::{ClientError, InitError, OpenError};
 use crate::secrets::Kind;
@@ -44,6 +45,15 @@ pub(super) fn of_job(error: JobError) -> Failure {
         JobError::Damaged { object, why } => Failure::Damaged { object, cause: why.into() },
         JobError::StateLost { evidence } => Failure::Damaged { object: "the index".into(), cause: evidence.into() },
         other => Failure::Other(other.into()),
+    }
+}
+
+pub(super) fn of_change(error: ChangeError) -> Failure {
+    match error {
+        ChangeError::NotFull => Failure::NotPermitted { act: "change" },
+        ChangeError::Store(error) => of_store(error),
+        ChangeError::Job(error) => of_job(error),
+        error @ ChangeError::NoDescriptor => Failure::Other(error.into()),
     }
 }
 

@@ -7,5 +7,6 @@
 mod blocks;
 mod pages;
 
+pub(crate) use blocks::CopyError;
 pub use blocks::{BlockReader, ReadError};
 pub use pages::{EntryStream, PageReader, TreeError};
