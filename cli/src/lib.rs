@@ -31,4 +31,7 @@ pub mod history;
 pub mod backup;
 pub mod restore;
 pub mod look;
+pub mod changes;
+pub mod retain;
+pub mod verify;
 pub mod commands;

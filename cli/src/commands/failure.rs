@@ -1,12 +1,13 @@
 //! What errors of the repository, the store and the jobs are to a person.
 
+use std::path::Path;
+
 use copal_service::error::JobError;
 use copal_store::StoreError;
 
-use std::path::Path;
-
 use crate::args::spec::SpecPath;
 use crate::backup::BackupError;
+use crate::changes::ChangeError;
 use crate::history::Snapshot;
 use crate::materialize::WriteError;
 use crate::reader::{ReadError, TreeError};
@@ -52,6 +53,15 @@ pub(super) fn of_job(error: JobError) -> Failure {
         JobError::Damaged { object, why } => Failure::Damaged { object, cause: why.into() },
         JobError::StateLost { evidence } => Failure::Damaged { object: "the index".into(), cause: evidence.into() },
         other => Failure::Other(other.into()),
+    }
+}
+
+pub(super) fn of_change(error: ChangeError) -> Failure {
+    match error {
+        ChangeError::NotFull => Failure::NotPermitted { act: "change" },
+        ChangeError::Store(error) => of_store(error),
+        ChangeError::Job(error) => of_job(error),
+        error @ ChangeError::NoDescriptor => Failure::Other(error.into()),
     }
 }
 

@@ -85,6 +85,12 @@ pub enum Failure {
         /// Those that fit.
         candidates: Vec<SnapshotRow>,
     },
+    /// The snapshot was forgotten, and prune has freed what it needs.
+    #[error("snapshot {snapshot} cannot come back: prune has freed what it needs")]
+    Freed {
+        /// The snapshot's first digits.
+        snapshot: String,
+    },
     /// The snapshot has no such path.
     #[error("snapshot {snapshot} has no {}", human::path(.path))]
     NotInSnapshot {
@@ -187,7 +193,7 @@ impl Failure {
             Self::WrongSecret(_) => "wrong_passphrase",
             Self::UnfitStore { .. } => "unfit_store",
             Self::NotPermitted { .. } => "not_permitted",
-            Self::NoSnapshot { .. } => "no_snapshot",
+            Self::NoSnapshot { .. } | Self::Freed { .. } => "no_snapshot",
             Self::AmbiguousSnapshot { .. } => "ambiguous_snapshot",
             Self::NotInSnapshot { .. } => "not_in_snapshot",
             Self::NoSuchPath { .. } => "no_such_path",
@@ -256,6 +262,9 @@ impl Failure {
             Self::InsideRepository { .. } => {
                 "keep the repository out of what is backed up, or leave it out with --exclude"
             }
+            Self::Damaged { object, .. } if is_index(object) => {
+                "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests"
+            }
             Self::Damaged { .. } => {
                 "run \"copal check --full\" to see what is hit; back up the sources again, and what they still have heals"
             }
@@ -267,7 +276,9 @@ impl Failure {
             }
             Self::Interrupted => "what was uploaded is kept: the next run goes on from there",
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
-            Self::Secret(_) | Self::UnfitStore { .. } | Self::OutputClosed | Self::Other(_) => return None,
+            Self::Secret(_) | Self::UnfitStore { .. } | Self::Freed { .. } | Self::OutputClosed | Self::Other(_) => {
+                return None;
+            }
         })
     }
 
@@ -293,6 +304,11 @@ struct ErrorObject<'a> {
     exit_code: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     candidates: Option<&'a [SnapshotRow]>,
+}
+
+/// Whether an object is made again by `rebuild-index`.
+fn is_index(object: &str) -> bool {
+    object == "the index" || ["roots/", "state/", "index/"].iter().any(|folder| object.starts_with(folder))
 }
 
 fn kind_of_secret(kind: Kind) -> &'static str {

@@ -44,8 +44,12 @@ impl Options {
 /// What a prune did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
+    /// Index entries that nothing kept needs any more, flagged for the first time.
+    pub entries_flagged: u64,
     /// Index entries removed.
     pub entries_removed: u64,
+    /// Index entries that backups are asked to upload again.
+    pub entries_wanted: u64,
     /// Packs listed as doomed because nothing present lies in them.
     pub packs_dead: u64,
     /// Packs whose live blocks were copied into new ones.
@@ -58,6 +62,8 @@ pub struct Report {
     pub objects_deleted: u64,
     /// Bytes of objects deleted.
     pub bytes_deleted: u64,
+    /// Bytes of packs that the plan frees, copies written anew subtracted.
+    pub bytes_planned: u64,
     /// Bytes that another prune will free once the grace period is over.
     pub bytes_pending: u64,
     /// When it is over for the first of them.
@@ -66,6 +72,8 @@ pub struct Report {
     pub dead_bytes: u64,
     /// Bytes of dead entries in blocks that live on.
     pub trapped_bytes: u64,
+    /// Those of them that stay when the grace period is over for everything: freed only when the blocks are written anew.
+    pub trapped_for_good: u64,
     /// Ids that kept snapshots refer to and that have no copy.
     pub lost: u64,
     /// Pages whose references cannot be read: nothing is removed in their domain until they are healed.
