@@ -29,5 +29,9 @@ pub mod history;
 
 // the acts
 pub mod backup;
+pub mod restore;
 pub mod look;
+pub mod changes;
+pub mod retain;
+pub mod verify;
 pub mod commands;

@@ -101,6 +101,12 @@ pub enum Failure {
         /// Whether no other key is there.
         is_only: bool,
     },
+    /// The snapshot was forgotten, and prune has freed what it needs.
+    #[error("snapshot {snapshot} cannot come back: prune has freed what it needs")]
+    Freed {
+        /// The snapshot's first digits.
+        snapshot: String,
+    },
     /// The snapshot has no such path.
     #[error("snapshot {snapshot} has no {}", human::path(.path))]
     NotInSnapshot {
@@ -203,7 +209,7 @@ impl Failure {
             Self::WrongSecret(_) => "wrong_passphrase",
             Self::UnfitStore { .. } => "unfit_store",
             Self::NotPermitted { .. } => "not_permitted",
-            Self::NoSnapshot { .. } => "no_snapshot",
+            Self::NoSnapshot { .. } | Self::Freed { .. } => "no_snapshot",
             Self::AmbiguousSnapshot { .. } => "ambiguous_snapshot",
             Self::NoObject { .. } => "no_object",
             Self::KeyInUse { .. } => "key_in_use",
@@ -276,6 +282,9 @@ impl Failure {
             Self::InsideRepository { .. } => {
                 "keep the repository out of what is backed up, or leave it out with --exclude"
             }
+            Self::Damaged { object, .. } if is_index(object) => {
+                "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests"
+            }
             Self::Damaged { .. } => {
                 "run \"copal check --full\" to see what is hit; back up the sources again, and what they still have heals"
             }
@@ -287,7 +296,12 @@ impl Failure {
             }
             Self::Interrupted => "what was uploaded is kept: the next run goes on from there",
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
-            Self::Secret(_) | Self::UnfitStore { .. } | Self::NoObject { .. } | Self::OutputClosed | Self::Other(_) => {
+            Self::Secret(_)
+            | Self::UnfitStore { .. }
+            | Self::Freed { .. }
+            | Self::NoObject { .. }
+            | Self::OutputClosed
+            | Self::Other(_) => {
                 return None;
             }
         })
@@ -315,6 +329,11 @@ struct ErrorObject<'a> {
     exit_code: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     candidates: Option<&'a [SnapshotRow]>,
+}
+
+/// Whether an object is made again by `rebuild-index`.
+fn is_index(object: &str) -> bool {
+    object == "the index" || ["roots/", "state/", "index/"].iter().any(|folder| object.starts_with(folder))
 }
 
 fn kind_of_secret(kind: Kind) -> &'static str {

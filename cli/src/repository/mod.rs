@@ -1,6 +1,7 @@
 //! The repository as this machine uses it: the store, what it says of itself, and the secrets that open it.
 
 mod client;
+mod copies;
 mod init;
 mod slots;
 mod unlock;
@@ -21,6 +22,7 @@ use copal_store::fs::FsStore;
 use copal_store::{Store, StoreError};
 
 pub use client::{ClientError, LocalClient};
+pub use copies::{Copies, restore_copies};
 pub use init::{Init, InitError, Initialised, add_slot, init};
 pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 pub use unlock::{find_slots, unlock};

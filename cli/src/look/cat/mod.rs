@@ -18,7 +18,6 @@ use copal_store::Store;
 use serde_json::{Value, json};
 
 use crate::history::History;
-use crate::reader::TreeError;
 use crate::report::Failure;
 use crate::repository::Repository;
 use crate::wait::wait;
@@ -39,11 +38,10 @@ pub type Load<'a> = dyn Fn() -> Result<(View, History), Failure> + 'a;
 
 /// Finds what a text names, and decodes it.
 pub fn show(repository: &Repository, load: &Load<'_>, text: &str) -> Result<Shown, Failure> {
-    let unreadable = |error| super::unreadable(TreeError::Read(error));
     match name::find(repository, load, text)? {
         Target::Object(name) => show_object(repository, &name).map(Shown::Fields),
-        Target::Page(pages, id) => pages.page(&id).map(|page| Shown::Fields(pages::page(&page))).map_err(unreadable),
-        Target::Chunk(pages, id) => pages.chunk(&id).map(Shown::Bytes).map_err(unreadable),
+        Target::Page(pages, id) => Ok(Shown::Fields(pages::page(&pages.page(&id)?))),
+        Target::Chunk(pages, id) => Ok(Shown::Bytes(pages.chunk(&id)?)),
     }
 }
 
