@@ -25,7 +25,9 @@ fn what_was_backed_up_is_restored_also_with_many_manifests_and_content_lists() {
         repository.create(&store).await.unwrap();
         let client = repository.register(&store, 1, Role::Full).await.unwrap();
         let host = repository.host(&store, &entropy);
-        for (seed, files, most, split) in [(1, 20, 3000, None), (2, 20, 3000, Some(4)), (3, 3, 90_000, None), (4, 0, 1, None)] {
+        for (seed, files, most, split) in
+            [(1, 20, 3000, None), (2, 20, 3000, Some(4)), (3, 3, 90_000, None), (4, 0, 1, None)]
+        {
             let tree = random_tree(seed, files, most);
             let how = How { split, ..How::default() };
             let id = client.back_up(&host, &tree, &how).await.unwrap();

@@ -1,11 +1,19 @@
 //! What errors of the repository, the store and the jobs are to a person.
 
+use std::path::Path;
+
 use copal_service::error::JobError;
 use copal_store::StoreError;
 
+use crate::args::spec::SpecPath;
 use crate::backup::BackupError;
+use crate::changes::ChangeError;
+use crate::history::Snapshot;
+use crate::materialize::WriteError;
 use crate::report::Failure;
+use crate::report::field::Hex;
 use crate::repository::{ClientError, InitError, OpenError};
+use crate::restore::{RestoreError, ScopeError};
 use crate::secrets::Kind;
 
 pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
@@ -47,6 +55,15 @@ pub(super) fn of_job(error: JobError) -> Failure {
     }
 }
 
+pub(super) fn of_change(error: ChangeError) -> Failure {
+    match error {
+        ChangeError::NotFull => Failure::NotPermitted { act: "change" },
+        ChangeError::Store(error) => of_store(error),
+        ChangeError::Job(error) => of_job(error),
+        error @ ChangeError::NoDescriptor => Failure::Other(error.into()),
+    }
+}
+
 pub(super) fn of_store(error: StoreError) -> Failure {
     Failure::Other(error.into())
 }
@@ -58,5 +75,33 @@ pub(super) fn of_backup(error: BackupError) -> Failure {
         BackupError::Rejected(why) => Failure::Rejected { reasons: vec![why] },
         BackupError::Interrupted => Failure::Interrupted,
         other => Failure::Other(other.into()),
+    }
+}
+
+pub(super) fn of_restore(error: RestoreError, target: &Path) -> Failure {
+    use std::os::unix::ffi::OsStrExt;
+    match error {
+        RestoreError::Target(WriteError::Io { act, path, source }) => {
+            Failure::io(act, target.join(std::ffi::OsStr::from_bytes(path.as_bytes())), source)
+        }
+        RestoreError::Target(WriteError::Target { path, source }) => Failure::io("restore into", path, source),
+        RestoreError::Target(error) => Failure::Other(error.into()),
+        RestoreError::Tree(error) => error.into(),
+        RestoreError::Store(error) => of_store(error),
+        RestoreError::Interrupted => Failure::Interrupted,
+    }
+}
+
+/// Why a place in a snapshot cannot be used.
+pub(super) fn of_scope(error: ScopeError, path: &SpecPath, snapshot: &Snapshot) -> Failure {
+    match error {
+        ScopeError::Absent => {
+            let (SpecPath::Absolute(wanted) | SpecPath::Relative(wanted)) = path;
+            let top: &[u8] = if matches!(path, SpecPath::Absolute(_)) { b"/" } else { b"" };
+            let path = [top, wanted.as_bytes()].concat();
+            Failure::NotInSnapshot { path, snapshot: Hex(snapshot.id).short() }
+        }
+        ScopeError::Lost(error) => error.into(),
+        ScopeError::Tree(error) => error.into(),
     }
 }

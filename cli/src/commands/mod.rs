@@ -17,10 +17,12 @@ mod init;
 mod key;
 mod ls;
 mod marks;
+mod place;
 mod prune;
 mod rebuild;
 mod repair;
 mod restore;
+mod signals;
 mod snapshots;
 mod stats;
 

@@ -90,6 +90,29 @@ impl PageReader {
             .map_err(|error| CopyError::Damaged(error.to_string()))
     }
 
+    /// The plaintext of a chunk, which has the id asked for. All copies are tried.
+    pub fn chunk(&self, id: &ChunkId) -> Result<Vec<u8>, ReadError> {
+        let mut last = ReadError::Absent { id: *id };
+        for location in BlockReader::copies(&self.index, id) {
+            match self.chunk_at(id, &location) {
+                Ok(bytes) => return Ok(bytes),
+                Err(CopyError::Store(error)) => return Err(error.into()),
+                Err(CopyError::Damaged(why)) => {
+                    let object = layout::pack(location.place, location.pack);
+                    last = ReadError::Damaged { id: *id, object, why };
+                }
+            }
+        }
+        Err(last)
+    }
+
+    fn chunk_at(&self, id: &ChunkId, location: &Location) -> Result<Vec<u8>, CopyError> {
+        let block = self.blocks.open_at(location, BlockKind::Data, &mut OpenTools::new())?;
+        let bytes = block.chunk(location.ordinal.into());
+        let bytes = bytes.filter(|bytes| self.keys.chunk_id(bytes) == *id);
+        bytes.map(<[u8]>::to_vec).ok_or_else(|| CopyError::Damaged("its block does not hold the chunk".into()))
+    }
+
     fn open(&self, location: &Location) -> Result<Arc<OpenBlock>, CopyError> {
         let key = (location.pack, location.offset);
         let mut recent = self.recent.lock().expect("no reader panics");
@@ -150,6 +173,7 @@ impl EntryStream<'_> {
     }
 
     /// The next entry. A page that cannot be read ends the stream with an error.
+    #[expect(clippy::should_implement_trait, reason = "reading can fail, and then the stream has not ended")]
     pub fn next(&mut self) -> Result<Option<Entry>, TreeError> {
         loop {
             match self.walk.step() {
@@ -166,22 +190,34 @@ impl EntryStream<'_> {
             match self.walk.step() {
                 Step::Entry(entry) => return Ok(Some(entry)),
                 Step::Need(id) => match self.pages.page(&id) {
-                    Ok(page) => self.walk.supply(page)?,
-                    Err(ReadError::Store(error)) => return Err(ReadError::Store(error).into()),
-                    Err(error) => {
-                        if let Some(range) = self.walk.skip(id) {
-                            self.lost.push((range, error));
+                    Ok(page) => {
+                        if let Err(error) = self.walk.supply(page) {
+                            let object = "a page".to_owned();
+                            self.pass(id, ReadError::Damaged { id, object, why: error.to_string() });
                         }
                     }
+                    Err(ReadError::Store(error)) => return Err(ReadError::Store(error).into()),
+                    Err(error) => self.pass(id, error),
                 },
                 Step::Done => return Ok(None),
             }
         }
     }
 
+    fn pass(&mut self, id: ChunkId, error: ReadError) {
+        if let Some(range) = self.walk.skip(id) {
+            self.lost.push((range, error));
+        }
+    }
+
     /// The ranges of paths that could not be read, and why.
     pub fn lost(&self) -> &[(LostRange, ReadError)] {
         &self.lost
+    }
+
+    /// The same, when nothing more is to be read.
+    pub fn into_lost(self) -> Vec<(LostRange, ReadError)> {
+        self.lost
     }
 }
 

@@ -1,13 +1,15 @@
 //! The repository as this machine uses it: the store, what it says of itself, and the secrets that open it.
 
 mod client;
+mod copies;
 mod init;
+mod slots;
 mod unlock;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use copal_engine::id::{DomainId, RepositoryId};
+use copal_engine::id::{DomainId, RepositoryId, SlotId};
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::slot::{SlotError, SlotInput};
@@ -20,7 +22,9 @@ use copal_store::fs::FsStore;
 use copal_store::{Store, StoreError};
 
 pub use client::{ClientError, LocalClient};
+pub use copies::{Copies, restore_copies};
 pub use init::{Init, InitError, Initialised, add_slot, init};
+pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 pub use unlock::{find_slots, unlock};
 
 use crate::entropy::SystemEntropy;
@@ -34,6 +38,8 @@ pub struct Repository {
     pub descriptor: Option<Descriptor>,
     /// The secret everything derives from.
     pub owner: Arc<OwnerSecret>,
+    /// The key slot that opened it.
+    pub slot: SlotId,
     state_dir: PathBuf,
 }
 
@@ -104,7 +110,7 @@ impl Repository {
         if descriptors.is_empty() && slots.is_empty() {
             return Err(OpenError::NoRepository(directory.to_owned()));
         }
-        let owner = unlock(directory, slots, input)?;
+        let (owner, slot) = unlock(directory, slots, input)?;
         let descriptor = newest_descriptor(&descriptors, &owner)?;
         let state_dir = state_dir(owner.repository());
         Ok(Self {
@@ -112,6 +118,7 @@ impl Repository {
             directory: directory.to_owned(),
             descriptor,
             owner: Arc::new(owner),
+            slot,
             state_dir,
         })
     }

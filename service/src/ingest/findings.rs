@@ -5,6 +5,7 @@ use copal_engine::ingest::Finding;
 use copal_engine::layout::{self, Place};
 use copal_engine::manifest::Manifest;
 use copal_engine::pack;
+use copal_store::StoreError;
 
 use super::Pass;
 use crate::error::JobError;
@@ -36,6 +37,7 @@ impl Pass<'_> {
             return match objects::read_table(self.host.store, Place::Packs, id, claimed).await {
                 Ok(table) => Ok(Finding::Sound(table)),
                 Err(JobError::Damaged { why, .. }) => Ok(Finding::Table(why)),
+                Err(JobError::Store(StoreError::NotFound { .. })) => Ok(Finding::Missing),
                 Err(error) => Err(error),
             };
         }

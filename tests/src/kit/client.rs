@@ -31,8 +31,8 @@ use copal_service::ingest::{Scope, ingest};
 use copal_service::view::{self, View};
 use copal_store::{Created, Store, StoreError};
 
-use super::repository::{Repository, key};
 use super::Tree;
+use super::repository::{Repository, key};
 
 /// A registered device. What it remembers between runs dies with it.
 pub struct Client {
@@ -132,13 +132,7 @@ pub struct Run<'a> {
 }
 
 impl Client {
-    pub(super) fn new(
-        repository: &Repository,
-        id: ClientId,
-        keys: ClientKeys,
-        role: Role,
-        domain: DomainId,
-    ) -> Self {
+    pub(super) fn new(repository: &Repository, id: ClientId, keys: ClientKeys, role: Role, domain: DomainId) -> Self {
         let domain_keys = DomainKeys::new(&repository.owner.domain_key(domain));
         let source = domain_keys.source_id("host", &[id.0.to_vec()], "");
         Self {

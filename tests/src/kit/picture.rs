@@ -161,7 +161,8 @@ impl Picture {
 
     /// What must hold of every root: the first thing that does not.
     pub fn check(&self) -> Result<(), String> {
-        let present: BTreeSet<(DomainId, ChunkId)> = self.entries.iter().map(|entry| (entry.domain, entry.id)).collect();
+        let present: BTreeSet<(DomainId, ChunkId)> =
+            self.entries.iter().map(|entry| (entry.domain, entry.id)).collect();
         let is_lost = |domain, id: &ChunkId| {
             self.marks.get(&(domain, *id, PackTag::NONE)).is_some_and(|bits| bits.contains(Bits::LOST))
         };

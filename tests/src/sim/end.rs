@@ -47,7 +47,8 @@ pub(super) fn damage(world: &World<'_>, random: &mut Random) {
 pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
     let memory = &world.store.memory;
     let Some(before) = world.store.watch.begin_rebuild() else { return };
-    let prefixes: &[&str] = *random.pick(&[&["roots/"][..], &["index/"], &["state/"], &["roots/", "index/", "state/"], &[]]);
+    let prefixes: &[&str] =
+        *random.pick(&[&["roots/"][..], &["index/"], &["state/"], &["roots/", "index/", "state/"], &[]]);
     world.store.watch.note(|| format!("ALL OF {prefixes:?} IS LOST"));
     block_on(async {
         for prefix in prefixes {
@@ -67,7 +68,10 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
         let kept = world.store.watch.seen().kept();
         let forgotten = world.memory.forgotten.borrow();
         for snapshot in before.state.snapshots.values().filter(|snapshot| !snapshot.partial) {
-            if snapshot.state == SnapshotState::Kept && !forgotten.contains(&snapshot.id) && !kept.contains(&snapshot.id) {
+            if snapshot.state == SnapshotState::Kept
+                && !forgotten.contains(&snapshot.id)
+                && !kept.contains(&snapshot.id)
+            {
                 world.store.watch.broken(format!("the rebuild does not keep snapshot {}", snapshot.id));
             }
             if snapshot.state == SnapshotState::Gone && kept.contains(&snapshot.id) {
@@ -119,8 +123,7 @@ async fn restored(world: &World<'_>) -> Result<(), String> {
     let view = view::read(world.store).await.map_err(|error| error.to_string())?;
     let reader = Reader::new(world.repository);
     let forgotten = world.memory.forgotten.borrow().clone();
-    let kept: Vec<_> =
-        view.state.snapshots.values().filter(|snapshot| snapshot.state == SnapshotState::Kept).collect();
+    let kept: Vec<_> = view.state.snapshots.values().filter(|snapshot| snapshot.state == SnapshotState::Kept).collect();
     let ids: BTreeSet<_> = kept.iter().map(|snapshot| snapshot.id).collect();
     for snapshot in world.memory.acknowledged.borrow().iter() {
         if !forgotten.contains(snapshot) && !ids.contains(snapshot) {

@@ -15,9 +15,7 @@ pub(super) fn step(life: &mut Life<'_>) -> bool {
 /// Lets others go first, once.
 pub(super) fn pause() -> impl Future<Output = ()> + Send {
     let mut is_first = true;
-    std::future::poll_fn(move |_| {
-        if std::mem::take(&mut is_first) { Poll::Pending } else { Poll::Ready(()) }
-    })
+    std::future::poll_fn(move |_| if std::mem::take(&mut is_first) { Poll::Pending } else { Poll::Ready(()) })
 }
 
 /// Runs a future to its end, alone.

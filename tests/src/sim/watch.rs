@@ -7,8 +7,8 @@ use copal_engine::id::{ChunkId, DomainId};
 use copal_engine::layout;
 use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::state::SnapshotState;
-use copal_store::memory::MemoryStore;
 use copal_store::Store;
+use copal_store::memory::MemoryStore;
 use futures::executor::block_on;
 
 use crate::kit::picture::{Picture, Present, Tables};
