@@ -1,5 +1,7 @@
 //! What errors of the repository, the store and the jobs are to a person.
 
+use copal_engine::repository::DescriptorError;
+use copal_engine::wire::record::RecordError;
 use copal_service::error::JobError;
 use copal_store::StoreError;
 
@@ -14,6 +16,9 @@ pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
         OpenError::NoRepository(directory) => Failure::NoRepository { location: directory.display().to_string() },
         OpenError::WrongSecret { .. } | OpenError::NoSlot { .. } => Failure::WrongSecret(kind),
         OpenError::DamagedSlot { object, source } => Failure::Damaged { object, cause: source.into() },
+        OpenError::Descriptor { source: DescriptorError::Record(RecordError::Version { version, .. }), .. } => {
+            Failure::NewerFormat { found: version.into(), known: FORMAT }
+        }
         OpenError::Descriptor { object, source } => Failure::Damaged { object, cause: source.into() },
         OpenError::Store(error) => of_store(error),
         OpenError::Job(error) => of_job(error),
@@ -70,3 +75,6 @@ pub(super) fn of_backup(error: BackupError) -> Failure {
         other => Failure::Other(other.into()),
     }
 }
+
+/// The format that this program writes, and the newest it reads.
+const FORMAT: u64 = 1;
