@@ -144,9 +144,7 @@ pub fn choose<'a>(
 ) -> Result<&'a Snapshot, Failure> {
     match which {
         Which::Latest => latest(narrowed, narrow, host),
-        Which::Prefix(digits) => {
-            one(narrowed.into_iter().filter(|snapshot| which.fits(snapshot.id)).collect(), digits)
-        }
+        Which::Prefix(digits) => one(narrowed.into_iter().filter(|snapshot| which.fits(snapshot.id)).collect(), digits),
     }
 }
 
@@ -233,7 +231,8 @@ fn read_snapshot(
     })
 }
 
-fn open_info(repository: &Repository, domain: DomainId, claim: &SnapshotClaim) -> Result<SnapshotInfo, String> {
+/// Opens what a snapshot says of itself; the error is in words.
+pub fn open_info(repository: &Repository, domain: DomainId, claim: &SnapshotClaim) -> Result<SnapshotInfo, String> {
     let record = SessionRecord::parse(&claim.session_record).map_err(|error| error.to_string())?;
     if record.domain() != domain {
         return Err("its session is of another domain".into());

@@ -55,9 +55,9 @@ pub fn retain(
             pinned: record.pinned,
         });
     }
-    let decided = domains.into_iter().flat_map(|(domain, candidates)| {
-        decide(&policy(keep, zone, &keys(domain)), &candidates, now)
-    });
+    let decided = domains
+        .into_iter()
+        .flat_map(|(domain, candidates)| decide(&policy(keep, zone, &keys(domain)), &candidates, now));
     decided.map(|verdict| (verdict.id, verdict)).collect()
 }
 
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn lengths_of_time_are_rounded_up_to_hours() {
-        let hours = |hours| Duration::from_secs(hours * 3_600);
+        let hours = |hours: u64| Duration::from_secs(hours * 3_600);
         assert_eq!(span_of(hours(24 * 7)), Span { days: 7, ..Span::default() });
         assert_eq!(span_of(hours(25)), Span { days: 1, hours: 1, ..Span::default() });
         assert_eq!(span_of(Duration::from_secs(1)), Span { hours: 1, ..Span::default() });
@@ -107,7 +107,11 @@ mod tests {
     #[test]
     fn rules_that_count_nothing_are_no_rules() {
         assert!(is_empty(&Keep::default()));
-        assert!(is_empty(&Keep { last: Some(0), within: Some(crate::args::values::Span(Duration::ZERO)), ..Keep::default() }));
+        assert!(is_empty(&Keep {
+            last: Some(0),
+            within: Some(crate::args::values::Span(Duration::ZERO)),
+            ..Keep::default()
+        }));
         assert!(!is_empty(&Keep { tags: vec!["a".into()], ..Keep::default() }));
         assert!(!is_empty(&Keep { daily: Some(1), ..Keep::default() }));
     }

@@ -204,16 +204,18 @@ fn plan_packs(inventory: &Inventory, staying: &[u32], useful: &[u32], rules: &Ru
     let mut small: [Vec<(u32, Vec<u32>, u64)>; 2] = Default::default();
     for (number, pack) in inventory.packs.iter().enumerate() {
         let live: Vec<u32> = blocks_of[number].iter().copied().filter(|&block| staying[block as usize] > 0).collect();
-        let bytes: u64 = live.iter().map(|&block| u64::from(inventory.blocks[block as usize].length)).sum();
+        let stored = |blocks: &[u32]| blocks.iter().map(|&at| u64::from(inventory.blocks[at as usize].length)).sum();
+        // Without header and table: a small pack that is live as a whole would be copied again and again for them.
+        let (bytes, whole): (u64, u64) = (stored(&live), stored(&blocks_of[number]));
         if live.is_empty() {
             plan.dead_packs.push(number as u32);
             plan.freed_bytes += pack.length;
         } else if !pack.is_healthy {
             // Its blocks cannot be copied; the next backup of a source that has the data uploads them again.
-        } else if bytes * 100 < pack.length * u64::from(rules.rewrite_below) {
+        } else if bytes * 100 < whole * u64::from(rules.rewrite_below) {
             if bytes <= budget {
                 budget -= bytes;
-                plan.freed_bytes += pack.length - bytes;
+                plan.freed_bytes += pack.length.saturating_sub(bytes);
                 plan.rewritten.push((number as u32, live));
             }
         } else {

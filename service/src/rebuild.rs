@@ -124,7 +124,7 @@ async fn read_chain(
     report: &mut Report,
 ) -> Result<Chain, JobError> {
     let record = clients::read(host, client).await?;
-    let keys = record.as_ref().and_then(|record| record.keys.clone());
+    let keys = record.as_ref().and_then(|record| record.keys);
     let (Some(record), Some(keys)) = (record, keys) else {
         return Err(JobError::damaged(format!("clients/{client}"), "no sound record of the client is there"));
     };

@@ -11,6 +11,7 @@ use copal_engine::state::{RunKind, RunReader, State, StateFold};
 use copal_store::{Store, StoreError};
 
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::objects;
 
 /// The state as one root names it.
@@ -68,20 +69,25 @@ impl View {
 /// Reads the newest root and what it names. A root counts only if, after reading it, its base is still there with the
 /// hash it names: a writer that slept may have created a number that was deleted long ago.
 pub async fn read(store: &dyn Store) -> Result<View, JobError> {
-    let mut evidence = String::new();
-    for _ in 0..ATTEMPTS {
+    let (mut newest, mut failed) = (None, 0);
+    loop {
         match attempt(store).await? {
             Attempt::Read(view) => return Ok(*view),
-            Attempt::Again(object) => evidence = object,
+            // As long as newer roots appear, others are merely faster.
+            Attempt::Again { root, .. } if newest < root => (newest, failed) = (root, 0),
+            Attempt::Again { gone, .. } if failed == ATTEMPTS => return Err(JobError::StateLost { evidence: gone }),
+            Attempt::Again { .. } => failed += 1,
         }
     }
-    Err(JobError::StateLost { evidence })
 }
 
 enum Attempt {
     Read(Box<View>),
-    /// Something the root needs was gone; what it was.
-    Again(String),
+    /// Something the newest root needs was gone.
+    Again {
+        root: Option<u64>,
+        gone: String,
+    },
 }
 
 async fn attempt(store: &dyn Store) -> Result<Attempt, JobError> {
@@ -91,19 +97,21 @@ async fn attempt(store: &dyn Store) -> Result<Attempt, JobError> {
     };
     let name = newest.key.as_str();
     let number = layout::root_number(name).ok_or_else(|| JobError::damaged(name, "it is not a root's name"))?;
+    let again = |gone| Ok(Attempt::Again { root: Some(number), gone });
     let Some(bytes) = objects::read(store, name).await? else {
-        return Ok(Attempt::Again(format!("{name} is gone")));
+        return again(format!("{name} is gone"));
     };
     let root = Root::decode(number, &bytes).map_err(|error| JobError::damaged(name, error))?;
     if let Some((base, hash)) = root.base
+        && !is_planted(Fault::BaseUnchecked)
         && !is_there(store, base, hash).await?
     {
-        return Ok(Attempt::Again(format!("the base of {name}, {}, is gone", layout::root(base))));
+        return again(format!("the base of {name}, {}, is gone", layout::root(base)));
     }
     let hash = ObjectHash::of(&bytes);
     match read_state(store, &root).await? {
         Ok((state, indexes)) => Ok(Attempt::Read(Box::new(View { root: Some((root, hash)), state, indexes }))),
-        Err(gone) => Ok(Attempt::Again(format!("{gone}, which {name} names, is gone"))),
+        Err(gone) => again(format!("{gone}, which {name} names, is gone")),
     }
 }
 
@@ -154,5 +162,5 @@ async fn read_state(store: &dyn Store, root: &Root) -> Result<Result<Folded, Str
     Ok(Ok((state, indexes)))
 }
 
-/// A reader that finds something gone starts again from the newest root; more often than this it is lost.
+/// A reader that finds something gone starts again from the newest root; if that stays the same for so long, it is lost.
 const ATTEMPTS: u32 = 8;

@@ -5,7 +5,6 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use copal_engine::backup::change::Signs;
@@ -14,6 +13,7 @@ use copal_engine::path::TreePath;
 use super::context::Context;
 use super::failure::of_backup;
 use super::init;
+use super::signals::watch_signals;
 use crate::args::backup::{Backup, Exclude, Source as Wanted};
 use crate::args::repository::IngestBy;
 use crate::backup::{Options, Outcome, SkipKind, Source, TroubleKind, backup};
@@ -44,7 +44,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         time: options.time,
         user: std::env::var("USER").unwrap_or_default(),
         force: options.changes.force,
-        signs: Signs { inode: !options.changes.ignore_inode, ctime: !options.changes.ignore_ctime },
+        signs: Signs { inode: !options.changes.ignore_inode, ctime: !options.changes.ignore_ctime, basis_begun: None },
         is_dry_run: options.dry_run,
         skip_if_unchanged: options.skip_if_unchanged,
         rewrite_budget: options.rewrite_budget.of(source_bytes(&repository)),
@@ -266,16 +266,4 @@ fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary 
         seconds: started.elapsed().as_secs_f64(),
         dry_run,
     }
-}
-
-/// Set once somebody wants the command to end.
-fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // A second one ends the process at once: nothing is harmed by that.
-        let armed = signal_hook::flag::register_conditional_shutdown(signal, 130, flag.clone())
-            .and_then(|_| signal_hook::flag::register(signal, flag.clone()));
-        armed.map_err(|error| Failure::io("watch", "signals", error))?;
-    }
-    Ok(flag)
 }

@@ -1,15 +1,24 @@
 //! What errors of the repository, the store and the jobs are to a person.
 
+use std::path::Path;
+
 use copal_engine::repository::DescriptorError;
 use copal_engine::wire::record::RecordError;
 use copal_service::error::JobError;
 use copal_store::StoreError;
 
+use crate::args::spec::SpecPath;
 use crate::backup::BackupError;
 use crate::changes::ChangeError;
+use crate::history::Snapshot;
+use crate::materialize::WriteError;
+use crate::reader::{ReadError, TreeError};
 use crate::report::Failure;
+use crate::report::field::Hex;
 use crate::repository::{ClientError, InitError, OpenError};
+use crate::restore::{RestoreError, ScopeError};
 use crate::secrets::Kind;
+use crate::verify::VerifyError;
 
 pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
     match error {
@@ -53,6 +62,13 @@ pub(super) fn of_job(error: JobError) -> Failure {
     }
 }
 
+pub(super) fn of_verify(error: VerifyError) -> Failure {
+    match error {
+        VerifyError::Job(error) => of_job(error),
+        VerifyError::History(failure) => failure,
+    }
+}
+
 pub(super) fn of_change(error: ChangeError) -> Failure {
     match error {
         ChangeError::NotFull => Failure::NotPermitted { act: "change" },
@@ -73,6 +89,48 @@ pub(super) fn of_backup(error: BackupError) -> Failure {
         BackupError::Rejected(why) => Failure::Rejected { reasons: vec![why] },
         BackupError::Interrupted => Failure::Interrupted,
         other => Failure::Other(other.into()),
+    }
+}
+
+pub(super) fn of_restore(error: RestoreError, target: &Path) -> Failure {
+    use std::os::unix::ffi::OsStrExt;
+    match error {
+        RestoreError::Target(WriteError::Io { act, path, source }) => {
+            Failure::io(act, target.join(std::ffi::OsStr::from_bytes(path.as_bytes())), source)
+        }
+        RestoreError::Target(WriteError::Target { path, source }) => Failure::io("restore into", path, source),
+        RestoreError::Target(error) => Failure::Other(error.into()),
+        RestoreError::Tree(error) => of_tree(error),
+        RestoreError::Store(error) => of_store(error),
+        RestoreError::Interrupted => Failure::Interrupted,
+    }
+}
+
+pub(super) fn of_tree(error: TreeError) -> Failure {
+    match error {
+        TreeError::Read(error) => of_read(error),
+        TreeError::Walk(error) => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
+    }
+}
+
+pub(super) fn of_read(error: ReadError) -> Failure {
+    match error {
+        ReadError::Store(error) => of_store(error),
+        error => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
+    }
+}
+
+/// Why a place in a snapshot cannot be used.
+pub(super) fn of_scope(error: ScopeError, path: &SpecPath, snapshot: &Snapshot) -> Failure {
+    match error {
+        ScopeError::Absent => {
+            let (SpecPath::Absolute(wanted) | SpecPath::Relative(wanted)) = path;
+            let top: &[u8] = if matches!(path, SpecPath::Absolute(_)) { b"/" } else { b"" };
+            let path = [top, wanted.as_bytes()].concat();
+            Failure::NotInSnapshot { path, snapshot: Hex(snapshot.id).short() }
+        }
+        ScopeError::Lost(error) => of_read(error),
+        ScopeError::Tree(error) => of_tree(error),
     }
 }
 

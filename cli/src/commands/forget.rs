@@ -51,7 +51,8 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
     if !options.prune {
         return Ok(exit);
     }
-    let pruned = prune::act(context, &repository, prune::Options { is_dry_run: options.dry_run, ..Default::default() })?;
+    let pruned =
+        prune::act(context, &repository, prune::Options { is_dry_run: options.dry_run, ..Default::default() })?;
     Ok(if pruned == Exit::Done { exit } else { pruned })
 }
 
@@ -80,7 +81,9 @@ fn by_name(context: &Context<'_>, history: &History, options: &Forget) -> Result
         let pinned = snapshot.record.pinned;
         if pinned {
             let id = Hex(snapshot.id).short();
-            context.report.warn(&format!("snapshot {id} is pinned and stays; \"copal unpin {id}\" allows to forget it"));
+            context
+                .report
+                .warn(&format!("snapshot {id} is pinned and stays; \"copal unpin {id}\" allows to forget it"));
         }
         rows.push(row(snapshot, pinned.then(|| PINNED.to_owned()).into_iter().collect()));
     }

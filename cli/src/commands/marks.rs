@@ -120,9 +120,7 @@ fn forgotten<'a>(context: &Context<'_>, history: &'a History, choice: &Choice) -
     distinct(choice.snapshots.iter().map(find))
 }
 
-fn distinct<'a>(
-    found: impl Iterator<Item = Result<&'a Snapshot, Failure>>,
-) -> Result<Vec<&'a Snapshot>, Failure> {
+fn distinct<'a>(found: impl Iterator<Item = Result<&'a Snapshot, Failure>>) -> Result<Vec<&'a Snapshot>, Failure> {
     let mut chosen: Vec<&Snapshot> = Vec::new();
     for snapshot in found {
         let snapshot = snapshot?;

@@ -21,6 +21,7 @@ mod prune;
 mod rebuild;
 mod repair;
 mod restore;
+mod signals;
 mod snapshots;
 mod stats;
 

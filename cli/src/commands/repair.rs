@@ -29,10 +29,10 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     look_again(&repository, &before)?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let fates = Fates::known(&view);
+    let fates = Fates::default();
     let lost_before = lost(&before);
     let mut hits = Hits::default();
-    if !fates.are_all_good() || !lost_before.is_empty() {
+    if !fates.are_all_good(&view) || !lost_before.is_empty() {
         hits = walk(&repository, &view, &history, &fates, &Progress::default()).map_err(of_store)?;
     }
     let is_back = |(domain, id): &&(DomainId, ChunkId)| {
@@ -62,7 +62,8 @@ fn look_again(repository: &Repository, view: &View) -> Result<(), Failure> {
 
 /// What a check found to be lost and prune has not forgotten yet.
 fn lost(view: &View) -> BTreeSet<(DomainId, ChunkId)> {
-    let marks = view.indexes.iter().flat_map(|(domain, index)| index.overlay().marks().map(move |mark| (*domain, mark)));
+    let marks =
+        view.indexes.iter().flat_map(|(domain, index)| index.overlay().marks().map(move |mark| (*domain, mark)));
     let lost = marks.filter(|(_, (_, mark))| mark.bits.contains(Bits::LOST));
     lost.map(|(domain, ((id, _), _))| (domain, id)).collect()
 }

@@ -64,8 +64,8 @@ fn metadata(mode: u32) -> Metadata<'static> {
     Metadata { mode, uid, gid, mtime: MTIME, xattrs: &[] }
 }
 
-fn wanted(size: u64) -> Wanted {
-    Wanted { kind: FileType::RegularFile, size, mtime: MTIME }
+fn wanted(size: u64) -> Wanted<'static> {
+    Wanted { kind: FileType::RegularFile, size, mtime: MTIME, points_to: None, device: None }
 }
 
 fn write(target: &Target, at: &str, content: &[u8]) {
@@ -280,7 +280,7 @@ fn a_link_in_the_target_never_leads_out_of_it() {
         target.set_metadata(&path("out"), &metadata(0o040700)).unwrap();
         assert_eq!(target.existing(&inside).unwrap(), None);
         let nothing = std::iter::empty::<Result<TreePath, BadEnd>>();
-        assert_eq!(target.surplus(&path("out"), nothing, &Selection::default()).unwrap(), []);
+        assert_eq!(target.surplus(&path("out"), nothing, all).unwrap(), []);
         target.remove_existing(&path("out")).unwrap();
         place.assert_outside_is_untouched();
     }
@@ -309,20 +309,24 @@ fn surplus_is_what_the_snapshot_lacks_deepest_first() {
     let target = place.target(TargetOptions::default());
     let snapshot = || ["a", "a/gone", "a/kept", "kept", "later"].map(|entry| Ok::<_, BadEnd>(path(entry)));
     let texts = |found: Vec<TreePath>| found.iter().map(TreePath::to_string).collect::<Vec<_>>();
-    let all = Selection::default();
-    let surplus = target.surplus(&TreePath::TOP, snapshot(), &all).unwrap();
+    let surplus = target.surplus(&TreePath::TOP, snapshot(), all).unwrap();
     assert_eq!(texts(surplus), ["z/y/x", "z/y", "z", "link", "b/c/keep.o", "b/c/extra", "b/c", "b", "a/extra"]);
 
     let selection = Selection { excludes: patterns(&["*.o", "/z"]), ..Selection::default() };
-    let surplus = target.surplus(&TreePath::TOP, snapshot(), &selection).unwrap();
+    let surplus =
+        target.surplus(&TreePath::TOP, snapshot(), |path, is_directory| selection.selects(path, is_directory)).unwrap();
     assert_eq!(texts(surplus.clone()), ["link", "b/c/extra", "b/c", "b", "a/extra"]);
     let removals: Vec<_> = surplus.iter().map(|path| target.remove(path).unwrap()).collect();
     assert_eq!(removals.iter().filter(|removal| **removal == Removal::NotEmpty).count(), 2);
     assert!(place.at("b/c/keep.o").exists() && !place.at("a/extra").exists() && !place.at("link").exists());
     place.assert_outside_is_untouched();
 
-    let surplus = target.surplus(&path("z/y"), snapshot(), &all).unwrap();
+    let surplus = target.surplus(&path("z/y"), snapshot(), all).unwrap();
     assert_eq!(texts(surplus), ["z/y/x"]);
+}
+
+fn all(_: &TreePath, _: bool) -> bool {
+    true
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -334,7 +338,7 @@ fn nothing_is_surplus_if_the_snapshot_cannot_be_read() {
     let place = Playground::new();
     fs::write(place.at("file"), "").unwrap();
     let target = place.target(TargetOptions::default());
-    let surplus = target.surplus(&TreePath::TOP, [Err(BadEnd)], &Selection::default());
+    let surplus = target.surplus(&TreePath::TOP, [Err(BadEnd)], all);
     assert!(matches!(surplus, Err(SurplusError::Snapshot(BadEnd))));
 }
 

@@ -276,11 +276,9 @@ impl Failure {
             }
             Self::Interrupted => "what was uploaded is kept: the next run goes on from there",
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
-            Self::Secret(_)
-            | Self::UnfitStore { .. }
-            | Self::Freed { .. }
-            | Self::OutputClosed
-            | Self::Other(_) => return None,
+            Self::Secret(_) | Self::UnfitStore { .. } | Self::Freed { .. } | Self::OutputClosed | Self::Other(_) => {
+                return None;
+            }
         })
     }
 

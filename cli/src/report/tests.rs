@@ -154,6 +154,7 @@ fn samples() -> Vec<(&'static str, Value)> {
         ("prune", json_of(&PruneReport::default())),
         ("tag", json_of(&ChangeSummary { change: Some(1), snapshots: vec![snapshot()] })),
         ("ingest", json_of(&IngestReport::default())),
+        ("compact", json_of(&CompactReport::default())),
         ("repair", json_of(&RepairReport::default())),
         ("stats", json_of(&Stats::default())),
         ("key list", json_of(&[key])),

@@ -142,7 +142,9 @@ impl Answer for ForgetReport {
         let verb = if self.dry_run { "would be forgotten" } else { "forgotten" };
         writeln!(out, "{} kept, {} {verb}", things(self.kept, "snapshot", "snapshots"), human::count(self.forgotten))?;
         match (self.freeable_bytes, self.freeable_from) {
-            (Some(0), _) => writeln!(out, "Nothing becomes free now: other snapshots need the same data, or data beside it."),
+            (Some(0), _) => {
+                writeln!(out, "Nothing becomes free now: other snapshots need the same data, or data beside it.")
+            }
             (Some(bytes), Some(from)) => {
                 let (bytes, from) = (human::size(bytes), human::time(from.0));
                 writeln!(out, "About {bytes} becomes free. Run \"copal prune\" now, and again after {from}:")?;
@@ -211,7 +213,10 @@ impl Answer for PruneReport {
         }
         if self.chunks_wanted > 0 {
             let wanted = human::things(self.chunks_wanted, "chunk", "chunks");
-            writeln!(out, "Backups of sources that still have it write {wanted} of that data again: later prunes free the old.")?;
+            writeln!(
+                out,
+                "Backups of sources that still have it write {wanted} of that data again: later prunes free the old."
+            )?;
         }
         Ok(())
     }
@@ -252,6 +257,27 @@ impl Answer for IngestReport {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let accepted = things(self.accepted, "manifest", "manifests");
         writeln!(out, "{accepted} accepted, {} rejected, {} waiting", self.rejected, self.waiting)
+    }
+}
+
+/// What `compact` merged.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct CompactReport {
+    /// Index segments there were.
+    pub segments_before: u64,
+    /// Index segments there are now.
+    pub segments_after: u64,
+    /// The number of the newest root.
+    pub root: u64,
+}
+
+impl Answer for CompactReport {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let segments = things(self.segments_before, "index segment", "index segments");
+        match self.segments_before == self.segments_after {
+            true => writeln!(out, "{segments}: nothing to merge"),
+            false => writeln!(out, "{segments} merged into {}", self.segments_after),
+        }
     }
 }
 

@@ -17,7 +17,8 @@ fn history(times: &[&str]) -> (Place, Vec<String>) {
 fn kept(place: &Place, ids: &[String], rules: &[&str]) -> Vec<usize> {
     let report = place.json(&[&["forget", "--dry-run"], rules].concat());
     let rows = report["snapshots"].as_array().unwrap();
-    let kept: Vec<&str> = rows.iter().filter(|row| row["keep"] == true).map(|row| row["id"].as_str().unwrap()).collect();
+    let kept: Vec<&str> =
+        rows.iter().filter(|row| row["keep"] == true).map(|row| row["id"].as_str().unwrap()).collect();
     assert!(rows.iter().all(|row| row["keep"] == !row["reasons"].as_array().unwrap().is_empty()), "{report}");
     (0..ids.len()).filter(|&at| kept.contains(&ids[at].as_str())).collect()
 }

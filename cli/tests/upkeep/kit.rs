@@ -10,21 +10,21 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A directory with a source, a repository of it, and this machine's keys.
-pub struct Place {
+pub(crate) struct Place {
     directory: TempDir,
 }
 
 /// How a run of the command ended.
 #[derive(Debug)]
-pub struct Run {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Place {
     /// An empty repository. Making one takes long, so it is made once and copied.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static EMPTY: OnceLock<Place> = OnceLock::new();
         EMPTY.get_or_init(Self::init).copy()
     }
@@ -37,7 +37,7 @@ impl Place {
     }
 
     /// The same in another directory.
-    pub fn copy(&self) -> Self {
+    pub(crate) fn copy(&self) -> Self {
         let copy = Self { directory: TempDir::new().unwrap() };
         for folder in ["repository", "state"] {
             copy_all(&self.path(folder), &copy.path(folder));
@@ -49,7 +49,7 @@ impl Place {
         copy
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
@@ -58,13 +58,13 @@ impl Place {
     }
 
     /// Writes a file of the source.
-    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         let path = self.path("source").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
     }
 
-    pub fn remove(&self, name: &str) {
+    pub(crate) fn remove(&self, name: &str) {
         fs::remove_file(self.path("source").join(name)).unwrap();
     }
 
@@ -80,43 +80,43 @@ impl Place {
         command
     }
 
-    pub fn run(&self, words: &[&str]) -> Run {
+    pub(crate) fn run(&self, words: &[&str]) -> Run {
         let run = self.command(words).env("COPAL_KEY_FILE", self.key()).finish();
         assert!(!run.err.contains("panicked"), "{words:?}: {run:?}");
         run
     }
 
     /// Runs a command that must succeed; gives what it wrote.
-    pub fn ok(&self, words: &[&str]) -> String {
+    pub(crate) fn ok(&self, words: &[&str]) -> String {
         let run = self.run(words);
         assert_eq!(run.code, 0, "{words:?}: {run:?}");
         run.out
     }
 
     /// The same, with the first JSON value that it wrote.
-    pub fn json(&self, words: &[&str]) -> Value {
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
         first_json(&self.ok(&[words, &["--json"]].concat()))
     }
 
     /// A run of check, whatever it finds.
-    pub fn check(&self, words: &[&str]) -> (i32, Value) {
+    pub(crate) fn check(&self, words: &[&str]) -> (i32, Value) {
         let run = self.run(&[&["check", "--json"], words].concat());
         (run.code, if run.out.is_empty() { first_json(&run.err) } else { first_json(&run.out) })
     }
 
     /// Saves the source; gives the snapshot's id.
-    pub fn backup(&self, words: &[&str]) -> String {
+    pub(crate) fn backup(&self, words: &[&str]) -> String {
         let summary = self.json(&[&["backup", "source"], words].concat());
         summary["snapshot_id"].as_str().expect("a snapshot is made").to_owned()
     }
 
     /// The ids of the snapshots that are kept, the oldest first.
-    pub fn snapshots(&self) -> Vec<String> {
+    pub(crate) fn snapshots(&self) -> Vec<String> {
         texts(&self.json(&["snapshots"]), "id")
     }
 
     /// Objects of the repository: name and content.
-    pub fn objects(&self) -> BTreeMap<String, Vec<u8>> {
+    pub(crate) fn objects(&self) -> BTreeMap<String, Vec<u8>> {
         let mut objects = BTreeMap::new();
         gather(&self.path("repository"), "", &mut objects);
         objects.retain(|name, _| !name.starts_with("tmp/"));
@@ -124,15 +124,15 @@ impl Place {
     }
 
     /// Names of objects that begin so.
-    pub fn names(&self, prefix: &str) -> Vec<String> {
+    pub(crate) fn names(&self, prefix: &str) -> Vec<String> {
         self.objects().into_keys().filter(|name| name.starts_with(prefix)).collect()
     }
 
-    pub fn object(&self, name: &str) -> PathBuf {
+    pub(crate) fn object(&self, name: &str) -> PathBuf {
         self.path("repository").join(name)
     }
 
-    pub fn damage(&self, name: &str, harm: Harm) {
+    pub(crate) fn damage(&self, name: &str, harm: Harm) {
         let path = self.object(name);
         let mut bytes = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
@@ -150,7 +150,7 @@ impl Place {
 
 /// What may happen to an object.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Harm {
+pub(crate) enum Harm {
     Delete,
     Truncate,
     Flip,
@@ -174,12 +174,12 @@ impl Finish for Command {
 }
 
 /// One field of every element of an array.
-pub fn texts(array: &Value, field: &str) -> Vec<String> {
+pub(crate) fn texts(array: &Value, field: &str) -> Vec<String> {
     array.as_array().unwrap().iter().map(|value| value[field].as_str().unwrap().to_owned()).collect()
 }
 
 /// Bytes that do not compress, always the same for a seed.
-pub fn noise(seed: u64, length: usize) -> Vec<u8> {
+pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut step = || {
         state ^= state << 13;

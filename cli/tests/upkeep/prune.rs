@@ -28,6 +28,10 @@ fn what_nothing_needs_is_freed_and_the_rest_is_whole() {
     let (code, check) = place.check(&["--full"]);
     assert_eq!((code, &check["ok"]), (0, &true.into()), "{check}");
     assert_eq!(place.snapshots(), ids[1..]);
+    place.ok(&["restore", "latest:source", "--target", "restored"]);
+    assert_eq!(std::fs::read(place.path("restored/other")).unwrap(), noise(2, 5_000));
+    assert_eq!(std::fs::read(place.path("restored/small")).unwrap(), b"small");
+    assert!(!place.path("restored/large").exists());
 }
 
 #[test]

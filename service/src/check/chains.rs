@@ -19,7 +19,11 @@ use crate::view::View;
 pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
     for (client, head) in &view.state.heads {
         if objects::list(host.store, &format!("clients/{client}/")).await?.is_empty() {
-            report.add(Kind::Missing, format!("clients/{client}"), "the record of a client that has made backups is gone");
+            report.add(
+                Kind::Missing,
+                format!("clients/{client}"),
+                "the record of a client that has made backups is gone",
+            );
         }
         check_manifests(host, *client, head, report).await?;
         check_receipts(host, *client, head, report).await?;

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::id::{DomainId, ObjectHash, PackId, PackTag, SnapshotId};
 use copal_engine::index::{Bits, Mark};
+use copal_engine::layout;
 use copal_engine::mark::Inventory;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
@@ -141,7 +142,24 @@ pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Ha
         data::check(host, &view, part, parts, &mut report, &mut harm).await?;
     }
     locate(&view, &mut inventories, &harm, &mut report);
+    drop_deleted(host, &mut report).await?;
     Ok((report, is_newest.then_some(harm)))
+}
+
+/// Drops what was found about packs and segments that a newer root does not name any more: a prune that ran meanwhile
+/// has deleted them.
+async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+    let is_deletable = |finding: &Finding| finding.pack.is_some() || finding.object.starts_with("index/");
+    if !report.findings.iter().any(is_deletable) {
+        return Ok(());
+    }
+    let newest = view::read(host.store).await?;
+    let segments: BTreeSet<String> = newest.state.segments.keys().map(|(_, hash)| layout::segment(*hash)).collect();
+    report.findings.retain(|finding| match finding.pack {
+        Some(pack) => newest.state.packs.contains_key(&pack),
+        None => finding.kind == Kind::Stale || !is_deletable(finding) || segments.contains(&finding.object),
+    });
+    Ok(())
 }
 
 /// What was learned about packs.

@@ -10,6 +10,7 @@ use copal_engine::pack::PackTable;
 use copal_engine::plan::{self, Plan, Rules, plan};
 use copal_engine::state::{DoomedRecord, DoomedState, PackRecord};
 use copal_engine::time::Time;
+use copal_store::StoreError;
 
 use super::garbage::Stored;
 use super::repack::{Moved, move_blocks};
@@ -72,6 +73,8 @@ impl Part<'_> {
                 match objects::read_table(self.host.store, record.place, *id, record.length).await {
                     Ok(table) => Some(table),
                     Err(JobError::Damaged { .. }) => None,
+                    // Gone since it was listed: if another prune has deleted it, this one has lost to it already.
+                    Err(JobError::Store(StoreError::NotFound { .. })) => None,
                     Err(error) => return Err(error),
                 }
             } else {
@@ -251,7 +254,8 @@ impl Part<'_> {
         report.unread += now.unread.len() as u64;
         report.bytes_planned += now.freed_bytes;
         report.entries_wanted += now.marks.values().filter(|mark| mark.wanted).count() as u64;
-        let is_new = |copy: u32, since: Option<Time>| since.is_some() && self.mark_of(inventory, copy).flagged.is_none();
+        let is_new =
+            |copy: u32, since: Option<Time>| since.is_some() && self.mark_of(inventory, copy).flagged.is_none();
         report.entries_flagged += now.marks.iter().filter(|(copy, mark)| is_new(**copy, mark.flagged)).count() as u64;
         let first = now.marks.values().filter_map(|mark| mark.flagged).min();
         let mut last = now.clone();
@@ -272,10 +276,10 @@ fn record_of(mark: Option<&plan::Mark>) -> Mark {
     let Some(mark) = mark else { return Mark::default() };
     let mut bits = Bits::default();
     if mark.flagged.is_some() {
-        bits = bits | Bits::FLAGGED;
+        bits |= Bits::FLAGGED;
     }
     if mark.wanted {
-        bits = bits | Bits::WANTED;
+        bits |= Bits::WANTED;
     }
     Mark { time: mark.flagged.unwrap_or_default(), bits }
 }

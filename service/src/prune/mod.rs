@@ -223,11 +223,13 @@ fn is_marked(view: &View, key: (copal_engine::id::ClientId, u64), now: Time, gra
     !is_followed && !is_silent
 }
 
-/// Forgotten snapshots whose root page leaves the index cannot come back.
+/// Snapshots and checkpoints whose root page leaves the index cannot come back: forgotten ones are not undeleted any
+/// more, and a closed checkpoint is not opened again when its client wakes up.
 fn bury(view: &View, now: Time, proposal: &mut Proposal) {
     for (key, snapshot) in &view.state.snapshots {
         let is_removed = proposal.removed_ids.contains(&(snapshot.domain, snapshot.root));
-        if snapshot.state == SnapshotState::Forgotten && is_removed {
+        let is_unmarked = snapshot.state == SnapshotState::Forgotten || snapshot.partial;
+        if snapshot.state != SnapshotState::Gone && is_unmarked && is_removed {
             let gone =
                 copal_engine::state::SnapshotRecord { state: SnapshotState::Gone, state_time: now, ..snapshot.clone() };
             proposal.delta.snapshots.insert(*key, Some(gone));
