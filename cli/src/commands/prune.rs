@@ -59,6 +59,7 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
         bytes_rewritten: done.bytes_copied,
         bytes_pending: done.bytes_pending,
         pending_until: done.pending_from.filter(|_| done.bytes_pending > 0).map(Stamp),
+        bytes_dead: done.dead_for_good,
         bytes_trapped: done.trapped_for_good,
         chunks_wanted: done.entries_wanted,
         seconds: started.elapsed().as_secs_f64(),

@@ -72,7 +72,9 @@ pub struct Report {
     pub dead_bytes: u64,
     /// Bytes of dead entries in blocks that live on.
     pub trapped_bytes: u64,
-    /// Those of them that stay when the grace period is over for everything: freed only when the blocks are written anew.
+    /// Of the dead bytes, about what stays when the grace period is over for everything: in packs too full to be copied.
+    pub dead_for_good: u64,
+    /// Of the trapped bytes those that stay then: freed only when the blocks are written anew.
     pub trapped_for_good: u64,
     /// Ids that kept snapshots refer to and that have no copy.
     pub lost: u64,
