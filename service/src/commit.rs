@@ -36,6 +36,11 @@ pub struct Proposal {
 /// Writes the runs and the next root. Gives the root if this writer won; none if another one did, and then everything
 /// that was decided has to be decided again on the new root.
 pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<Option<(Root, ObjectHash)>, JobError> {
+    if proposal.rebuilt_as.is_none()
+        && let Some(evidence) = view::lost_newer(host, view).await?
+    {
+        return Err(JobError::StateLost { evidence });
+    }
     for (hash, bytes) in proposal.segments {
         put(host.store, layout::segment(hash), bytes).await?;
     }

@@ -157,6 +157,8 @@ impl<'a> World<'a> {
             }
             if random.chance(mood.damage) && random.chance(500) {
                 end::damage(self, random);
+                // What was found out about packs before cannot tell of this.
+                actors[6..].iter_mut().for_each(|actor| self.revive(setting.seed, actor));
             }
             if random.chance(mood.rebuild) && random.chance(500) {
                 for actor in &mut actors {
