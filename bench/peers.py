@@ -11,7 +11,6 @@ copal, build it first (cargo build --release) and put target/release on PATH.
 
 import argparse
 import os
-import resource
 import shutil
 import statistics
 import subprocess
@@ -82,16 +81,16 @@ def tools():
 
 def measure(words, environment):
     """Runs a command; gives wall seconds, processor seconds, peak megabytes."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    start = time.monotonic()
-    child = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    _, errors = child.communicate()
-    wall = time.monotonic() - start
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if child.returncode != 0:
-        raise SystemExit(f"{' '.join(words)} failed: {errors.decode(errors='replace')[-500:]}")
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return wall, cpu, after.ru_maxrss / 1024
+    with tempfile.TemporaryFile() as errors:
+        start = time.monotonic()
+        child = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, used = os.wait4(child.pid, 0)
+        wall = time.monotonic() - start
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode != 0:
+            errors.seek(0)
+            raise SystemExit(f"{' '.join(words)} failed: {errors.read()[-500:].decode(errors='replace')}")
+    return wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
 def bytes_below(path):
