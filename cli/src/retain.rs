@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn lengths_of_time_are_rounded_up_to_hours() {
-        let hours = |hours| Duration::from_secs(hours * 3_600);
+        let hours = |hours: u64| Duration::from_secs(hours * 3_600);
         assert_eq!(span_of(hours(24 * 7)), Span { days: 7, ..Span::default() });
         assert_eq!(span_of(hours(25)), Span { days: 1, hours: 1, ..Span::default() });
         assert_eq!(span_of(Duration::from_secs(1)), Span { hours: 1, ..Span::default() });

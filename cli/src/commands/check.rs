@@ -3,31 +3,18 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use copal_service::error::JobError;
-use copal_service::view;
-
 use super::context::Context;
-use super::failure::of_job;
+use super::failure::of_verify;
 use crate::args;
 use crate::exit::Exit;
-use crate::history::History;
 use crate::report::progress::Progress;
 use crate::report::summary::CheckReport;
 use crate::report::{Failure, human};
-use crate::verify::{self, Known, verify};
-use crate::wait::wait;
+use crate::verify::{self, verify};
 
 pub(super) fn run(context: &Context<'_>, options: &args::check::Check) -> Result<Exit, Failure> {
     let started = Instant::now();
     let repository = context.open()?;
-    let view = match wait(view::read(repository.store().as_ref())) {
-        Ok(view) => Some(view),
-        // The check says so.
-        Err(JobError::Damaged { .. } | JobError::StateLost { .. }) => None,
-        Err(error) => return Err(of_job(error)),
-    };
-    let history = view.as_ref().map(|view| History::read(&repository, view)).transpose()?;
-    let known = view.as_ref().zip(history.as_ref()).map(|(view, history)| Known { view, history });
     let how = verify::Options {
         read: options.read_data(),
         is_full: options.full,
@@ -35,9 +22,9 @@ pub(super) fn run(context: &Context<'_>, options: &args::check::Check) -> Result
     };
     let progress = Arc::new(Progress::default());
     let watch = context.report.watch("check", progress.clone());
-    let outcome = verify(&repository, known, &how, &progress).map_err(of_job);
+    let outcome = verify(&repository, &how, &progress);
     drop(watch);
-    let outcome = outcome?;
+    let outcome = outcome.map_err(of_verify)?;
     if let Some(error) = &outcome.unnoted {
         context.report.warn(&format!("what was found could not be noted in the repository: {error}"));
     }
@@ -53,7 +40,7 @@ pub(super) fn run(context: &Context<'_>, options: &args::check::Check) -> Result
         bytes_read: outcome.bytes_read,
         seconds: started.elapsed().as_secs_f64(),
     })?;
-    if !ok && view.is_none() {
+    if outcome.is_state_lost {
         context.report.note("the index cannot be read: \"copal rebuild-index\" makes it again");
     }
     Ok(if ok { Exit::Done } else { Exit::Damage })

@@ -64,7 +64,11 @@ impl<'a> Context<'a> {
         let repository = Repository::open(&self.directory()?, &input, |id| places.state_of(id));
         let repository = repository.map_err(|error| of_open(error, credential.kind()))?;
         if repository.descriptor.is_none() {
-            self.report.warn("the repository's descriptor is lost: it can be read, but not written to");
+            let state = match &repository.descriptor_fault {
+                Some((object, fault)) => format!("{object} is damaged ({fault})"),
+                None => "is lost".to_owned(),
+            };
+            self.report.warn(&format!("the repository's descriptor {state}: it can be read, but not written to"));
         }
         Ok(repository)
     }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use copal_engine::repository::DescriptorError;
+use copal_engine::wire::record::RecordError;
 use copal_service::error::JobError;
 use copal_store::StoreError;
 
@@ -15,12 +17,16 @@ use crate::report::field::Hex;
 use crate::repository::{ClientError, InitError, OpenError};
 use crate::restore::{RestoreError, ScopeError};
 use crate::secrets::Kind;
+use crate::verify::VerifyError;
 
 pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
     match error {
         OpenError::NoRepository(directory) => Failure::NoRepository { location: directory.display().to_string() },
         OpenError::WrongSecret { .. } | OpenError::NoSlot { .. } => Failure::WrongSecret(kind),
         OpenError::DamagedSlot { object, source } => Failure::Damaged { object, cause: source.into() },
+        OpenError::Descriptor { source: DescriptorError::Record(RecordError::Version { version, .. }), .. } => {
+            Failure::NewerFormat { found: version.into(), known: FORMAT }
+        }
         OpenError::Descriptor { object, source } => Failure::Damaged { object, cause: source.into() },
         OpenError::Store(error) => of_store(error),
         OpenError::Job(error) => of_job(error),
@@ -52,6 +58,13 @@ pub(super) fn of_job(error: JobError) -> Failure {
         JobError::Damaged { object, why } => Failure::Damaged { object, cause: why.into() },
         JobError::StateLost { evidence } => Failure::Damaged { object: "the index".into(), cause: evidence.into() },
         other => Failure::Other(other.into()),
+    }
+}
+
+pub(super) fn of_verify(error: VerifyError) -> Failure {
+    match error {
+        VerifyError::Job(error) => of_job(error),
+        VerifyError::History(failure) => failure,
     }
 }
 
@@ -105,3 +118,6 @@ pub(super) fn of_scope(error: ScopeError, path: &SpecPath, snapshot: &Snapshot) 
         ScopeError::Tree(error) => error.into(),
     }
 }
+
+/// The format that this program writes, and the newest it reads.
+const FORMAT: u64 = 1;

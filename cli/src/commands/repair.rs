@@ -29,10 +29,10 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     look_again(&repository, &before)?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let fates = Fates::known(&view);
+    let fates = Fates::default();
     let lost_before = lost(&before);
     let mut hits = Hits::default();
-    if !fates.are_all_good() || !lost_before.is_empty() {
+    if !fates.are_all_good(&view) || !lost_before.is_empty() {
         hits = walk(&repository, &view, &history, &fates, &Progress::default()).map_err(of_store)?;
     }
     let is_back = |(domain, id): &&(DomainId, ChunkId)| {

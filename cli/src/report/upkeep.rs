@@ -142,7 +142,9 @@ impl Answer for ForgetReport {
         let verb = if self.dry_run { "would be forgotten" } else { "forgotten" };
         writeln!(out, "{} kept, {} {verb}", things(self.kept, "snapshot", "snapshots"), human::count(self.forgotten))?;
         match (self.freeable_bytes, self.freeable_from) {
-            (Some(0), _) => writeln!(out, "Nothing becomes free: other snapshots need the same data."),
+            (Some(0), _) => {
+                writeln!(out, "Nothing becomes free now: other snapshots need the same data, or data beside it.")
+            }
             (Some(bytes), Some(from)) => {
                 let (bytes, from) = (human::size(bytes), human::time(from.0));
                 writeln!(out, "About {bytes} becomes free. Run \"copal prune\" now, and again after {from}:")?;
@@ -173,6 +175,8 @@ pub struct PruneReport {
     pub bytes_pending: u64,
     /// From when on.
     pub pending_until: Option<Stamp>,
+    /// Bytes of blocks that nothing needs, in packs of which at least half is needed.
+    pub bytes_dead: u64,
     /// Bytes that nothing needs, in blocks that also hold what is needed.
     pub bytes_trapped: u64,
     /// Chunks and pages that backups are asked to upload again, so that the blocks they lie in can be freed.
@@ -199,14 +203,20 @@ impl Answer for PruneReport {
             }
             writeln!(out, "To free it now, while no backup runs anywhere: copal prune --grace 0s")?;
         }
+        if self.bytes_dead > 0 {
+            let dead = human::size(self.bytes_dead);
+            writeln!(out, "{dead} not needed stay in packs of which at least half is needed, until less of them is.")?;
+        }
         if self.bytes_trapped > 0 {
             let trapped = human::size(self.bytes_trapped);
-            writeln!(out, "{trapped} nothing needs lie in blocks with data that is needed, and stay with it.")?;
+            writeln!(out, "{trapped} not needed stay in blocks with data that is needed.")?;
         }
         if self.chunks_wanted > 0 {
             let wanted = human::things(self.chunks_wanted, "chunk", "chunks");
-            writeln!(out, "The next backups are asked to write {wanted} again, from blocks mostly unneeded:")?;
-            writeln!(out, "once they have, a later prune frees those blocks.")?;
+            writeln!(
+                out,
+                "Backups of sources that still have it write {wanted} of that data again: later prunes free the old."
+            )?;
         }
         Ok(())
     }

@@ -58,9 +58,9 @@ impl Findings {
 
     /// Says of everything whom it hits; adds what the trees have shown. Takes out, and gives, the packs that were known to
     /// be harmed and that nothing kept needs: backups have replaced what they held.
-    pub(super) fn locate(&mut self, view: &View, hits: Hits) -> Vec<PackId> {
+    pub(super) fn locate(&mut self, before: &View, view: &View, hits: Hits) -> Vec<PackId> {
         let is_known =
-            |pack: &PackId| view.state.packs.get(pack).is_some_and(|record| record.is_missing || record.is_damaged);
+            |pack: &PackId| before.state.packs.get(pack).is_some_and(|record| record.is_missing || record.is_damaged);
         let mut replaced: Vec<PackId> = view.state.packs.keys().filter(|pack| is_known(pack)).copied().collect();
         replaced.retain(|pack| !hits.impacts.contains_key(&Hit::Pack(*pack)));
         self.by_object.retain(|_, found| {

@@ -3,9 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId};
-use copal_engine::index::Index;
 use copal_engine::limits::HEIGHT;
 use copal_engine::path::TreePath;
 use copal_engine::tree::{Child, Content, Entry, ListChild, PageContent, Piece};
@@ -32,8 +30,7 @@ pub fn walk(
     let domains: BTreeSet<DomainId> = kept().map(|snapshot| snapshot.domain).collect();
     for domain in domains {
         let reader = pages(repository, view, domain);
-        let index = view.index(domain);
-        let mut trees = Trees { reader: &reader, index, fates, progress, seen: HashMap::new(), hits };
+        let mut trees = Trees { reader: &reader, view, domain, fates, progress, seen: HashMap::new(), hits };
         for snapshot in kept().filter(|snapshot| snapshot.domain == domain) {
             let tree = trees.visit(snapshot.root, HEIGHT + 1)?;
             let mut hits = tree.hits.clone();
@@ -78,7 +75,8 @@ enum Kind {
 
 struct Trees<'a> {
     reader: &'a PageReader,
-    index: Option<&'a Index<Bytes>>,
+    view: &'a View,
+    domain: DomainId,
     fates: &'a Fates,
     progress: &'a Progress,
     seen: HashMap<ChunkId, Rc<Subtree>>,
@@ -150,7 +148,7 @@ impl Trees<'_> {
     fn chunks(&mut self, pieces: &[Piece]) -> BTreeSet<Hit> {
         let mut all = BTreeSet::new();
         for piece in pieces {
-            let hits = self.fates.hits(self.index, &piece.id);
+            let hits = self.fates.hits(self.view, self.domain, &piece.id);
             if !hits.is_empty() {
                 self.hits.lost.insert(piece.id);
                 all.extend(hits);
@@ -216,7 +214,7 @@ impl Trees<'_> {
     /// A page of which no copy can be read.
     fn unreadable(&mut self, id: ChunkId, error: &ReadError) -> Subtree {
         self.hits.lost.insert(id);
-        let copies = self.index.into_iter().flat_map(|index| index.copies(&id));
+        let copies = self.view.index(self.domain).into_iter().flat_map(|index| index.copies(&id));
         let mut hits: BTreeSet<Hit> = copies.map(|(copy, _)| Hit::Pack(copy.pack)).collect();
         if hits.is_empty() {
             hits.insert(Hit::Id(id));

@@ -4,6 +4,7 @@
 mod domain;
 mod garbage;
 mod repack;
+mod sabotage;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use copal_engine::time::Time;
 
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::objects;
 use crate::view::{self, View};
@@ -72,7 +74,9 @@ pub struct Report {
     pub dead_bytes: u64,
     /// Bytes of dead entries in blocks that live on.
     pub trapped_bytes: u64,
-    /// Those of them that stay when the grace period is over for everything: freed only when the blocks are written anew.
+    /// Of the dead bytes, about what stays when the grace period is over for everything: in packs too full to be copied.
+    pub dead_for_good: u64,
+    /// Of the trapped bytes those that stay then: freed only when the blocks are written anew.
     pub trapped_for_good: u64,
     /// Ids that kept snapshots refer to and that have no copy.
     pub lost: u64,
@@ -101,6 +105,11 @@ pub async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobErro
             garbage::delete_old_roots(host, &mut report).await?;
             return Ok(report);
         };
+        if is_planted(Fault::DeletedFirst) {
+            for name in proposal.delta.doomed.keys() {
+                host.store.delete(&objects::key(name.as_str())).await?;
+            }
+        }
         if commit(host, &view, proposal).await?.is_none() {
             continue;
         }
@@ -146,6 +155,9 @@ async fn delete_doomed(
 ) -> Result<Vec<String>, JobError> {
     let doomed = view.state.doomed.iter().filter(|(_, record)| record.state == DoomedState::Doomed);
     let names: Vec<String> = doomed.map(|(name, _)| name.clone()).collect();
+    if is_planted(Fault::ClearedBlindly) {
+        return Ok(names);
+    }
     for part in names.chunks(DELETION_NAMES) {
         let random = host.random();
         let deletion = Deletion { root_number: root.number, random, time: host.now().await?, names: part.to_vec() };
