@@ -140,6 +140,11 @@ impl Scene<'_> {
 
     async fn change(&mut self, client: &Client) -> Result<(), JobError> {
         let view = view::read(self.host.store).await?;
+        if let Some((root, hash)) = &view.root
+            && !self.watch.seen().lived.contains(hash)
+        {
+            self.watch.broken(format!("root {} is taken for the newest and never was", root.number));
+        }
         let snapshots: Vec<_> = view.state.snapshots.values().filter(|snapshot| !snapshot.partial).collect();
         if snapshots.is_empty() || self.random.chance(700) {
             return Ok(());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 
-use copal_engine::id::{ChunkId, DomainId};
+use copal_engine::id::{ChunkId, DomainId, ObjectHash};
 use copal_engine::layout;
 use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::state::SnapshotState;
@@ -26,6 +26,8 @@ pub(super) struct Seen {
     /// The state that the newest root names.
     pub(super) live: Option<Picture>,
     pub(super) newest: u64,
+    /// The hashes of all roots that were the newest.
+    pub(super) lived: BTreeSet<ObjectHash>,
     needed: BTreeSet<String>,
     /// Names that were deleted at some time.
     deleted: BTreeSet<String>,
@@ -159,6 +161,7 @@ impl Watch {
                 let lost = lost.map(|(_, id)| format!("{id} had a healthy copy and has none after root {number}"));
                 seen.healthy = healthy;
                 seen.needed = picture.needed();
+                seen.lived.insert(picture.hash);
                 seen.live = Some(picture);
                 drop(seen);
                 if let Some(lost) = lost {

@@ -78,7 +78,7 @@ pub fn run(setting: &Setting) -> Outcome {
     faults::plant(setting.fault, WINDOWS);
     let mut random = Random::new(setting.seed);
     let lost = *random.pick(&[0, 0, 5, 20]);
-    let naps = *random.pick(&[0, 20, 60]);
+    let naps = *random.pick(&[0, 20, 60, 150]);
     let store = SimStore::new(setting.seed, lost, naps);
     if setting.is_traced {
         store.watch.keep_trace();
