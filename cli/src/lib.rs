@@ -32,4 +32,5 @@ pub mod history;
 // the acts
 pub mod backup;
 pub mod restore;
+pub mod dump;
 pub mod commands;

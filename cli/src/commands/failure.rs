@@ -7,11 +7,12 @@ use std::path::Path;
 
 use crate::args::spec::SpecPath;
 use crate::backup::BackupError;
+use crate::dump::DumpError;
 use crate::history::Snapshot;
 use crate::materialize::WriteError;
 use crate::reader::{ReadError, TreeError};
 use crate::report::Failure;
-use crate::report::field::Hex;
+use crate::report::field::{Hex, PathField};
 use crate::repository::{ClientError, InitError, OpenError};
 use crate::restore::{RestoreError, ScopeError};
 use crate::secrets::Kind;
@@ -94,6 +95,18 @@ pub(super) fn of_read(error: ReadError) -> Failure {
     match error {
         ReadError::Store(error) => of_store(error),
         error => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
+    }
+}
+
+pub(super) fn of_dump(error: DumpError) -> Failure {
+    match error {
+        DumpError::Output(error) => Failure::output(error),
+        DumpError::Tree(error) => of_tree(error),
+        DumpError::Content { source: ReadError::Store(error), .. } => of_store(error),
+        DumpError::Content { path, source } => {
+            Failure::Damaged { object: PathField::of(&path).human(), cause: source.into() }
+        }
+        DumpError::Length { .. } => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
     }
 }
 

@@ -5,8 +5,10 @@
 //! leads astray, other copies are tried.
 
 mod blocks;
+mod chunks;
 mod pages;
 
 pub(crate) use blocks::CopyError;
 pub use blocks::{BlockReader, ReadError};
+pub use chunks::ChunkReader;
 pub use pages::{EntryStream, PageReader, TreeError};
