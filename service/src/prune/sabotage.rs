@@ -18,7 +18,7 @@ pub(super) fn sabotage(mut plan: Plan, inventory: &Inventory, roots: &[ChunkId],
                 && !kept.reached.has(inventory.copies[*copy as usize].id)
         };
         let due: Vec<u32> = plan.marks.keys().copied().filter(is_due).collect();
-        due.iter().for_each(|copy| drop(plan.marks.remove(copy)));
+        plan.marks.retain(|copy, _| !due.contains(copy));
         plan.removed.extend(due);
         plan.rewritten.clear();
     }
