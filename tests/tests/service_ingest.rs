@@ -88,6 +88,17 @@ fn what_was_backed_up_is_restored_also_with_many_manifests_and_content_lists() {
 }
 
 #[test]
+fn packs_for_several_manifests_are_listed_so_that_each_of_these_is_accepted() {
+    let (world, client) = begin();
+    let tree = random_tree(5, 150, 4000);
+    let id = world.back_up(&client, &tree);
+    let manifests = world.names("manifests/").len() as u64;
+    assert!(manifests > 1);
+    assert!((1..=manifests).all(|number| world.receipt(&client, number).outcome == Outcome::Accepted));
+    assert_eq!(world.restore(id), Ok(tree));
+}
+
+#[test]
 fn an_unchanged_source_costs_one_manifest_and_no_pack() {
     let (world, client) = begin();
     let tree = random_tree(1, 9, 3000);
