@@ -17,7 +17,7 @@ use crate::objects;
 use crate::view::{self, View};
 
 /// What a writer wants to change in the state.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Proposal {
     /// Changes of segments, snapshots, heads, packs and doomed names.
     pub delta: StateDelta,
@@ -36,6 +36,11 @@ pub struct Proposal {
 /// Writes the runs and the next root. Gives the root if this writer won; none if another one did, and then everything
 /// that was decided has to be decided again on the new root.
 pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<Option<(Root, ObjectHash)>, JobError> {
+    if proposal.rebuilt_as.is_none()
+        && let Some(evidence) = view::lost_newer(host, view).await?
+    {
+        return Err(JobError::StateLost { evidence });
+    }
     for (hash, bytes) in proposal.segments {
         put(host.store, layout::segment(hash), bytes).await?;
     }

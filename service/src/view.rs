@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
-use copal_engine::index::{Index, Overlay, OverlayRun, Segment};
+use copal_engine::index::{Bits, Index, Overlay, OverlayRun, Segment};
 use copal_engine::layout;
+use copal_engine::receipt::Receipt;
 use copal_engine::root::Root;
 use copal_engine::state::{RunKind, RunReader, State, StateFold};
 use copal_store::{Store, StoreError};
 
+use crate::clients;
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
+use crate::host::Host;
 use crate::objects;
 
 /// The state as one root names it.
@@ -51,6 +54,12 @@ impl View {
     /// The height of an id in a domain; none if it has no copy there.
     pub fn height(&self, domain: DomainId, id: &ChunkId) -> Option<u8> {
         self.index(domain)?.copies(id).next().map(|(location, _)| location.height)
+    }
+
+    /// The height of an id that a new page of a domain may refer to: one of which a copy is not lost.
+    pub fn resolve(&self, domain: DomainId, id: &ChunkId) -> Option<u8> {
+        let mut copies = self.index(domain)?.copies(id);
+        copies.find(|(_, mark)| !mark.bits.contains(Bits::LOST)).map(|(location, _)| location.height)
     }
 
     /// Whether a pack may not be named any more: a root dooms it, or its name was used up.
@@ -113,6 +122,32 @@ async fn attempt(store: &dyn Store) -> Result<Attempt, JobError> {
         Ok((state, indexes)) => Ok(Attempt::Read(Box::new(View { root: Some((root, hash)), state, indexes }))),
         Err(gone) => again(format!("{gone}, which {name} names, is gone")),
     }
+}
+
+/// What tells of a newer root than the newest one there is: that was lost, and nobody may write on an older one.
+pub async fn lost_newer(host: &Host<'_>, view: &View) -> Result<Option<String>, JobError> {
+    let Some((evidence, number)) = evidence(host.store, view).await? else { return Ok(None) };
+    let newest = read(host.store).await?.number();
+    Ok((newest < number).then(|| format!("{evidence} tells of root {number}, and the newest there is {newest}")))
+}
+
+/// An object that tells of a newer root than the view's, and its number.
+async fn evidence(store: &dyn Store, view: &View) -> Result<Option<(String, u64)>, JobError> {
+    let after = objects::key(format!("{}-z", layout::deletion(view.number(), &[0xff; 16])));
+    if let Some(newer) = store.list("deletions/", Some(&after), 1).await?.objects.into_iter().next() {
+        let name = newer.key.as_str();
+        let number = name.strip_prefix("deletions/").and_then(|rest| rest.get(..20)?.parse().ok());
+        return Ok(Some((name.to_owned(), number.unwrap_or(view.number() + 1))));
+    }
+    for client in clients::below(store, "receipts/").await? {
+        let number = view.state.heads.get(&client).map_or(1, |head| head.number + 1);
+        let name = layout::receipt(client, number);
+        if let Some(bytes) = objects::read(store, &name).await? {
+            let root = Receipt::decode(client, number, &bytes).map(|receipt| receipt.root);
+            return Ok(Some((name, root.unwrap_or(view.number() + 1))));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a root is there with the hash that another one names.

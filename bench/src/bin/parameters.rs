@@ -1,8 +1,9 @@
 //! Backs up a series of directories, one after another as versions of one source, with several sets of parameters, and
 //! prints what each version adds: `parameters DIR... -- [NAME=VALUE[,NAME=VALUE...]]...`.
 //!
-//! The directories must be versions of one tree; each is bind-free: it is renamed to one place for its turn, so that paths
-//! are the same, and back. Every set of parameters gets a repository of its own in a temporary directory.
+//! The directories must be versions of one tree; each is renamed to one place for its turn, so that paths are the same,
+//! and back. In place of a directory `sh:COMMAND` changes the one before by a shell command that is run in it. Every set of
+//! parameters gets a repository of its own in a temporary directory.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
@@ -62,7 +63,14 @@ fn measure_in(temporary: &Path, set: &str, versions: &[PathBuf]) -> Result<(), F
     let repository = Repository::open(&directory, &input, |id| temporary.join(id.to_string()))?;
     let client = LocalClient::load_or_register(&repository, "measured")?;
     let place = versions[0].with_file_name("copal-measured");
-    for (number, version) in versions.iter().enumerate() {
+    let mut version = &versions[0];
+    for (number, named) in versions.iter().enumerate() {
+        match named.to_str().and_then(|text| text.strip_prefix("sh:")) {
+            Some(command) => {
+                std::process::Command::new("sh").arg("-c").arg(command).current_dir(version).status()?;
+            }
+            None => version = named,
+        }
         std::fs::rename(version, &place)?;
         let row = back_up(&repository, &client, &place);
         std::fs::rename(&place, version)?;

@@ -1,11 +1,11 @@
 //! `diff`: what differs between two snapshots.
 
 use super::context::Context;
+use super::place::place;
 use crate::args::look::Diff;
 use crate::exit::Exit;
 use crate::history;
 use crate::look::compare::{Side, compare};
-use crate::look::place::locate;
 use crate::report::Failure;
 
 pub(super) fn run(context: &Context<'_>, options: &Diff) -> Result<Exit, Failure> {
@@ -20,10 +20,10 @@ pub(super) fn run(context: &Context<'_>, options: &Diff) -> Result<Exit, Failure
         return Err(Failure::Usage(why.into()));
     }
     let pages = history::pages(&repository, &view, a.domain);
-    let before = locate(&pages, a, options.a.path.as_ref())?;
-    let after = locate(&pages, b, options.b.path.as_ref())?;
+    let before = place(&pages, a, options.a.path.as_ref())?;
+    let after = place(&pages, b, options.b.path.as_ref())?;
     let mut lines = context.report.lines();
-    let [before, after] = [(a, &before), (b, &after)].map(|(of, place)| Side { root: of.root, path: &place.path });
+    let [before, after] = [(a, &before), (b, &after)].map(|(of, place)| Side { root: of.root, path: place.path() });
     compare(&pages, before, after, |row| lines.row(&row))?;
     lines.finish()?;
     Ok(context.exit_of(&history))

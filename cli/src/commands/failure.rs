@@ -12,7 +12,6 @@ use crate::backup::BackupError;
 use crate::changes::ChangeError;
 use crate::history::Snapshot;
 use crate::materialize::WriteError;
-use crate::reader::{ReadError, TreeError};
 use crate::report::Failure;
 use crate::report::field::Hex;
 use crate::repository::{ClientError, InitError, OpenError};
@@ -100,23 +99,9 @@ pub(super) fn of_restore(error: RestoreError, target: &Path) -> Failure {
         }
         RestoreError::Target(WriteError::Target { path, source }) => Failure::io("restore into", path, source),
         RestoreError::Target(error) => Failure::Other(error.into()),
-        RestoreError::Tree(error) => of_tree(error),
+        RestoreError::Tree(error) => error.into(),
         RestoreError::Store(error) => of_store(error),
         RestoreError::Interrupted => Failure::Interrupted,
-    }
-}
-
-pub(super) fn of_tree(error: TreeError) -> Failure {
-    match error {
-        TreeError::Read(error) => of_read(error),
-        TreeError::Walk(error) => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
-    }
-}
-
-pub(super) fn of_read(error: ReadError) -> Failure {
-    match error {
-        ReadError::Store(error) => of_store(error),
-        error => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
     }
 }
 
@@ -129,8 +114,8 @@ pub(super) fn of_scope(error: ScopeError, path: &SpecPath, snapshot: &Snapshot) 
             let path = [top, wanted.as_bytes()].concat();
             Failure::NotInSnapshot { path, snapshot: Hex(snapshot.id).short() }
         }
-        ScopeError::Lost(error) => of_read(error),
-        ScopeError::Tree(error) => of_tree(error),
+        ScopeError::Lost(error) => error.into(),
+        ScopeError::Tree(error) => error.into(),
     }
 }
 

@@ -2,12 +2,13 @@
 
 use copal_engine::id::DomainId;
 use copal_engine::path::TreePath;
+use copal_service::view::View;
 
 use super::context::Context;
+use super::place::place;
 use crate::args::look::Find;
 use crate::exit::Exit;
 use crate::history::{self, History, Snapshot};
-use crate::look::place::locate;
 use crate::look::search::{self, Search};
 use crate::look::{hidden, row};
 use crate::reader::PageReader;
@@ -15,7 +16,6 @@ use crate::report::Failure;
 use crate::report::field::Hex;
 use crate::report::rows::FindRow;
 use crate::repository::Repository;
-use copal_service::view::View;
 
 pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure> {
     let pattern = search::pattern(&options.glob).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -73,8 +73,8 @@ fn chosen<'h>(
     let mut places = Vec::new();
     for spec in &options.snapshots {
         let snapshot = history.find(&spec.which, &options.narrow, &context.this_host())?;
-        let place = locate(readers.of_snapshot(snapshot), snapshot, spec.path.as_ref())?;
-        places.push((snapshot, place.path));
+        let scope = place(readers.of_snapshot(snapshot), snapshot, spec.path.as_ref())?;
+        places.push((snapshot, scope.path().clone()));
     }
     Ok(places)
 }

@@ -6,8 +6,7 @@ use copal_engine::id::ChunkId;
 use copal_engine::path::TreePath;
 use copal_engine::tree::{Change as TreeChange, DiffStep, Entry, EntryKind, TreeDiff};
 
-use super::unreadable;
-use crate::reader::{EntryStream, PageReader};
+use crate::reader::{EntryStream, PageReader, TreeError};
 use crate::report::Failure;
 use crate::report::field::PathField;
 use crate::report::rows::{Change, DiffRow};
@@ -48,8 +47,7 @@ fn compare_trees(pages: &PageReader, before: Side<'_>, after: Side<'_>, tell: &m
         match diff.step() {
             DiffStep::Done => return Ok(()),
             DiffStep::Need(id) => {
-                let page = pages.page(&id).map_err(|error| unreadable(error.into()))?;
-                diff.supply(page).map_err(|error| unreadable(error.into()))?;
+                diff.supply(pages.page(&id)?).map_err(TreeError::from)?;
             }
             DiffStep::Change(TreeChange { path, before, after }) => {
                 if path.is_within(directory) {
@@ -96,7 +94,7 @@ impl<'a> Below<'a> {
     }
 
     fn next(&mut self) -> Result<Option<Entry>, Failure> {
-        let entry = self.entries.next().map_err(unreadable)?;
+        let entry = self.entries.next()?;
         Ok(entry.filter(|entry| entry.path.is_within(&self.path)))
     }
 

@@ -3,16 +3,15 @@
 //!
 //! Pages that cannot be read do not end a listing: what they hide is kept, to be named at its end.
 
+pub mod cat;
 pub mod chunks;
 pub mod compare;
 pub mod listing;
-pub mod place;
 pub mod search;
 
 use copal_engine::tree::{Entry, EntryKind, LostRange};
 
-use crate::reader::{ReadError, TreeError};
-use crate::report::Failure;
+use crate::reader::ReadError;
 use crate::report::field::{PathField, Stamp, TargetField};
 use crate::report::human;
 use crate::report::rows::{EntryKind as RowKind, LsRow};
@@ -45,20 +44,6 @@ pub fn hidden(range: &LostRange, why: &ReadError) -> String {
         }
     };
     format!("{where_}: {why}")
-}
-
-/// What it means for a command that a tree cannot be walked on.
-pub fn unreadable(error: TreeError) -> Failure {
-    match error {
-        TreeError::Read(ReadError::Store(error)) => Failure::Other(error.into()),
-        TreeError::Read(ReadError::Damaged { object, id, why }) => {
-            Failure::Damaged { object, cause: format!("{id} cannot be read: {why}").into() }
-        }
-        TreeError::Read(ReadError::Absent { id }) => {
-            Failure::Damaged { object: format!("page {id}"), cause: "no pack holds it".into() }
-        }
-        TreeError::Walk(error) => Failure::Damaged { object: "a tree".into(), cause: error.into() },
-    }
 }
 
 fn is_directory(entry: &Entry) -> bool {

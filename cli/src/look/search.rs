@@ -61,8 +61,8 @@ impl<'a> Search<'a> {
                     Ok(page) if self.learn(&page) => {
                         walk.skip(id);
                     }
-                    Ok(page) => walk.supply(page).map_err(|error| super::unreadable(error.into()))?,
-                    Err(ReadError::Store(error)) => return Err(super::unreadable(TreeError::Read(error.into()))),
+                    Ok(page) => walk.supply(page).map_err(TreeError::from)?,
+                    Err(error @ ReadError::Store(_)) => return Err(error.into()),
                     Err(error) => lost.extend(walk.skip(id).map(|range| (range, error))),
                 },
             }

@@ -317,6 +317,8 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
         (Failure::NewerFormat { found: 2, known: 1 }, 1, "newer copal"),
         (Failure::WrongSecret(Kind::Passphrase), 12, "recovery code"),
         (Failure::NoSnapshot { wanted: "latest".into() }, 1, "copal snapshots"),
+        (Failure::KeyInUse { slot: "ab".into(), is_only: true }, 1, "copal key add"),
+        (Failure::KeyInUse { slot: "ab".into(), is_only: false }, 1, "another key"),
         (Failure::NotInSnapshot { path: b"/a".to_vec(), snapshot: "ab".into() }, 1, "copal ls"),
         (Failure::NoSuchPath { path: "/a".into() }, 1, "mounted"),
         (Failure::InsideRepository { path: "/a".into() }, 1, "--exclude"),

@@ -3,12 +3,13 @@
 mod client;
 mod copies;
 mod init;
+mod slots;
 mod unlock;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use copal_engine::id::{DomainId, RepositoryId};
+use copal_engine::id::{DomainId, RepositoryId, SlotId};
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::slot::{SlotError, SlotInput};
@@ -24,6 +25,7 @@ use copal_store::{Store, StoreError};
 pub use client::{ClientError, LocalClient};
 pub use copies::{Copies, restore_copies};
 pub use init::{Init, InitError, Initialised, add_slot, init};
+pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 pub use unlock::{find_slots, unlock};
 
 use crate::entropy::SystemEntropy;
@@ -39,6 +41,8 @@ pub struct Repository {
     pub descriptor_fault: Option<(String, DescriptorError)>,
     /// The secret everything derives from.
     pub owner: Arc<OwnerSecret>,
+    /// The key slot that opened it.
+    pub slot: SlotId,
     state_dir: PathBuf,
 }
 
@@ -109,7 +113,7 @@ impl Repository {
         if descriptors.is_empty() && slots.is_empty() {
             return Err(OpenError::NoRepository(directory.to_owned()));
         }
-        let owner = unlock(directory, slots, input)?;
+        let (owner, slot) = unlock(directory, slots, input)?;
         let (descriptor, descriptor_fault) = match newest_descriptor(&descriptors, &owner)? {
             Newest::Whole(descriptor) => (Some(*descriptor), None),
             Newest::Damaged(object, fault) => (None, Some((object, fault))),
@@ -122,6 +126,7 @@ impl Repository {
             descriptor,
             descriptor_fault,
             owner: Arc::new(owner),
+            slot,
             state_dir,
         })
     }

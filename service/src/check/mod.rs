@@ -240,28 +240,27 @@ pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
 
 /// Marks the copies in harmed packs as lost and wanted, and unmarks those in packs that are whole again.
 fn want(view: &View, proposal: &mut Proposal, now: Time) {
-    let changed: BTreeMap<PackTag, bool> = proposal
-        .delta
-        .packs
-        .iter()
-        .filter_map(|(id, record)| record.as_ref().map(|record| (id, record)))
-        .filter(|(id, record)| {
-            let old = &view.state.packs[*id];
-            (record.is_missing || record.is_damaged) != (old.is_missing || old.is_damaged)
-        })
-        .map(|(id, record)| (id.tag(), record.is_missing || record.is_damaged))
-        .collect();
-    if changed.is_empty() {
-        return;
-    }
+    let is_harmed = |record: &PackRecord| record.is_missing || record.is_damaged;
+    let record_of = |id: &PackId| match proposal.delta.packs.get(id) {
+        Some(changed) => changed.as_ref(),
+        None => view.state.packs.get(id),
+    };
+    let harmed: BTreeSet<PackTag> =
+        view.state.packs.keys().filter(|id| record_of(id).is_some_and(is_harmed)).map(PackId::tag).collect();
     for (domain, index) in &view.indexes {
+        if harmed.is_empty() && !index.overlay().marks().any(|(_, mark)| mark.bits.contains(Bits::LOST)) {
+            continue;
+        }
         for (_, segment) in view.segments_of(*domain) {
             for entry in segment.entries() {
                 let tag = entry.location.pack.tag();
-                let Some(is_harmed) = changed.get(&tag) else { continue };
                 let old = index.overlay().mark(&entry.id, tag);
-                let harmed = Bits::LOST | Bits::WANTED;
-                let bits = if *is_harmed { old.bits | harmed } else { old.bits.without(harmed) };
+                let lost = Bits::LOST | Bits::WANTED;
+                let bits = match (harmed.contains(&tag), old.bits.contains(Bits::LOST)) {
+                    (true, _) => old.bits | lost,
+                    (false, true) => old.bits.without(lost),
+                    (false, false) => continue,
+                };
                 let time = if old.bits.is_empty() { now } else { old.time };
                 if bits != old.bits {
                     let records = proposal.overlay.entry(*domain).or_default();

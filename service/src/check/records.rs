@@ -131,7 +131,7 @@ async fn check_changes(host: &Host<'_>, report: &mut Report) -> Result<(), JobEr
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name) else { continue };
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
-        match crate::ingest::verify_change(host, number, before, &bytes).await {
+        match crate::ingest::verify_change(host, number, Some(before), &bytes).await {
             Ok(Some(_)) => {}
             Ok(None) => {
                 report.add(Kind::Damaged, name, "it is not signed by a full client, or does not follow the one before");

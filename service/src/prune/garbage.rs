@@ -13,7 +13,7 @@ use copal_store::Stat;
 use super::Report;
 use crate::commit::Proposal;
 use crate::error::JobError;
-use crate::faults::windows;
+use crate::faults::{Fault, is_planted, windows};
 use crate::host::Host;
 use crate::objects;
 use crate::view::View;
@@ -74,6 +74,9 @@ pub(super) async fn doom_orphans(
             let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.number() + 1 };
             proposal.delta.doomed.insert(name.clone(), Some(doomed));
             report.orphans += 1;
+            if is_planted(Fault::OrphansNotDoomed) {
+                host.store.delete(&objects::key(name.as_str())).await?;
+            }
         }
     }
     Ok(())

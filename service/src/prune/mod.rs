@@ -4,6 +4,7 @@
 mod domain;
 mod garbage;
 mod repack;
+mod sabotage;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use copal_engine::time::Time;
 
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::objects;
 use crate::view::{self, View};
@@ -103,6 +105,11 @@ pub async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobErro
             garbage::delete_old_roots(host, &mut report).await?;
             return Ok(report);
         };
+        if is_planted(Fault::DeletedFirst) {
+            for name in proposal.delta.doomed.keys() {
+                host.store.delete(&objects::key(name.as_str())).await?;
+            }
+        }
         if commit(host, &view, proposal).await?.is_none() {
             continue;
         }
@@ -148,6 +155,9 @@ async fn delete_doomed(
 ) -> Result<Vec<String>, JobError> {
     let doomed = view.state.doomed.iter().filter(|(_, record)| record.state == DoomedState::Doomed);
     let names: Vec<String> = doomed.map(|(name, _)| name.clone()).collect();
+    if is_planted(Fault::ClearedBlindly) {
+        return Ok(names);
+    }
     for part in names.chunks(DELETION_NAMES) {
         let random = host.random();
         let deletion = Deletion { root_number: root.number, random, time: host.now().await?, names: part.to_vec() };

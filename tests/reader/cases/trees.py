@@ -24,7 +24,7 @@ class Shelf:
         for page, height, references, plaintext in pages(file):
             if keys().page_id(height, references, plaintext) != page:
                 raise Damage(f"page {page.hex()} has another id")
-            self.pages[page] = (decode_page(plaintext, references, page.hex()), height)
+            self.pages[page] = (decode_page(plaintext, height, references, page.hex()), height)
         self.root = page
 
     def page(self, _, page):
@@ -101,6 +101,6 @@ class Trees(unittest.TestCase):
                     changed = plaintext[:at] + bytes([plaintext[at] ^ 1]) + plaintext[at + 1 :]
                     self.assertNotEqual(keys().page_id(height, references, changed), page)
                     try:
-                        decode_page(changed, references, "page")
+                        decode_page(changed, height, references, "page")
                     except Damage:
                         continue

@@ -70,6 +70,7 @@ class Segment:
             pack = self.packs[block.pack]
             same = following is not None and following.pack == block.pack
             end = following.offset if same else pack.length - TRAILER - pack.table_length
+            refuse(not 1 <= block.length <= limits.STORED_BLOCK, f"{self.what}: a block of {block.length} bytes")
             refuse(block.offset + block.length > end, f"{self.what}: a block of pack {pack.id.hex()} reaches beyond {end}")
         places = []
         for entry in self.entries:

@@ -35,6 +35,17 @@ class Ledger:
         self._check_overlay()
         self._check_doomed()
         self._check_heads()
+        self._check_claims()
+
+    def _check_claims(self):
+        """Of an accepted manifest's packs those that are still there have the claimed length."""
+        for key, manifest in self.history.trusted().items():
+            receipt = self.contents.records["receipt"].get(key)
+            for pack, length in manifest["packs"] if receipt and receipt["outcome"] == "accepted" else []:
+                name = f"packs/{pack.hex()[:2]}/{pack.hex()}"
+                if name in self.contents.packs:
+                    found = len(self.contents.packs.pack(name).stored)
+                    self.complaints.check(found == length, f"{manifest.name}: {name} has {found} bytes, not {length}")
 
     def _check_root(self, root):
         base = root.get("base")

@@ -118,7 +118,7 @@ def open_page(packs, owner, name, number, ordinal, expected):
     found = owner.domain(pack.domain).page_id(entry.height, entry.references, plaintext)
     what = f"{name}: page {expected.hex()}"
     refuse(found != expected, f"{what}: height, references and plaintext have id {found.hex()}")
-    return decode_page(plaintext, entry.references, what), entry.height
+    return decode_page(plaintext, entry.height, entry.references, what), entry.height
 
 
 KEPT_BLOCKS = 32

@@ -57,7 +57,7 @@ class Pack:
         cursor.zeros(4, "zero")
         cursor.expect(END, "magic")
         refuse(header_length != self.header_length, f"{self.what}: the trailer has header length {header_length}")
-        refuse(self.blocks_count > limits.PACK_BLOCKS, f"{self.what}: {self.blocks_count} blocks")
+        refuse(not 1 <= self.blocks_count <= limits.PACK_BLOCKS, f"{self.what}: {self.blocks_count} blocks")
         refuse(self.entries_count > limits.PACK_ENTRIES, f"{self.what}: {self.entries_count} entries")
         refuse(self.references_count and self.kind == "data", f"{self.what}: a data pack with references")
         entry = 24 if self.kind == "data" else 56
@@ -86,6 +86,7 @@ class Pack:
         session = cursor.u16("block session")
         cursor.zeros(2, "zero of the block")
         entries, counter = cursor.u32("block entries"), cursor.u64("block counter")
+        refuse(not 1 <= length <= limits.STORED_BLOCK, f"{self.what}: a block of {length} bytes")
         refuse(session >= len(self.sessions), f"{self.what}: a block of session {session}")
         refuse(not 1 <= entries <= limits.BLOCK_ENTRIES, f"{self.what}: a block of {entries} entries")
         refuse(counter >= limits.COUNTER, f"{self.what}: a block with counter {counter}")

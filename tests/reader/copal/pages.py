@@ -4,7 +4,7 @@ import stat
 from dataclasses import dataclass, field
 
 from . import limits
-from .shapes import U64, array, data, fields, row
+from .shapes import U32, U64, array, data, fields, row
 from .wire import Cursor, decode_cbor, refuse, signed64
 
 ENTRIES, DIRECTORY, LIST, LISTS = 0, 1, 2, 3
@@ -77,8 +77,8 @@ def path_key(path):
     return path.replace(b"/", b"\0")
 
 
-def decode_page(plaintext, references, what):
-    """The page with these references."""
+def decode_page(plaintext, height, references, what):
+    """The page of this height with these references."""
     refuse(len(plaintext) > limits.PAGE, f"{what}: {len(plaintext)} bytes are too many")
     cursor = Cursor(plaintext, what)
     cursor.expect(b"\x01", "version")
@@ -91,13 +91,23 @@ def decode_page(plaintext, references, what):
         length = cursor.varint(f"length of column {number}")
         columns.append(Cursor(cursor.take(length, f"column {number}"), f"{what}: column {number}"))
     cursor.done()
-    read = {ENTRIES: _entries, DIRECTORY: _children, LIST: _pieces, LISTS: _pieces}[kind]
+    read = {ENTRIES: _entries, DIRECTORY: _children, LIST: _chunks, LISTS: _pieces}[kind]
     pool = References(references, what)
     items = read(columns, count, pool)
     for column in columns:
         column.done()
     pool.done()
+    _check_height(kind, height, items, what)
     return Page(kind, items, references)
+
+
+def _check_height(kind, height, items, what):
+    """What the page itself tells of its height: nothing but the lists of files, if it refers to pages of entries."""
+    if kind == ENTRIES:
+        expected = 1 + max((item.content[2] for item in items if item.content[0] == "list"), default=0)
+        refuse(height != expected, f"{what}: height {height}, should be {expected}")
+    else:
+        refuse(height < 1 or (height == 1) != (kind == LIST), f"{what}: height {height} of kind {kind}")
 
 
 class References:
@@ -124,7 +134,16 @@ class References:
 
 def _pieces(columns, count, pool):
     references, lengths = columns
-    return [Piece(pool.read(references), lengths.varint("length")) for _ in range(count)]
+    pieces = [Piece(pool.read(references), lengths.varint("length")) for _ in range(count)]
+    refuse(any(piece.length == 0 for piece in pieces), f"{lengths.what}: a length of zero")
+    refuse(sum(piece.length for piece in pieces) > UNBOUNDED, f"{lengths.what}: the lengths exceed 64 bits in sum")
+    return pieces
+
+
+def _chunks(columns, count, pool):
+    pieces = _pieces(columns, count, pool)
+    refuse(any(piece.length > limits.CHUNK for piece in pieces), f"{columns[1].what}: a chunk that is too long")
+    return pieces
 
 
 def _children(columns, count, pool):
@@ -133,6 +152,9 @@ def _children(columns, count, pool):
         child.reference = pool.read(columns[2])
         child.entries = columns[3].varint("entries below")
         child.total = columns[4].varint("bytes below")
+        if child.entries == 0:
+            columns[3].fail("a child without entries")
+    refuse(sum(child.entries for child in children) > UNBOUNDED, f"{columns[3].what}: the entries exceed 64 bits in sum")
     return children
 
 
@@ -169,7 +191,7 @@ def _entries(columns, count, pool):
     entries = [Entry(path, weight=fresh + 16) for path, fresh in _paths(columns[0], columns[1], count)]
     for entry in entries:
         entry.mode = columns[2].varint("mode")
-        if stat.S_IFMT(entry.mode) not in TYPES or entry.mode > 0o177777:
+        if entry.mode > 0o177777 or stat.S_IFMT(entry.mode) not in TYPES:
             columns[2].fail(f"mode {entry.mode:o} has no known type")
     _owners(entries, columns[3], columns[4])
     _times(entries, columns)
@@ -299,6 +321,8 @@ def _content(entry, column, inline, pool):
         if not 1 <= count <= limits.FILE_CHUNKS:
             column.fail(f"{entry.path!r} has {count} chunks")
         pieces = [Piece(pool.read(column), column.varint("length of the chunk")) for _ in range(count)]
+        if any(not 1 <= piece.length <= limits.CHUNK for piece in pieces):
+            column.fail(f"a chunk of {entry.path!r} is empty or too long")
         if sum(piece.length for piece in pieces) != length:
             column.fail(f"the chunks of {entry.path!r} do not add up to {length}")
         return "chunks", pieces
@@ -327,7 +351,7 @@ EXTRAS = fields(
     {
         1: ("target", data(0, limits.PAGE), True),
         2: ("hardlink", U64, True),
-        3: ("device", row(U64, U64), True),
+        3: ("device", row(U32, U32), True),
         4: ("xattrs", array(row(data(0, limits.PAGE), data(0, limits.PAGE)), limits.PAGE), True),
         5: ("holes", array(row(U64, U64), limits.PAGE), True),
     }

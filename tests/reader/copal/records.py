@@ -56,6 +56,9 @@ class Record:
             refuse(self[field] != part, f"{self.name}: {field} in the body is {self[field]!r}")
         if "number" in in_name:
             refuse(self["number"] == 0 and self.kind != "deletion", f"{self.name}: numbers start at 1")
+        if "previous" in self.fields:
+            first = self["previous"] == NO_HASH
+            refuse(first != (self["number"] == 1), f"{self.name}: number 1, and no other, has nothing before it")
 
 
 def _pages(value, where):
@@ -75,8 +78,15 @@ def _chunker(value, where):
     return {"min": low, "average": average, "max": high}
 
 
+def _packs(value, where):
+    packs = array(row(HASH, U64), limits.MANIFEST_PACKS)(value, where)
+    refuse(len({pack for pack, _ in packs}) != len(packs), f"{where}: a pack is listed twice")
+    return packs
+
+
 def _operation(value, where):
-    refuse(type(value) is not list or not value or value[0] not in OPERATIONS, f"{where} is no known operation")
+    refuse(type(value) is not list or not value or type(value[0]) is not int, f"{where} is no operation")
+    refuse(value[0] not in OPERATIONS, f"{where} is of the unknown kind {value[0]}")
     name, *shapes = OPERATIONS[value[0]]
     return [name, *row(constant(value[0]), *shapes)(value, where)[1:]]
 
@@ -134,7 +144,7 @@ SNAPSHOT = fields(
         2: ("client_time", TIME),
         3: ("source", ID),
         4: ("tags", ascending(ID, limits.SNAPSHOT_TAGS)),
-        5: ("session_record", data(1, limits.SESSION_RECORD)),
+        5: ("session_record", data(0, limits.SESSION_RECORD)),
         6: ("counter", integer(0, limits.COUNTER - 1)),
         7: ("sealed_info", data(0, limits.SEALED_INFO)),
     }
@@ -147,7 +157,7 @@ MANIFEST = fields(
         2: ("previous", HASH),
         3: ("domain", ID),
         4: ("root_seen", _NUMBERED_HASH, True),
-        5: ("packs", array(row(HASH, integer(1, limits.PACK)), limits.MANIFEST_PACKS)),
+        5: ("packs", _packs),
         6: ("snapshot", SNAPSHOT, True),
     }
 )
@@ -161,7 +171,7 @@ INFO = fields(
         4: ("started", TIME),
         5: ("counts", row(U64, U64, U64, U64)),
         6: ("summary", row(U64, U64, U64, U64)),
-        7: ("metadata", integer(0, 255)),
+        7: ("metadata", U32),
         8: ("program", _TEXT),
         9: ("user", _TEXT),
     }
@@ -220,7 +230,7 @@ EXPIRY = fields(
 )
 
 DELETION = fields(
-    {0: ("number", U64), 1: ("random", ID), 2: ("time", TIME), 3: ("objects", array(text(255), limits.BODY))}
+    {0: ("number", U64), 1: ("random", ID), 2: ("time", TIME), 3: ("objects", array(text(limits.BODY), limits.BODY))}
 )
 
 KINDS = {

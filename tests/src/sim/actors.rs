@@ -34,6 +34,8 @@ pub(super) struct Memory {
     pub(super) acknowledged: RefCell<BTreeSet<SnapshotId>>,
     /// Snapshots that somebody has wanted to forget.
     pub(super) forgotten: RefCell<BTreeSet<SnapshotId>>,
+    /// Snapshots that somebody has wanted back.
+    pub(super) undeleted: RefCell<BTreeSet<SnapshotId>>,
 }
 
 impl Claims for Memory {
@@ -153,6 +155,9 @@ impl Scene<'_> {
         };
         if matches!(operation, Operation::Forget(_)) {
             self.memory.forgotten.borrow_mut().extend(&some);
+        }
+        if let Operation::Undelete(back) = &operation {
+            self.memory.undeleted.borrow_mut().extend(back);
         }
         self.watch.note(|| format!("somebody wants to {operation:?}"));
         let head = view.root.as_ref().and_then(|(root, _)| root.change_head).unwrap_or((0, ObjectHash::NONE));

@@ -32,7 +32,8 @@ pub(super) fn damage(world: &World<'_>, random: &mut Random) {
     }
     let name = random.pick(&packs).clone();
     let object = key(&name);
-    match random.below(3) {
+    let kind = random.below(3);
+    match kind {
         0 => block_on(world.store.memory.delete(&object)).expect("memory does not fail"),
         1 => drop(world.store.memory.corrupt(&object, |bytes| bytes.truncate(bytes.len() / 2))),
         _ => drop(world.store.memory.corrupt(&object, |bytes| {
@@ -40,7 +41,7 @@ pub(super) fn damage(world: &World<'_>, random: &mut Random) {
             bytes[middle] ^= 1;
         })),
     }
-    world.store.watch.damage(&name);
+    world.store.watch.damage(&name, kind == 2);
 }
 
 /// Loses parts of the state and rebuilds it, while nobody else runs.
@@ -64,6 +65,9 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
             other => break other,
         }
     };
+    if let Ok(report) = &rebuilt {
+        world.store.watch.note(|| format!("{report:?}"));
+    }
     let Err(error) = rebuilt.map(|_| ()) else {
         let kept = world.store.watch.seen().kept();
         let forgotten = world.memory.forgotten.borrow();
@@ -74,7 +78,8 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
             {
                 world.store.watch.broken(format!("the rebuild does not keep snapshot {}", snapshot.id));
             }
-            if snapshot.state == SnapshotState::Gone && kept.contains(&snapshot.id) {
+            let is_wanted = world.memory.undeleted.borrow().contains(&snapshot.id);
+            if snapshot.state != SnapshotState::Kept && !is_wanted && kept.contains(&snapshot.id) {
                 world.store.watch.broken(format!("the rebuild brings back snapshot {}", snapshot.id));
             }
         }

@@ -24,20 +24,42 @@ struct Chance {
     random: Random,
     /// Answers lost, in a thousand.
     lost: u32,
+    /// Calls about roots before which the caller falls asleep, in a thousand.
+    naps: u32,
+    is_napping: bool,
 }
 
 impl SimStore {
-    pub(super) fn new(seed: u64, lost: u32) -> Self {
+    pub(super) fn new(seed: u64, lost: u32, naps: u32) -> Self {
         Self {
             memory: MemoryStore::new(),
             watch: Watch::default(),
-            chance: Mutex::new(Chance { random: Random::new(seed), lost }),
+            chance: Mutex::new(Chance { random: Random::new(seed), lost, naps, is_napping: false }),
         }
     }
 
     /// From now on every call is answered.
     pub(super) fn calm(&self) {
-        self.chance.lock().expect("nothing panics while it holds the chance").lost = 0;
+        let mut chance = self.chance.lock().expect("nothing panics while it holds the chance");
+        (chance.lost, chance.naps) = (0, 0);
+    }
+
+    /// Whether the caller of the last step has fallen asleep.
+    pub(super) fn take_nap(&self) -> bool {
+        std::mem::take(&mut self.chance.lock().expect("nothing panics while it holds the chance").is_napping)
+    }
+
+    /// Sleep is most dangerous beside a root: between listing and reading it, and before creating the next.
+    async fn nap(&self, name: &str) {
+        let is_tired = {
+            let mut chance = self.chance.lock().expect("nothing panics while it holds the chance");
+            let naps = chance.naps;
+            chance.is_napping = name.starts_with("roots/") && chance.random.chance(naps);
+            chance.is_napping
+        };
+        if is_tired {
+            pause().await;
+        }
     }
 
     fn answer<T>(&self, op: Op, key: &str, answer: Result<T, StoreError>) -> Result<T, StoreError> {
@@ -55,6 +77,7 @@ impl SimStore {
 impl Store for SimStore {
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         pause().await;
+        self.nap(key.as_str()).await;
         let created = self.memory.create(key, bytes.clone()).await;
         self.watch.created(&self.memory, key.as_str(), &bytes, matches!(created, Ok(Created::New)));
         self.answer(Op::Create, key.as_str(), created)
@@ -62,6 +85,7 @@ impl Store for SimStore {
 
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
         pause().await;
+        self.nap(key.as_str()).await;
         self.watch.note(|| format!("    read {key}"));
         self.answer(Op::Read, key.as_str(), self.memory.read(key).await)
     }

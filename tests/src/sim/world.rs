@@ -58,6 +58,7 @@ struct Actor<'a> {
     number: usize,
     life: Life<'a>,
     wakes: i64,
+    wakes_step: u64,
     lives: u64,
     weight: usize,
 }
@@ -77,7 +78,8 @@ pub fn run(setting: &Setting) -> Outcome {
     faults::plant(setting.fault, WINDOWS);
     let mut random = Random::new(setting.seed);
     let lost = *random.pick(&[0, 0, 5, 20]);
-    let store = SimStore::new(setting.seed, lost);
+    let naps = *random.pick(&[0, 20, 60]);
+    let store = SimStore::new(setting.seed, lost, naps);
     if setting.is_traced {
         store.watch.keep_trace();
     }
@@ -134,6 +136,7 @@ impl<'a> World<'a> {
                 number,
                 life: self.life(setting.seed, number, 0),
                 wakes: i64::MIN,
+                wakes_step: 0,
                 lives: 0,
                 weight: *random.pick(&[1, 1, 2, 4]),
             })
@@ -157,6 +160,8 @@ impl<'a> World<'a> {
             }
             if random.chance(mood.damage) && random.chance(500) {
                 end::damage(self, random);
+                // What was found out about packs before cannot tell of this.
+                actors[6..].iter_mut().for_each(|actor| self.revive(setting.seed, actor));
             }
             if random.chance(mood.rebuild) && random.chance(500) {
                 for actor in &mut actors {
@@ -167,7 +172,9 @@ impl<'a> World<'a> {
                 actors.iter_mut().for_each(|actor| self.revive(setting.seed, actor));
             }
             let now = self.now();
-            let awake: Vec<usize> = (0..ACTORS).filter(|&actor| actors[actor].wakes <= now).collect();
+            let awake: Vec<usize> = (0..ACTORS)
+                .filter(|&actor| actors[actor].wakes <= now && actors[actor].wakes_step <= outcome.steps)
+                .collect();
             if awake.is_empty() {
                 self.store.memory.advance(TICKS[1]);
                 continue;
@@ -189,6 +196,11 @@ impl<'a> World<'a> {
             if step(&mut actors[current].life) {
                 self.revive(setting.seed, &mut actors[current]);
             }
+            if self.store.take_nap() {
+                let steps = 20 + random.below(*random.clone().pick(&[60, 300, 1200])) as u64;
+                actors[current].wakes_step = outcome.steps + steps;
+                self.store.watch.note(|| format!("{} takes a nap of {steps} steps", NAMES[current]));
+            }
         }
     }
 
@@ -199,6 +211,7 @@ impl<'a> World<'a> {
         self.store.watch.note(|| format!("{} dies and starts again", NAMES[actor.number]));
         actor.lives += 1;
         actor.wakes = i64::MIN;
+        actor.wakes_step = 0;
         actor.life = self.life(seed, actor.number, actor.lives);
     }
 
