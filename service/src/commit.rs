@@ -17,7 +17,7 @@ use crate::objects;
 use crate::view::{self, View};
 
 /// What a writer wants to change in the state.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Proposal {
     /// Changes of segments, snapshots, heads, packs and doomed names.
     pub delta: StateDelta,

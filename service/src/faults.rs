@@ -26,10 +26,25 @@ pub enum Fault {
     RootPageUnchecked,
     /// Names that are doomed or spent are accepted.
     DoomedAccepted,
-    /// Entries are removed as soon as they are flagged.
-    GraceIgnored,
     /// Objects that no root names are deleted without having been listed as doomed.
     OrphansNotDoomed,
+}
+
+impl Fault {
+    /// All mistakes.
+    pub const ALL: [Fault; 11] = [
+        Fault::WinUnchecked,
+        Fault::BaseUnchecked,
+        Fault::DeletedFirst,
+        Fault::SecondMarkDropped,
+        Fault::ChecksNotRepeated,
+        Fault::ClearedBlindly,
+        Fault::LostPreferred,
+        Fault::RemovedById,
+        Fault::RootPageUnchecked,
+        Fault::DoomedAccepted,
+        Fault::OrphansNotDoomed,
+    ];
 }
 
 /// How long things stay.

@@ -1,5 +1,6 @@
 //! The simulation: `COPAL_SIM_RUNS` says how many seeds are tried, `COPAL_SEED` replays one and tells what happened.
 
+use copal_service::faults::Fault;
 use copal_tests::sim::{Setting, run};
 
 #[test]
@@ -18,8 +19,26 @@ fn no_schedule_breaks_a_promise() {
     }
 }
 
+#[test]
+fn every_planted_mistake_is_found() {
+    let mut missed = Vec::new();
+    for fault in Fault::ALL {
+        let found = (1..=MISTAKE_RUNS).find_map(|seed| {
+            let outcome = run(&Setting { seed, fault: Some(fault), ..Setting::default() });
+            Some((seed, outcome.violation?))
+        });
+        match found {
+            Some((seed, what)) => println!("| {fault:?} | {seed} | {what} |"),
+            None => missed.push(fault),
+        }
+    }
+    assert!(missed.is_empty(), "not found within {MISTAKE_RUNS} runs: {missed:?}");
+}
+
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
 const RUNS: u64 = 150;
+/// Seeds within which a planted mistake must show.
+const MISTAKE_RUNS: u64 = 300;

@@ -125,7 +125,7 @@ fn report(repository: &Repository, rows: Vec<ForgetRow>, options: &Forget) -> Re
         dry_run: options.dry_run,
     };
     if !options.dry_run && !options.prune && forgotten > 0 {
-        let what_if = prune::service_options(repository, &prune::Options { is_dry_run: true, ..Default::default() });
+        let what_if = prune::service_options(repository, &prune::Options { is_dry_run: true, ..Default::default() })?;
         let found = wait(run_prune(&repository.host(), &what_if)).map_err(of_job)?;
         report.freeable_bytes = Some(found.bytes_pending + found.bytes_planned);
         // What nothing needs since now is flagged by the next prune, at the earliest now.

@@ -26,7 +26,7 @@ pub(super) fn run(context: &Context<'_>, options: &Ls) -> Result<Exit, Failure> 
     }
     let depth = if options.recursive { Depth::Everything } else { Depth::Children };
     let mut listing = Listing::new(&pages, snapshot.root, scope.path().clone(), depth);
-    while let Some(entry) = listing.next()? {
+    while let Some(entry) = listing.next_readable()? {
         write(&mut lines, row(&entry), options.long)?;
     }
     lines.finish()?;

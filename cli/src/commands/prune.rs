@@ -2,19 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use copal_engine::repository::Parameters;
 use copal_service::prune::{self as job, GRACE, prune};
 use copal_service::{evidence, view};
 
 use super::context::Context;
-use super::failure::of_job;
+use super::failure::{of_client, of_job};
 use crate::args;
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::field::Stamp;
 use crate::report::human;
 use crate::report::upkeep::PruneReport;
-use crate::repository::Repository;
+use crate::repository::{ClientError, Repository};
 use crate::wait::wait;
 
 /// How a prune goes about it.
@@ -45,7 +44,7 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     }
     let newest = wait(view::read(repository.store().as_ref())).map_err(of_job)?.number();
     wait(evidence::refuse_older(&repository.host(), newest)).map_err(of_job)?;
-    let done = wait(prune(&repository.host(), &service_options(repository, &options))).map_err(of_job)?;
+    let done = wait(prune(&repository.host(), &service_options(repository, &options)?)).map_err(of_job)?;
     if done.unread > 0 {
         let pages = human::things(done.unread, "page is", "pages are");
         context.report.warn(&format!("{pages} unreadable: what lies below cannot be told from garbage and stays"));
@@ -68,13 +67,14 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     Ok(if done.lost > 0 || done.unread > 0 { Exit::Damage } else { Exit::Done })
 }
 
-pub(super) fn service_options(repository: &Repository, options: &Options) -> job::Options {
-    let parameters = repository.descriptor.as_ref().map(|descriptor| descriptor.parameters.clone());
-    let Parameters { pack_target, tree_pack_target, .. } = parameters.unwrap_or_default();
-    job::Options {
+/// The options as the service takes them; packs get the sizes that the descriptor says.
+pub(super) fn service_options(repository: &Repository, options: &Options) -> Result<job::Options, Failure> {
+    let descriptor = repository.descriptor.as_ref().ok_or_else(|| of_client(ClientError::NoDescriptor))?;
+    let parameters = &descriptor.parameters;
+    Ok(job::Options {
         grace: options.grace,
         repack_most: options.repack_most.unwrap_or(u64::MAX),
         is_dry_run: options.is_dry_run,
-        pack_target: [pack_target.into(), tree_pack_target.into()],
-    }
+        pack_target: [parameters.pack_target.into(), parameters.tree_pack_target.into()],
+    })
 }

@@ -32,7 +32,7 @@ impl<'a> Listing<'a> {
     }
 
     /// The next entry; none at the end. Pages that cannot be read are passed over.
-    pub fn next(&mut self) -> Result<Option<Entry>, TreeError> {
+    pub fn next_readable(&mut self) -> Result<Option<Entry>, TreeError> {
         while let Some(entry) = self.entries.next_readable()? {
             if entry.path == self.directory {
                 continue;

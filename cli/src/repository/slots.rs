@@ -1,6 +1,6 @@
 //! Key slots as their owner manages them: each with its two copies, and what is wrong with either.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use copal_engine::id::SlotId;
 use copal_engine::keys::slot::{Slot, SlotError, SlotInput};
@@ -36,15 +36,11 @@ pub enum Fault {
 
 /// All key slots, the oldest first; both copies of each are read.
 pub fn survey_slots(store: &dyn Store) -> Result<Vec<KeySlot>, StoreError> {
-    let mut slots: BTreeMap<SlotId, KeySlot> = BTreeMap::new();
-    for listed in wait(objects::list(store, "keys/"))? {
-        let folder = listed.key.as_str().split('/').nth(1).unwrap_or_default();
-        let Ok(id) = SlotId::from_hex(folder) else { continue };
-        if !slots.contains_key(&id) {
-            slots.insert(id, read_slot(store, id)?);
-        }
-    }
-    let mut slots: Vec<KeySlot> = slots.into_values().collect();
+    let listed = wait(objects::list(store, "keys/"))?;
+    let id = |name: &str| SlotId::from_hex(name.split('/').nth(1)?).ok();
+    let ids: BTreeSet<SlotId> = listed.iter().filter_map(|object| id(object.key.as_str())).collect();
+    let slots: Result<Vec<KeySlot>, StoreError> = ids.into_iter().map(|id| read_slot(store, id)).collect();
+    let mut slots = slots?;
     slots.sort_by_key(|slot| (slot.slot.as_ref().map(Slot::created), slot.id));
     Ok(slots)
 }

@@ -23,6 +23,7 @@ use copal_engine::time::Time;
 use crate::clients;
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::objects;
 use crate::view::{self, View};
@@ -62,7 +63,12 @@ pub async fn ingest(
             return Ok(answers);
         }
         let (proposal, decided) = pass.finish()?;
-        if let Some((root, _)) = commit(host, &view, proposal).await? {
+        let again = is_planted(Fault::ChecksNotRepeated).then(|| proposal.clone());
+        let mut won = commit(host, &view, proposal).await?;
+        if let (None, Some(proposal)) = (&won, again) {
+            won = commit(host, &view::read(host.store).await?, proposal).await?;
+        }
+        if let Some((root, _)) = won {
             for (client, decision) in decided {
                 let receipt = receipt(client, &decision, root.number, root.time, by);
                 write_receipt(host, &receipt).await?;
@@ -206,7 +212,11 @@ impl<'a> Pass<'a> {
         let added = self.added.get(&domain);
         let resolve =
             |id: &ChunkId| added.and_then(|added| added.get(id).copied()).or_else(|| self.view.resolve(domain, id));
-        let verdict = judge(&verified, record, &findings, resolve);
+        let mut verdict = judge(&verified, record, &findings, resolve);
+        let root = verified.manifest.snapshot.as_ref().map(|claim| claim.root);
+        if is_planted(Fault::RootPageUnchecked) && verdict.packs.is_empty() && verdict.missing.iter().eq(&root) {
+            verdict = Verdict::default();
+        }
         if verdict.is_accepted() {
             self.accept(&verified, record, findings)?;
         }

@@ -14,9 +14,11 @@ use copal_store::StoreError;
 
 use super::garbage::Stored;
 use super::repack::{Moved, move_blocks};
+use super::sabotage::sabotage;
 use super::{Options, Report};
 use crate::commit::Proposal;
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::objects;
 use crate::view::View;
@@ -51,6 +53,7 @@ impl Part<'_> {
         };
         let (plan, moved) = loop {
             let plan = plan(&inventory, roots, |copy| self.mark_of(&inventory, copy), &rules);
+            let plan = sabotage(plan, &inventory, roots, &rules);
             if self.options.is_dry_run {
                 self.report(&inventory, roots, &rules, &plan, report);
                 return Ok(());
@@ -116,7 +119,7 @@ impl Part<'_> {
                 place: record.place,
                 kind: record.kind,
                 length: record.length,
-                is_healthy: table.is_some() && !record.is_damaged,
+                is_healthy: (table.is_some() && !record.is_damaged) || is_planted(Fault::LostPreferred),
                 accepted: record.accepted,
             };
             if let Some(table) = &table {

@@ -4,6 +4,7 @@
 mod domain;
 mod garbage;
 mod repack;
+mod sabotage;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use copal_engine::time::Time;
 
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::objects;
 use crate::view::{self, View};
@@ -87,6 +89,9 @@ pub async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobErro
     for _ in 0..ATTEMPTS {
         let view = view::read(host.store).await?;
         let Some((root, hash)) = view.root.clone() else { return Ok(Report::default()) };
+        if let Some(evidence) = view::lost_newer(host, &view).await? {
+            return Err(JobError::StateLost { evidence });
+        }
         // What an earlier root doomed and an interrupted prune left.
         let mut report = Report::default();
         let cleared = if options.is_dry_run {
@@ -103,6 +108,11 @@ pub async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobErro
             garbage::delete_old_roots(host, &mut report).await?;
             return Ok(report);
         };
+        if is_planted(Fault::DeletedFirst) {
+            for name in proposal.delta.doomed.keys() {
+                host.store.delete(&objects::key(name.as_str())).await?;
+            }
+        }
         if commit(host, &view, proposal).await?.is_none() {
             continue;
         }
@@ -148,6 +158,9 @@ async fn delete_doomed(
 ) -> Result<Vec<String>, JobError> {
     let doomed = view.state.doomed.iter().filter(|(_, record)| record.state == DoomedState::Doomed);
     let names: Vec<String> = doomed.map(|(name, _)| name.clone()).collect();
+    if is_planted(Fault::ClearedBlindly) {
+        return Ok(names);
+    }
     for part in names.chunks(DELETION_NAMES) {
         let random = host.random();
         let deletion = Deletion { root_number: root.number, random, time: host.now().await?, names: part.to_vec() };
