@@ -34,4 +34,5 @@ pub mod look;
 pub mod changes;
 pub mod retain;
 pub mod verify;
+pub mod dump;
 pub mod commands;

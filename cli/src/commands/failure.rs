@@ -10,10 +10,12 @@ use copal_store::StoreError;
 use crate::args::spec::SpecPath;
 use crate::backup::BackupError;
 use crate::changes::ChangeError;
+use crate::dump::DumpError;
 use crate::history::Snapshot;
 use crate::materialize::WriteError;
+use crate::reader::{ReadError, TreeError};
 use crate::report::Failure;
-use crate::report::field::Hex;
+use crate::report::field::{Hex, PathField};
 use crate::repository::{ClientError, InitError, OpenError};
 use crate::restore::{RestoreError, ScopeError};
 use crate::secrets::Kind;
@@ -102,6 +104,32 @@ pub(super) fn of_restore(error: RestoreError, target: &Path) -> Failure {
         RestoreError::Tree(error) => error.into(),
         RestoreError::Store(error) => of_store(error),
         RestoreError::Interrupted => Failure::Interrupted,
+    }
+}
+
+pub(super) fn of_tree(error: TreeError) -> Failure {
+    match error {
+        TreeError::Read(error) => of_read(error),
+        TreeError::Walk(error) => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
+    }
+}
+
+pub(super) fn of_read(error: ReadError) -> Failure {
+    match error {
+        ReadError::Store(error) => of_store(error),
+        error => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
+    }
+}
+
+pub(super) fn of_dump(error: DumpError) -> Failure {
+    match error {
+        DumpError::Output(error) => Failure::output(error),
+        DumpError::Tree(error) => of_tree(error),
+        DumpError::Content { source: ReadError::Store(error), .. } => of_store(error),
+        DumpError::Content { path, source } => {
+            Failure::Damaged { object: PathField::of(&path).human(), cause: source.into() }
+        }
+        DumpError::Length { .. } => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Wanted<'w> {
     pub points_to: Option<&'w [u8]>,
     /// Major and minor number of a device.
     pub device: Option<(u32, u32)>,
+    /// Whether it is no name of a file that has others: then a file that has some is not the same.
+    pub is_alone: bool,
 }
 
 /// What is where something is to be written.
@@ -92,5 +94,5 @@ fn matches(at: &At, stat: &EntryStat, wanted: &Wanted<'_>) -> bool {
         FileType::CharacterDevice | FileType::BlockDevice => Some(stat.rdev) == wanted.device,
         _ => true,
     };
-    stat.kind() == wanted.kind && is_same
+    stat.kind() == wanted.kind && is_same && !(wanted.is_alone && stat.links > 1)
 }

@@ -65,7 +65,7 @@ fn metadata(mode: u32) -> Metadata<'static> {
 }
 
 fn wanted(size: u64) -> Wanted<'static> {
-    Wanted { kind: FileType::RegularFile, size, mtime: MTIME, points_to: None, device: None }
+    Wanted { kind: FileType::RegularFile, size, mtime: MTIME, points_to: None, device: None, is_alone: true }
 }
 
 fn write(target: &Target, at: &str, content: &[u8]) {

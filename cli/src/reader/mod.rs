@@ -5,12 +5,14 @@
 //! leads astray, other copies are tried.
 
 mod blocks;
+mod chunks;
 mod pages;
 
 use crate::report::Failure;
 
 pub(crate) use blocks::CopyError;
 pub use blocks::{BlockReader, ReadError};
+pub use chunks::ChunkReader;
 pub use pages::{EntryStream, PageReader, TreeError};
 
 impl From<ReadError> for Failure {

@@ -304,7 +304,7 @@ impl Failure {
             Self::NotYetAccepted => {
                 "it counts once \"copal ingest\" (or the service) has run; nothing needs to be uploaded again"
             }
-            Self::Interrupted => "what was uploaded is kept: the next run goes on from there",
+            Self::Interrupted => "what is done is kept: the next run goes on from there",
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
             Self::Secret(_)
             | Self::UnfitStore { .. }

@@ -199,6 +199,11 @@ impl Lines {
         self.out.write_all(bytes).map_err(Failure::output)
     }
 
+    /// Takes bytes as they are, for whoever writes them piece by piece.
+    pub fn raw(&mut self) -> &mut dyn Write {
+        &mut self.out
+    }
+
     /// Hands everything over.
     pub fn finish(mut self) -> Result<(), Failure> {
         self.out.flush().map_err(Failure::output)

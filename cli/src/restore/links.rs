@@ -1,7 +1,7 @@
 //! Links: files with several names, made as one file with several names again.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 
 use copal_engine::path::TreePath;
@@ -12,10 +12,16 @@ use super::work::Work;
 use crate::materialize::{Overwrite, Target, WriteError};
 use crate::stat::EntryStat;
 
+/// Tells which entries are names of the same file.
+#[derive(Default)]
+pub struct Identities {
+    hasher: RandomState,
+}
+
 /// The first name of each file, and the others that are to be made when its content is there.
 #[derive(Default)]
 pub(super) struct Links {
-    hasher: RandomState,
+    identities: Identities,
     /// By group and content: names of one group with other contents are another file.
     firsts: HashMap<(u64, u64), u32>,
     names: Vec<First>,
@@ -30,34 +36,43 @@ pub(super) enum First {
     There(TreePath),
 }
 
+impl Identities {
+    /// What the names of one file have in common: its group and a digest of what it is, so that nothing else is taken for
+    /// it. None if it has one name only.
+    pub fn of(&self, entry: &Entry) -> Option<(u64, u64)> {
+        let group = entry.extras.hardlink?;
+        let mut hasher = self.hasher.build_hasher();
+        (entry.mode.bits(), entry.size, entry.mtime.0).hash(&mut hasher);
+        (&entry.extras.link_target, entry.extras.device).hash(&mut hasher);
+        match &entry.content {
+            Content::None => {}
+            Content::Inline(bytes) => bytes.hash(&mut hasher),
+            Content::Chunks(pieces) => pieces.hash(&mut hasher),
+            Content::List { root, height } => (root.as_bytes(), height).hash(&mut hasher),
+        }
+        Some((group, hasher.finish()))
+    }
+}
+
 impl Links {
     /// Whether an entry is another name of a file met before; it is made at the end.
     pub(super) fn takes(&mut self, entry: &Entry, place: &TreePath) -> bool {
-        let Some(first) = self.key(entry).and_then(|key| self.firsts.get(&key)) else { return false };
+        let Some(first) = self.identities.of(entry).and_then(|key| self.firsts.get(&key)) else { return false };
         self.others.push((place.clone(), *first));
         true
     }
 
-    /// Under which key to keep an entry as a first name; none if it has one name only.
-    pub(super) fn key(&self, entry: &Entry) -> Option<(u64, u64)> {
-        let group = entry.extras.hardlink?;
-        let content: (u32, u64, i64, &[u8]) = match &entry.content {
-            Content::Inline(bytes) => (entry.mode.bits(), entry.size, entry.mtime.0, bytes),
-            _ => (entry.mode.bits(), entry.size, entry.mtime.0, &[]),
-        };
-        let ids = match &entry.content {
-            Content::Chunks(pieces) => pieces.iter().map(|piece| piece.id).collect(),
-            Content::List { root, .. } => vec![*root],
-            _ => Vec::new(),
-        };
-        let ids: Vec<[u8; 24]> = ids.into_iter().map(|id| id.0).collect();
-        Some((group, self.hasher.hash_one((content, ids, &entry.extras.link_target, entry.extras.device))))
+    /// Keeps the first name of a file that may have others.
+    pub(super) fn keep(&mut self, identity: Option<(u64, u64)>, first: impl FnOnce() -> First) {
+        if let Some(identity) = identity {
+            self.firsts.insert(identity, self.names.len() as u32);
+            self.names.push(first());
+        }
     }
 
-    /// Keeps a first name.
-    pub(super) fn add(&mut self, key: (u64, u64), first: First) {
-        self.firsts.insert(key, self.names.len() as u32);
-        self.names.push(first);
+    /// What the names of one file have in common; none if it has one name only.
+    pub(super) fn identity(&self, entry: &Entry) -> Option<(u64, u64)> {
+        self.identities.of(entry)
     }
 
     /// Makes the other names.

@@ -29,6 +29,7 @@ use crate::materialize::{DirectoriesLater, Shortfalls, Target, TargetOptions, Wr
 use crate::reader::{PageReader, TreeError};
 use crate::report::progress::Progress;
 
+pub use links::Identities;
 pub use scope::{Scope, ScopeError};
 pub use work::Tally;
 

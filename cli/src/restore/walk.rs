@@ -146,14 +146,15 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         if self.links.takes(&entry, place) {
-            if self.work.request.is_dry_run {
-                self.count_planned(&entry, Place::Free);
+            if self.writable().is_none() {
+                let found = self.look(&entry, place)?;
+                self.count_planned(&entry, found, 0);
             }
             return Ok(());
         }
         let found = self.look(&entry, place)?;
         if self.writable().is_none() {
-            self.count_planned(&entry, found);
+            self.count_planned(&entry, found, entry.content_bytes());
         }
         match (found, self.writable()) {
             (Place::Kept, _) => {
@@ -161,16 +162,16 @@ impl<'a> Walk<'a> {
                 self.work.leave_unverified(place);
                 return Ok(());
             }
-            (_, None) => self.keep_first(&entry, || First::There(place.clone())),
+            (_, None) => self.links.keep(self.links.identity(&entry), || First::There(place.clone())),
             (Place::Same, Some(target)) => {
-                self.keep_first(&entry, || First::There(place.clone()));
+                self.links.keep(self.links.identity(&entry), || First::There(place.clone()));
                 self.same(target, &mut entry, place)?;
             }
             (Place::Free | Place::Taken, Some(_)) if entry.kind() == EntryKind::File => {
                 self.file(entry, place, found == Place::Taken);
             }
             (Place::Free | Place::Taken, Some(target)) => {
-                self.keep_first(&entry, || First::There(place.clone()));
+                self.links.keep(self.links.identity(&entry), || First::There(place.clone()));
                 if found == Place::Taken {
                     target.remove_existing(place)?;
                 }
@@ -202,11 +203,9 @@ impl<'a> Walk<'a> {
     }
 
     fn file(&mut self, mut entry: Entry, place: &TreePath, replaces: bool) {
-        let key = self.links.key(&entry);
+        let identity = self.links.identity(&entry);
         let file = Restoring::new(place.clone(), &mut entry, replaces);
-        if let Some(key) = key {
-            self.links.add(key, First::OnItsWay(Arc::clone(&file)));
-        }
+        self.links.keep(identity, || First::OnItsWay(Arc::clone(&file)));
         self.gather.file(file, entry);
     }
 
@@ -230,14 +229,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn keep_first(&mut self, entry: &Entry, first: impl FnOnce() -> First) {
-        if let Some(key) = self.links.key(entry) {
-            self.links.add(key, first());
-        }
-    }
-
     /// Counts what a dry run would do.
-    fn count_planned(&self, entry: &Entry, found: Place) {
+    fn count_planned(&self, entry: &Entry, found: Place, bytes: u64) {
         let is_file = entry.kind() == EntryKind::File;
         self.work.count(|tally| match found {
             Place::Kept => {}
@@ -245,7 +238,7 @@ impl<'a> Walk<'a> {
             Place::Same => tally.files_unchanged += 1,
             Place::Free | Place::Taken => {
                 tally.files_restored += 1;
-                tally.bytes_written += entry.content_bytes();
+                tally.bytes_written += bytes;
             }
         });
         if matches!(found, Place::Free | Place::Taken) {
@@ -267,5 +260,6 @@ pub(super) fn wanted(entry: &Entry) -> Wanted<'_> {
         mtime: entry.mtime,
         points_to: entry.extras.link_target.as_deref(),
         device: entry.extras.device,
+        is_alone: entry.extras.hardlink.is_none(),
     }
 }
