@@ -80,6 +80,20 @@ fn a_new_recovery_code_opens_beside_the_old_one_until_it_is_removed() {
 }
 
 #[test]
+fn a_mistyped_recovery_code_is_told_from_a_wrong_one() {
+    let machine = Machine::new();
+    let made = machine.run(&["key", "recovery", "--json"]).ok().json();
+    let code = text(&made["recovery_code"]);
+    let end = code.chars().last().unwrap();
+    let mistyped = format!("{}{}", &code[..code.len() - 1], if end == '7' { '8' } else { '7' });
+    let told = machine.run_with(&mistyped, &["snapshots", "--json"]);
+    assert!(told.err.contains("typing error"), "{told}");
+    is_refused(told);
+    machine.write("other", "copal-key-1 no");
+    is_refused(machine.command(&["snapshots", "--json", "--key-file", "other"]).ran());
+}
+
+#[test]
 fn the_key_in_use_is_not_removed_and_so_never_the_last() {
     let machine = Machine::new();
     let in_use = slot(&machine, "key_file");

@@ -109,11 +109,12 @@ impl<'a> Context<'a> {
 /// What a credential opens slots with.
 pub(super) fn input(credential: &Credential) -> Result<SlotInput, Failure> {
     let text = credential.expose();
-    let unusable = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+    let unusable =
+        |cause: Box<dyn std::error::Error + Send + Sync>| Failure::BadSecret { kind: credential.kind(), cause };
     match credential.kind() {
-        Kind::Passphrase => SlotInput::passphrase(text).map_err(|error| unusable(&error)),
-        Kind::KeyFile => SlotInput::key_file(text).map_err(|error| unusable(&error)),
-        Kind::RecoveryCode => SlotInput::recovery_code(text).map_err(|error| unusable(&error)),
+        Kind::Passphrase => SlotInput::passphrase(text).map_err(|error| unusable(error.into())),
+        Kind::KeyFile => SlotInput::key_file(text).map_err(|error| unusable(error.into())),
+        Kind::RecoveryCode => SlotInput::recovery_code(text).map_err(|error| unusable(error.into())),
     }
 }
 

@@ -56,6 +56,15 @@ pub enum Failure {
     /// The secret opens none of the repository's key slots.
     #[error("wrong {}", kind_of_secret(*.0))]
     WrongSecret(Kind),
+    /// The text cannot be a secret of its kind: it was mistyped, or the file is another one or damaged.
+    #[error("this {} cannot be right", kind_of_secret(*.kind))]
+    BadSecret {
+        /// What it should be.
+        kind: Kind,
+        /// What is wrong with it.
+        #[source]
+        cause: Box<dyn Error + Send + Sync>,
+    },
     /// The store does not behave as a repository needs.
     #[error("{location} cannot hold a repository")]
     UnfitStore {
@@ -186,7 +195,7 @@ impl Failure {
         match self {
             Self::Usage(_) | Self::Location(_) => Exit::Usage,
             Self::NoRepository { .. } => Exit::NoRepository,
-            Self::WrongSecret(_) => Exit::WrongPassphrase,
+            Self::WrongSecret(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
             Self::Damaged { .. } => Exit::Damage,
             Self::Rejected { .. } | Self::NotYetAccepted => Exit::Rejected,
             Self::Interrupted => Exit::Interrupted,
@@ -206,7 +215,7 @@ impl Failure {
             Self::RepositoryExists { .. } => "repository_exists",
             Self::NotEmpty { .. } => "not_empty",
             Self::NewerFormat { .. } => "newer_format",
-            Self::WrongSecret(_) => "wrong_passphrase",
+            Self::WrongSecret(_) | Self::BadSecret { .. } => "wrong_passphrase",
             Self::UnfitStore { .. } => "unfit_store",
             Self::NotPermitted { .. } => "not_permitted",
             Self::NoSnapshot { .. } | Self::Freed { .. } => "no_snapshot",
@@ -268,6 +277,7 @@ impl Failure {
             Self::WrongSecret(_) => {
                 "try again; the recovery code opens the repository too, where a passphrase is asked for"
             }
+            Self::BadSecret { .. } => "compare it with what was written down, letter by letter",
             Self::NotPermitted { .. } => "use a machine that knows the passphrase, or give the passphrase",
             Self::NoSnapshot { .. } => {
                 "\"copal snapshots\" lists what there is; --host, --path and --tag narrow \"latest\""

@@ -316,6 +316,7 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
         (Failure::NotEmpty { location: at() }, 1, "empty"),
         (Failure::NewerFormat { found: 2, known: 1 }, 1, "newer copal"),
         (Failure::WrongSecret(Kind::Passphrase), 12, "recovery code"),
+        (Failure::BadSecret { kind: Kind::RecoveryCode, cause: broken() }, 12, "letter by letter"),
         (Failure::NoSnapshot { wanted: "latest".into() }, 1, "copal snapshots"),
         (Failure::KeyInUse { slot: "ab".into(), is_only: true }, 1, "copal key add"),
         (Failure::KeyInUse { slot: "ab".into(), is_only: false }, 1, "another key"),
