@@ -121,36 +121,49 @@ impl History {
         self.snapshots.iter().filter(|snapshot| snapshot.is_kept() && fits(snapshot, narrow)).collect()
     }
 
-    /// The snapshot a person means: `latest` is the newest of this host, if its source is the only one that fits.
-    pub fn find(&self, which: &Which, narrow: &Narrow, host: &str) -> Result<&Snapshot, Failure> {
-        match which {
-            Which::Latest => self.latest(narrow, host),
-            Which::Prefix(digits) => {
-                let fitting: Vec<&Snapshot> =
-                    self.narrowed(narrow).into_iter().filter(|snapshot| which.fits(snapshot.id)).collect();
-                one(fitting, digits)
-            }
-        }
+    /// Snapshots that are forgotten, can still come back, and that the options leave.
+    pub fn forgotten(&self, narrow: &Narrow) -> Vec<&Snapshot> {
+        let is_forgotten = |snapshot: &&Snapshot| {
+            snapshot.record.state == SnapshotState::Forgotten && !snapshot.record.partial && fits(snapshot, narrow)
+        };
+        self.snapshots.iter().filter(is_forgotten).collect()
     }
 
-    fn latest(&self, narrow: &Narrow, host: &str) -> Result<&Snapshot, Failure> {
-        let narrowed = self.narrowed(narrow);
-        let candidates: Vec<&Snapshot> = if narrow.hosts.is_empty() {
-            narrowed.iter().copied().filter(|snapshot| snapshot.info.host == host).collect()
-        } else {
-            narrowed.clone()
-        };
-        let mut newest: BTreeMap<_, &Snapshot> = BTreeMap::new();
-        for snapshot in &candidates {
-            newest.insert(snapshot.record.source, snapshot);
-        }
-        match newest.len() {
-            0 if narrowed.is_empty() => Err(Failure::NoSnapshot { wanted: "latest".into() }),
-            // None is of this host: the user has to say which one.
-            0 => Err(ambiguous("latest", &narrowed)),
-            1 => Ok(newest.into_values().next().expect("there is one")),
-            _ => Err(ambiguous("latest", &newest.into_values().collect::<Vec<_>>())),
-        }
+    /// The snapshot a person means: `latest` is the newest of this host, if its source is the only one that fits.
+    pub fn find(&self, which: &Which, narrow: &Narrow, host: &str) -> Result<&Snapshot, Failure> {
+        choose(self.narrowed(narrow), which, narrow, host)
+    }
+}
+
+/// Of the snapshots that the options have left, the one a person means.
+pub fn choose<'a>(
+    narrowed: Vec<&'a Snapshot>,
+    which: &Which,
+    narrow: &Narrow,
+    host: &str,
+) -> Result<&'a Snapshot, Failure> {
+    match which {
+        Which::Latest => latest(narrowed, narrow, host),
+        Which::Prefix(digits) => one(narrowed.into_iter().filter(|snapshot| which.fits(snapshot.id)).collect(), digits),
+    }
+}
+
+fn latest<'a>(narrowed: Vec<&'a Snapshot>, narrow: &Narrow, host: &str) -> Result<&'a Snapshot, Failure> {
+    let candidates: Vec<&Snapshot> = if narrow.hosts.is_empty() {
+        narrowed.iter().copied().filter(|snapshot| snapshot.info.host == host).collect()
+    } else {
+        narrowed.clone()
+    };
+    let mut newest: BTreeMap<_, &Snapshot> = BTreeMap::new();
+    for snapshot in &candidates {
+        newest.insert(snapshot.record.source, snapshot);
+    }
+    match newest.len() {
+        0 if narrowed.is_empty() => Err(Failure::NoSnapshot { wanted: "latest".into() }),
+        // None is of this host: the user has to say which one.
+        0 => Err(ambiguous("latest", &narrowed)),
+        1 => Ok(newest.into_values().next().expect("there is one")),
+        _ => Err(ambiguous("latest", &newest.into_values().collect::<Vec<_>>())),
     }
 }
 
@@ -218,7 +231,8 @@ fn read_snapshot(
     })
 }
 
-fn open_info(repository: &Repository, domain: DomainId, claim: &SnapshotClaim) -> Result<SnapshotInfo, String> {
+/// Opens what a snapshot says of itself; the error is in words.
+pub fn open_info(repository: &Repository, domain: DomainId, claim: &SnapshotClaim) -> Result<SnapshotInfo, String> {
     let record = SessionRecord::parse(&claim.session_record).map_err(|error| error.to_string())?;
     if record.domain() != domain {
         return Err("its session is of another domain".into());

@@ -113,8 +113,12 @@ impl Inventory {
             }
         }
         for entry in present {
-            let Some(&pack) = by_pack.get(&entry.pack) else { continue };
             let id = inventory.number(&entry.id).expect("collected above");
+            if entry.is_page {
+                inventory.is_page.set(id);
+            }
+            // A pack that nobody knows: a page in it counts as one that cannot be read.
+            let Some(&pack) = by_pack.get(&entry.pack) else { continue };
             let block = *by_place.entry((pack, entry.offset)).or_insert_with(|| {
                 // The table cannot be read: what the index says of the block must do.
                 inventory.blocks.push(BlockItem { pack, offset: entry.offset, length: entry.length, entries: 0 });
@@ -124,9 +128,6 @@ impl Inventory {
                 inventory.blocks[block as usize].entries += 1;
             }
             inventory.copies.push(CopyItem { id, block, ordinal: entry.ordinal });
-            if entry.is_page {
-                inventory.is_page.set(id);
-            }
         }
         inventory.copies.sort_unstable_by_key(|copy| (copy.id, copy.block, copy.ordinal));
         // Two segments may list the same copy: counted twice, it would seem to have a healthy twin.

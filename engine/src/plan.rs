@@ -52,6 +52,9 @@ pub struct Plan {
     pub rewritten: Vec<(u32, Vec<u32>)>,
     /// Ids that kept snapshots refer to and of which there is no copy.
     pub lost: Vec<ChunkId>,
+    /// Ids that any page that stays refers to and of which there is no copy: all of `lost`, and what pages need that
+    /// nothing kept reaches any more.
+    pub absent: Vec<ChunkId>,
     /// Why nothing is flagged or removed: pages whose references cannot be read.
     pub unread: Vec<ChunkId>,
     /// Stored bytes of packs that this plan frees, copies written anew subtracted.
@@ -65,7 +68,14 @@ pub struct Plan {
 /// Decides. `roots` are the root pages of kept snapshots and open checkpoints; `mark` gives the overlay of a copy.
 pub fn plan(inventory: &Inventory, roots: &[ChunkId], mark: impl Fn(u32) -> Mark, rules: &Rules) -> Plan {
     let kept = inventory.reach(roots.iter().copied());
-    let mut plan = Plan { lost: kept.unresolved.clone(), unread: kept.unread.clone(), ..Plan::default() };
+    let mut plan = Plan { unread: kept.unread.clone(), ..Plan::default() };
+    let all_pages = (0..inventory.ids.len() as u32).filter(|&id| inventory.is_page(id));
+    let present = inventory.reach(all_pages.map(|id| inventory.ids[id as usize]));
+    plan.absent = present.unresolved;
+    plan.absent.extend(&kept.unresolved);
+    plan.absent.sort_unstable();
+    plan.absent.dedup();
+    plan.lost = kept.unresolved;
     let copies = inventory.copies.len();
     let old: Vec<Mark> = (0..copies as u32).map(mark).collect();
     if !plan.unread.is_empty() {
@@ -204,16 +214,18 @@ fn plan_packs(inventory: &Inventory, staying: &[u32], useful: &[u32], rules: &Ru
     let mut small: [Vec<(u32, Vec<u32>, u64)>; 2] = Default::default();
     for (number, pack) in inventory.packs.iter().enumerate() {
         let live: Vec<u32> = blocks_of[number].iter().copied().filter(|&block| staying[block as usize] > 0).collect();
-        let bytes: u64 = live.iter().map(|&block| u64::from(inventory.blocks[block as usize].length)).sum();
+        let stored = |blocks: &[u32]| blocks.iter().map(|&at| u64::from(inventory.blocks[at as usize].length)).sum();
+        // Without header and table: a small pack that is live as a whole would be copied again and again for them.
+        let (bytes, whole): (u64, u64) = (stored(&live), stored(&blocks_of[number]));
         if live.is_empty() {
             plan.dead_packs.push(number as u32);
             plan.freed_bytes += pack.length;
         } else if !pack.is_healthy {
             // Its blocks cannot be copied; the next backup of a source that has the data uploads them again.
-        } else if bytes * 100 < pack.length * u64::from(rules.rewrite_below) {
+        } else if bytes * 100 < whole * u64::from(rules.rewrite_below) {
             if bytes <= budget {
                 budget -= bytes;
-                plan.freed_bytes += pack.length - bytes;
+                plan.freed_bytes += pack.length.saturating_sub(bytes);
                 plan.rewritten.push((number as u32, live));
             }
         } else {

@@ -151,9 +151,9 @@ pub struct Parameters {
 impl Default for Parameters {
     fn default() -> Self {
         Self {
-            chunk_min: 64 << 10,
-            chunk_average: 256 << 10,
-            chunk_max: 1 << 20,
+            chunk_min: 16 << 10,
+            chunk_average: 64 << 10,
+            chunk_max: 256 << 10,
             block_target: 1 << 20,
             tree_block_target: 256 << 10,
             pack_target: 32 << 20,

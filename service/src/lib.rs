@@ -7,7 +7,10 @@
 pub mod check;
 pub mod clients;
 pub mod commit;
+pub mod compact;
 pub mod error;
+pub mod faults;
+pub mod evidence;
 pub mod host;
 pub mod ingest;
 pub mod objects;

@@ -40,10 +40,15 @@ pub async fn read_table(store: &dyn Store, place: Place, id: PackId, length: u64
         return Err(damaged(&"it is too short for a pack"));
     }
     let object = key(&name);
-    let tail = store.read_range(&object, length - TRAILER_BYTES as u64..length).await?;
+    let part = async |range| match store.read_range(&object, range).await {
+        // It was cut since its length was asked for.
+        Err(error @ StoreError::OutOfRange { .. }) => Err(damaged(&error)),
+        read => Ok(read?),
+    };
+    let tail = part(length - TRAILER_BYTES as u64..length).await?;
     let trailer = Trailer::parse(&tail, length).map_err(|error| damaged(&error))?;
-    let table = store.read_range(&object, trailer.table_range()).await?;
-    let header = store.read_range(&object, trailer.header_range()).await?;
+    let table = part(trailer.table_range()).await?;
+    let header = part(trailer.header_range()).await?;
     pack::parse_table(&trailer, &header, &table).map_err(|error| damaged(&error))
 }
 

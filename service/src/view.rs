@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
-use copal_engine::index::{Index, Overlay, OverlayRun, Segment};
+use copal_engine::index::{Bits, Index, Overlay, OverlayRun, Segment};
 use copal_engine::layout;
+use copal_engine::receipt::Receipt;
 use copal_engine::root::Root;
 use copal_engine::state::{RunKind, RunReader, State, StateFold};
 use copal_store::{Store, StoreError};
 
+use crate::clients;
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
+use crate::host::Host;
 use crate::objects;
 
 /// The state as one root names it.
@@ -52,6 +56,12 @@ impl View {
         self.index(domain)?.copies(id).next().map(|(location, _)| location.height)
     }
 
+    /// The height of an id that a new page of a domain may refer to: one of which a copy is not lost.
+    pub fn resolve(&self, domain: DomainId, id: &ChunkId) -> Option<u8> {
+        let mut copies = self.index(domain)?.copies(id);
+        copies.find(|(_, mark)| !mark.bits.contains(Bits::LOST)).map(|(location, _)| location.height)
+    }
+
     /// Whether a pack may not be named any more: a root dooms it, or its name was used up.
     pub fn is_doomed(&self, pack: PackId) -> bool {
         [layout::Place::Packs, layout::Place::Moved]
@@ -68,20 +78,25 @@ impl View {
 /// Reads the newest root and what it names. A root counts only if, after reading it, its base is still there with the
 /// hash it names: a writer that slept may have created a number that was deleted long ago.
 pub async fn read(store: &dyn Store) -> Result<View, JobError> {
-    let mut evidence = String::new();
-    for _ in 0..ATTEMPTS {
+    let (mut newest, mut failed) = (None, 0);
+    loop {
         match attempt(store).await? {
             Attempt::Read(view) => return Ok(*view),
-            Attempt::Again(object) => evidence = object,
+            // As long as newer roots appear, others are merely faster.
+            Attempt::Again { root, .. } if newest < root => (newest, failed) = (root, 0),
+            Attempt::Again { gone, .. } if failed == ATTEMPTS => return Err(JobError::StateLost { evidence: gone }),
+            Attempt::Again { .. } => failed += 1,
         }
     }
-    Err(JobError::StateLost { evidence })
 }
 
 enum Attempt {
     Read(Box<View>),
-    /// Something the root needs was gone; what it was.
-    Again(String),
+    /// Something the newest root needs was gone.
+    Again {
+        root: Option<u64>,
+        gone: String,
+    },
 }
 
 async fn attempt(store: &dyn Store) -> Result<Attempt, JobError> {
@@ -91,20 +106,48 @@ async fn attempt(store: &dyn Store) -> Result<Attempt, JobError> {
     };
     let name = newest.key.as_str();
     let number = layout::root_number(name).ok_or_else(|| JobError::damaged(name, "it is not a root's name"))?;
+    let again = |gone| Ok(Attempt::Again { root: Some(number), gone });
     let Some(bytes) = objects::read(store, name).await? else {
-        return Ok(Attempt::Again(format!("{name} is gone")));
+        return again(format!("{name} is gone"));
     };
     let root = Root::decode(number, &bytes).map_err(|error| JobError::damaged(name, error))?;
     if let Some((base, hash)) = root.base
+        && !is_planted(Fault::BaseUnchecked)
         && !is_there(store, base, hash).await?
     {
-        return Ok(Attempt::Again(format!("the base of {name}, {}, is gone", layout::root(base))));
+        return again(format!("the base of {name}, {}, is gone", layout::root(base)));
     }
     let hash = ObjectHash::of(&bytes);
     match read_state(store, &root).await? {
         Ok((state, indexes)) => Ok(Attempt::Read(Box::new(View { root: Some((root, hash)), state, indexes }))),
-        Err(gone) => Ok(Attempt::Again(format!("{gone}, which {name} names, is gone"))),
+        Err(gone) => again(format!("{gone}, which {name} names, is gone")),
     }
+}
+
+/// What tells of a newer root than the newest one there is: that was lost, and nobody may write on an older one.
+pub async fn lost_newer(host: &Host<'_>, view: &View) -> Result<Option<String>, JobError> {
+    let Some((evidence, number)) = evidence(host.store, view).await? else { return Ok(None) };
+    let newest = read(host.store).await?.number();
+    Ok((newest < number).then(|| format!("{evidence} tells of root {number}, and the newest there is {newest}")))
+}
+
+/// An object that tells of a newer root than the view's, and its number.
+async fn evidence(store: &dyn Store, view: &View) -> Result<Option<(String, u64)>, JobError> {
+    let after = objects::key(format!("{}-z", layout::deletion(view.number(), &[0xff; 16])));
+    if let Some(newer) = store.list("deletions/", Some(&after), 1).await?.objects.into_iter().next() {
+        let name = newer.key.as_str();
+        let number = name.strip_prefix("deletions/").and_then(|rest| rest.get(..20)?.parse().ok());
+        return Ok(Some((name.to_owned(), number.unwrap_or(view.number() + 1))));
+    }
+    for client in clients::below(store, "receipts/").await? {
+        let number = view.state.heads.get(&client).map_or(1, |head| head.number + 1);
+        let name = layout::receipt(client, number);
+        if let Some(bytes) = objects::read(store, &name).await? {
+            let root = Receipt::decode(client, number, &bytes).map(|receipt| receipt.root);
+            return Ok(Some((name, root.unwrap_or(view.number() + 1))));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a root is there with the hash that another one names.
@@ -154,5 +197,5 @@ async fn read_state(store: &dyn Store, root: &Root) -> Result<Result<Folded, Str
     Ok(Ok((state, indexes)))
 }
 
-/// A reader that finds something gone starts again from the newest root; more often than this it is lost.
+/// A reader that finds something gone starts again from the newest root; if that stays the same for so long, it is lost.
 const ATTEMPTS: u32 = 8;

@@ -3,3 +3,5 @@
 
 pub mod fuzz;
 pub mod golden;
+pub mod kit;
+pub mod sim;

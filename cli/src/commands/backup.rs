@@ -44,7 +44,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         time: options.time,
         user: std::env::var("USER").unwrap_or_default(),
         force: options.changes.force,
-        signs: Signs { inode: !options.changes.ignore_inode, ctime: !options.changes.ignore_ctime },
+        signs: Signs { inode: !options.changes.ignore_inode, ctime: !options.changes.ignore_ctime, basis_begun: None },
         is_dry_run: options.dry_run,
         skip_if_unchanged: options.skip_if_unchanged,
         rewrite_budget: options.rewrite_budget.of(source_bytes(&repository)),

@@ -9,6 +9,8 @@ use copal_service::view::{self, View};
 
 use super::failure::{of_client, of_job, of_open};
 use crate::args::global::Global;
+use crate::exit::Exit;
+use crate::history::History;
 use crate::places::{Location, Places, this_host};
 use crate::report::{Failure, Report};
 use crate::repository::{LocalClient, Repository};
@@ -62,7 +64,11 @@ impl<'a> Context<'a> {
         let repository = Repository::open(&self.directory()?, &input, |id| places.state_of(id));
         let repository = repository.map_err(|error| of_open(error, credential.kind()))?;
         if repository.descriptor.is_none() {
-            self.report.warn("the repository's descriptor is lost: it can be read, but not written to");
+            let state = match &repository.descriptor_fault {
+                Some((object, fault)) => format!("{object} is damaged ({fault})"),
+                None => "is lost".to_owned(),
+            };
+            self.report.warn(&format!("the repository's descriptor {state}: it can be read, but not written to"));
         }
         Ok(repository)
     }
@@ -75,6 +81,20 @@ impl<'a> Context<'a> {
     /// The newest state. Where clients ingest, what was left undecided is decided first.
     pub(super) fn view(&self, repository: &Repository) -> Result<View, Failure> {
         wait(view::read(repository.store().as_ref())).map_err(of_job)
+    }
+
+    /// The snapshots. What cannot be listed is told.
+    pub(super) fn history(&self, repository: &Repository, view: &View) -> Result<History, Failure> {
+        let history = History::read(repository, view)?;
+        for (object, why) in &history.problems {
+            self.report.warn(&format!("{object} cannot be listed: {why}"));
+        }
+        Ok(history)
+    }
+
+    /// How a command ends that did all it was asked, with snapshots that may be damaged.
+    pub(super) fn exit_of(&self, history: &History) -> Exit {
+        if history.problems.is_empty() { Exit::Done } else { Exit::Damage }
     }
 
     /// Decides what is undecided and folds in new changes.

@@ -1,27 +1,34 @@
 //! What errors of the repository, the store and the jobs are to a person.
 
+use std::path::Path;
+
+use copal_engine::repository::DescriptorError;
+use copal_engine::wire::record::RecordError;
 use copal_service::error::JobError;
 use copal_store::StoreError;
 
-use std::path::Path;
-
 use crate::args::spec::SpecPath;
 use crate::backup::BackupError;
+use crate::changes::ChangeError;
 use crate::dump::DumpError;
 use crate::history::Snapshot;
 use crate::materialize::WriteError;
-use crate::reader::{ReadError, TreeError};
+use crate::reader::ReadError;
 use crate::report::Failure;
 use crate::report::field::{Hex, PathField};
 use crate::repository::{ClientError, InitError, OpenError};
 use crate::restore::{RestoreError, ScopeError};
 use crate::secrets::Kind;
+use crate::verify::VerifyError;
 
 pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
     match error {
         OpenError::NoRepository(directory) => Failure::NoRepository { location: directory.display().to_string() },
         OpenError::WrongSecret { .. } | OpenError::NoSlot { .. } => Failure::WrongSecret(kind),
         OpenError::DamagedSlot { object, source } => Failure::Damaged { object, cause: source.into() },
+        OpenError::Descriptor { source: DescriptorError::Record(RecordError::Version { version, .. }), .. } => {
+            Failure::NewerFormat { found: version.into(), known: FORMAT }
+        }
         OpenError::Descriptor { object, source } => Failure::Damaged { object, cause: source.into() },
         OpenError::Store(error) => of_store(error),
         OpenError::Job(error) => of_job(error),
@@ -56,6 +63,22 @@ pub(super) fn of_job(error: JobError) -> Failure {
     }
 }
 
+pub(super) fn of_verify(error: VerifyError) -> Failure {
+    match error {
+        VerifyError::Job(error) => of_job(error),
+        VerifyError::History(failure) => failure,
+    }
+}
+
+pub(super) fn of_change(error: ChangeError) -> Failure {
+    match error {
+        ChangeError::NotFull => Failure::NotPermitted { act: "change" },
+        ChangeError::Store(error) => of_store(error),
+        ChangeError::Job(error) => of_job(error),
+        error @ ChangeError::NoDescriptor => Failure::Other(error.into()),
+    }
+}
+
 pub(super) fn of_store(error: StoreError) -> Failure {
     Failure::Other(error.into())
 }
@@ -78,30 +101,16 @@ pub(super) fn of_restore(error: RestoreError, target: &Path) -> Failure {
         }
         RestoreError::Target(WriteError::Target { path, source }) => Failure::io("restore into", path, source),
         RestoreError::Target(error) => Failure::Other(error.into()),
-        RestoreError::Tree(error) => of_tree(error),
+        RestoreError::Tree(error) => error.into(),
         RestoreError::Store(error) => of_store(error),
         RestoreError::Interrupted => Failure::Interrupted,
-    }
-}
-
-pub(super) fn of_tree(error: TreeError) -> Failure {
-    match error {
-        TreeError::Read(error) => of_read(error),
-        TreeError::Walk(error) => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
-    }
-}
-
-pub(super) fn of_read(error: ReadError) -> Failure {
-    match error {
-        ReadError::Store(error) => of_store(error),
-        error => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
     }
 }
 
 pub(super) fn of_dump(error: DumpError) -> Failure {
     match error {
         DumpError::Output(error) => Failure::output(error),
-        DumpError::Tree(error) => of_tree(error),
+        DumpError::Tree(error) => error.into(),
         DumpError::Content { source: ReadError::Store(error), .. } => of_store(error),
         DumpError::Content { path, source } => {
             Failure::Damaged { object: PathField::of(&path).human(), cause: source.into() }
@@ -119,7 +128,10 @@ pub(super) fn of_scope(error: ScopeError, path: &SpecPath, snapshot: &Snapshot) 
             let path = [top, wanted.as_bytes()].concat();
             Failure::NotInSnapshot { path, snapshot: Hex(snapshot.id).short() }
         }
-        ScopeError::Lost(error) => of_read(error),
-        ScopeError::Tree(error) => of_tree(error),
+        ScopeError::Lost(error) => error.into(),
+        ScopeError::Tree(error) => error.into(),
     }
 }
+
+/// The format that this program writes, and the newest it reads.
+const FORMAT: u64 = 1;

@@ -17,6 +17,7 @@ mod init;
 mod key;
 mod ls;
 mod marks;
+mod place;
 mod prune;
 mod rebuild;
 mod repair;

@@ -6,17 +6,14 @@ use super::context::Context;
 use crate::args::look::Snapshots;
 use crate::args::values::GroupBy;
 use crate::exit::Exit;
-use crate::history::{History, Snapshot};
+use crate::history::Snapshot;
 use crate::report::Failure;
 use crate::report::rows::SnapshotRow;
 
 pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Failure> {
     let repository = context.open()?;
     let view = context.view(&repository)?;
-    let history = History::read(&repository, &view)?;
-    for (object, why) in &history.problems {
-        context.report.warn(&format!("{object} cannot be listed: {why}"));
-    }
+    let history = context.history(&repository, &view)?;
     let mut chosen = history.narrowed(&options.narrow);
     if let Some(most) = options.latest {
         chosen = newest_of_each(chosen, options, most.get() as usize);
@@ -26,7 +23,7 @@ pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Fa
     }
     let rows: Vec<SnapshotRow> = chosen.iter().map(|snapshot| snapshot.row()).collect();
     context.report.list(&rows)?;
-    Ok(if history.problems.is_empty() { Exit::Done } else { Exit::Damage })
+    Ok(context.exit_of(&history))
 }
 
 fn newest_of_each<'a>(snapshots: Vec<&'a Snapshot>, options: &Snapshots, most: usize) -> Vec<&'a Snapshot> {

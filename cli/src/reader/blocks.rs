@@ -58,6 +58,16 @@ pub(crate) enum CopyError {
     Store(StoreError),
 }
 
+impl CopyError {
+    /// What is wrong, in words.
+    pub(crate) fn words(self) -> String {
+        match self {
+            CopyError::Damaged(why) => why,
+            CopyError::Store(error) => error.to_string(),
+        }
+    }
+}
+
 impl From<StoreError> for CopyError {
     fn from(error: StoreError) -> Self {
         match error {

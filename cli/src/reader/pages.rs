@@ -150,6 +150,7 @@ impl EntryStream<'_> {
     }
 
     /// The next entry. A page that cannot be read ends the stream with an error.
+    #[expect(clippy::should_implement_trait, reason = "reading can fail, and then the stream has not ended")]
     pub fn next(&mut self) -> Result<Option<Entry>, TreeError> {
         loop {
             match self.walk.step() {

@@ -85,6 +85,28 @@ pub enum Failure {
         /// Those that fit.
         candidates: Vec<SnapshotRow>,
     },
+    /// Nothing in the repository is called so.
+    #[error("the repository has no {what} \"{wanted}\"")]
+    NoObject {
+        /// What was looked for: `key`, `object`.
+        what: &'static str,
+        /// What the command line says.
+        wanted: String,
+    },
+    /// The key to be removed is the one that opened the repository.
+    #[error("{}", in_use(.slot, *.is_only))]
+    KeyInUse {
+        /// The slot's first digits.
+        slot: String,
+        /// Whether no other key is there.
+        is_only: bool,
+    },
+    /// The snapshot was forgotten, and prune has freed what it needs.
+    #[error("snapshot {snapshot} cannot come back: prune has freed what it needs")]
+    Freed {
+        /// The snapshot's first digits.
+        snapshot: String,
+    },
     /// The snapshot has no such path.
     #[error("snapshot {snapshot} has no {}", human::path(.path))]
     NotInSnapshot {
@@ -187,8 +209,10 @@ impl Failure {
             Self::WrongSecret(_) => "wrong_passphrase",
             Self::UnfitStore { .. } => "unfit_store",
             Self::NotPermitted { .. } => "not_permitted",
-            Self::NoSnapshot { .. } => "no_snapshot",
+            Self::NoSnapshot { .. } | Self::Freed { .. } => "no_snapshot",
             Self::AmbiguousSnapshot { .. } => "ambiguous_snapshot",
+            Self::NoObject { .. } => "no_object",
+            Self::KeyInUse { .. } => "key_in_use",
             Self::NotInSnapshot { .. } => "not_in_snapshot",
             Self::NoSuchPath { .. } => "no_such_path",
             Self::InsideRepository { .. } => "inside_repository",
@@ -251,10 +275,15 @@ impl Failure {
             Self::AmbiguousSnapshot { .. } => {
                 "give more digits of the id, or narrow \"latest\" with --host, --path and --tag"
             }
+            Self::KeyInUse { is_only: true, .. } => "add another key first, with \"copal key add\"",
+            Self::KeyInUse { .. } => "open the repository with another key: that shows that another one works",
             Self::NotInSnapshot { .. } => "\"copal ls SNAPSHOT\" and \"copal find GLOB\" show what is there",
             Self::NoSuchPath { .. } => "look at the path's name and whether it is mounted",
             Self::InsideRepository { .. } => {
                 "keep the repository out of what is backed up, or leave it out with --exclude"
+            }
+            Self::Damaged { object, .. } if is_index(object) => {
+                "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests"
             }
             Self::Damaged { .. } => {
                 "run \"copal check --full\" to see what is hit; back up the sources again, and what they still have heals"
@@ -267,7 +296,14 @@ impl Failure {
             }
             Self::Interrupted => "what is done is kept: the next run goes on from there",
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
-            Self::Secret(_) | Self::UnfitStore { .. } | Self::OutputClosed | Self::Other(_) => return None,
+            Self::Secret(_)
+            | Self::UnfitStore { .. }
+            | Self::Freed { .. }
+            | Self::NoObject { .. }
+            | Self::OutputClosed
+            | Self::Other(_) => {
+                return None;
+            }
         })
     }
 
@@ -295,11 +331,23 @@ struct ErrorObject<'a> {
     candidates: Option<&'a [SnapshotRow]>,
 }
 
+/// Whether an object is made again by `rebuild-index`.
+fn is_index(object: &str) -> bool {
+    object == "the index" || ["roots/", "state/", "index/"].iter().any(|folder| object.starts_with(folder))
+}
+
 fn kind_of_secret(kind: Kind) -> &'static str {
     match kind {
         Kind::Passphrase => "passphrase",
         Kind::KeyFile => "key file",
         Kind::RecoveryCode => "recovery code",
+    }
+}
+
+fn in_use(slot: &str, is_only: bool) -> String {
+    match is_only {
+        true => format!("key {slot} is the only one that opens the repository"),
+        false => format!("key {slot} is in use: it opened the repository this time"),
     }
 }
 

@@ -187,7 +187,9 @@ impl Lines {
     pub fn row(&mut self, answer: &impl Answer) -> Result<(), Failure> {
         let written = match self.form {
             Form::Human => answer.human(&mut self.out),
-            Form::Json => writeln!(self.out, "{}", json(answer)),
+            Form::Json => {
+                serde_json::to_writer(&mut self.out, answer).map_err(io::Error::from).and_then(|()| writeln!(self.out))
+            }
         };
         written.map_err(Failure::output)
     }

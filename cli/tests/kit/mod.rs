@@ -1,232 +1,200 @@
-//! Kit: a repository of its own for each test, the command run on it, and trees that can be compared.
-#![allow(dead_code, reason = "not every test file uses all of it")]
+//! A machine with a repository, in a temporary directory, used through the command as a person uses it.
+#![allow(dead_code, reason = "each test file uses its part")]
 
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
+use std::sync::OnceLock;
 
-use copal_cli::read::{Extras, holes_of};
-use copal_cli::stat::EntryStat;
-use rustix::fs::{FileType, XattrFlags, lsetxattr};
 use serde_json::Value;
+use tempfile::TempDir;
 
-/// A repository, and a directory `source` to fill.
-pub(crate) struct Bed {
-    guard: tempfile::TempDir,
+pub(crate) const PASSPHRASE: &str = "correct horse";
+
+/// A machine with a repository. Commands open it with a key file, which takes no time; unless told otherwise.
+pub(crate) struct Machine {
+    directory: TempDir,
 }
 
-/// What a run of the command came to.
-pub(crate) struct Run {
+/// What came of a command.
+#[derive(Debug)]
+pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) out: Vec<u8>,
     pub(crate) err: String,
 }
 
-impl Bed {
+impl Machine {
+    /// A machine whose repository was just created. It is a copy: stretching a passphrase is slow, as it must be.
     pub(crate) fn new() -> Self {
-        let bed = Self { guard: tempfile::tempdir().unwrap() };
-        fs::create_dir(bed.at("source")).unwrap();
-        let key = bed.at("key");
-        bed.run(["init", "--key-file", key.to_str().unwrap()]).succeeds();
-        bed
+        static FIRST: OnceLock<TempDir> = OnceLock::new();
+        let first = FIRST.get_or_init(|| {
+            let machine = Self::bare();
+            machine.command(&["--key-file", "key", "init"]).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+            machine.directory
+        });
+        let machine = Self::bare();
+        copy(first.path(), machine.directory.path());
+        machine
     }
 
-    /// A place beside the source.
-    pub(crate) fn at(&self, name: impl AsRef<Path>) -> PathBuf {
-        self.guard.path().canonicalize().unwrap().join(name)
+    /// A machine without a repository.
+    pub(crate) fn bare() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
     }
 
-    pub(crate) fn source(&self, name: &str) -> PathBuf {
-        self.at("source").join(name)
+    /// A path on this machine, without links.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().canonicalize().unwrap().join(name)
     }
 
-    /// Writes a file of the source, and the directories above it.
+    /// Writes a file, and the directories above it.
     pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        let path = self.source(name);
+        let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
 
-    pub(crate) fn backup(&self) {
-        self.run([OsStr::new("backup"), self.at("source").as_os_str()]).succeeds();
+    /// A command that opens the repository with the key file.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        self.command(arguments).env("COPAL_KEY_FILE", self.path("key")).ran()
     }
 
-    /// `restore` of the source into `out`, with more options.
-    pub(crate) fn restore(&self, options: &[&str]) -> Run {
-        let (what, out) = (self.whole(), self.at("out"));
-        let fixed = ["restore", "--json", &what, "-t", out.to_str().unwrap()];
-        self.run(fixed.iter().chain(options))
+    /// A command that opens the repository with this passphrase or recovery code.
+    pub(crate) fn run_with(&self, secret: &str, arguments: &[&str]) -> Ran {
+        self.command(arguments).env("COPAL_PASSWORD", secret).ran()
     }
 
-    /// The source, as a place in the latest snapshot.
-    pub(crate) fn whole(&self) -> String {
-        format!("latest:{}", self.at("source").display())
-    }
-
-    pub(crate) fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Run {
+    /// A command without any secret.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_copal"));
-        command.args(arguments).current_dir(self.guard.path()).env_clear();
-        command.env("COPAL_REPOSITORY", self.at("repository")).env("COPAL_HOST", "host");
-        command.env("COPAL_STATE_DIR", self.at("state")).env("COPAL_CACHE_DIR", self.at("cache"));
-        let key = self.at("key");
-        match key.exists() {
-            true => command.env("COPAL_KEY_FILE", key),
-            false => command.env("COPAL_PASSWORD", "passphrase"),
-        };
-        command.output().unwrap().into()
+        command.args(arguments).current_dir(self.directory.path()).env_clear();
+        command.env("HOME", self.path("home")).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("COPAL_REPOSITORY", "repository").env("COPAL_HOST", "laptop").env("TZ", "UTC");
+        command
     }
 
-    /// The packs of the repository, the largest first.
-    pub(crate) fn packs(&self) -> Vec<PathBuf> {
-        let mut packs = Vec::new();
-        for folder in fs::read_dir(self.at("repository/packs")).unwrap() {
-            packs.extend(fs::read_dir(folder.unwrap().path()).unwrap().map(|pack| pack.unwrap().path()));
-        }
-        packs.sort_by_key(|pack| std::cmp::Reverse(pack.metadata().unwrap().len()));
-        packs
+    /// Saves `source` as a snapshot; gives its id.
+    pub(crate) fn backup(&self, options: &[&str]) -> String {
+        let ran = self.run(&[&["backup", "--json", "source"], options].concat());
+        text(&ran.ok().json()["snapshot_id"])
     }
 
-    /// The packs that hold pages.
-    pub(crate) fn tree_packs(&self) -> Vec<PathBuf> {
-        self.packs().into_iter().filter(|pack| fs::read(pack).unwrap()[9] == 1).collect()
+    /// The names of the repository's objects that begin so.
+    pub(crate) fn objects(&self, prefix: &str) -> Vec<String> {
+        let mut names = Vec::new();
+        files_below(&self.path("repository"), &mut names);
+        let root = self.path("repository");
+        let name = |path: &PathBuf| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        let mut names: Vec<String> = names.iter().map(name).filter(|name| name.starts_with(prefix)).collect();
+        names.sort();
+        names
+    }
+
+    /// Changes a byte of an object behind everyone's back.
+    pub(crate) fn damage(&self, object: &str, at: usize) {
+        let path = self.path("repository").join(object);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[at] ^= 1;
+        let mut permissions = fs::metadata(&path).unwrap().permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o600);
+        fs::set_permissions(&path, permissions).unwrap();
+        fs::write(&path, bytes).unwrap();
+    }
+
+    /// Removes an object behind everyone's back.
+    pub(crate) fn lose(&self, object: &str) {
+        fs::remove_file(self.path("repository").join(object)).unwrap();
     }
 }
 
-impl From<Output> for Run {
-    fn from(output: Output) -> Self {
+/// Runs a command to its end.
+pub(crate) trait Run {
+    fn ran(&mut self) -> Ran;
+}
+
+impl Run for Command {
+    fn ran(&mut self) -> Ran {
+        let output = self.output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr).into_owned();
-        Self { code: output.status.code().unwrap_or(-1), out: output.stdout, err }
+        Ran { code: output.status.code().unwrap_or(-1), out: output.stdout, err }
     }
 }
 
-impl Run {
-    #[track_caller]
-    pub(crate) fn succeeds(self) -> Self {
-        self.ends_with(0)
-    }
-
-    #[track_caller]
-    pub(crate) fn ends_with(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "{}\n{}", String::from_utf8_lossy(&self.out), self.err);
+impl Ran {
+    /// Succeeded, and had nothing to say against it.
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code, 0, "{self}");
         self
     }
 
-    /// A number of the JSON result.
-    #[track_caller]
-    pub(crate) fn number(&self, field: &str) -> u64 {
-        let result: Value = serde_json::from_slice(&self.out).unwrap();
-        result[field].as_u64().unwrap_or_else(|| panic!("{field} in {result}"))
+    /// Ended with this exit code.
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self}");
+        self
+    }
+
+    /// The output as text.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.out.clone()).unwrap()
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.text().lines().map(str::to_owned).collect()
+    }
+
+    /// The output as one JSON value.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.out).unwrap_or_else(|error| panic!("{error}: {self}"))
+    }
+
+    /// The output as one JSON object a line.
+    pub(crate) fn rows(&self) -> Vec<Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The failure that a command told in JSON: its kind.
+    pub(crate) fn kind(&self) -> String {
+        let last = self.err.lines().last().unwrap_or_default();
+        let failure: Value = serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {self}"));
+        assert_eq!(failure["exit_code"], self.code, "{self}");
+        text(&failure["kind"])
     }
 }
 
-/// All that a restore brings back of an entry.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Image {
-    mode: u32,
-    owner: (u32, u32),
-    mtime: i64,
-    size: u64,
-    content: Vec<u8>,
-    holes: Vec<std::ops::Range<u64>>,
-    points_to: Option<PathBuf>,
-    device: (u32, u32),
-    xattrs: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The first of all names of the same file.
-    first_name: PathBuf,
+impl std::fmt::Display for Ran {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "exit code {}\n{}\n{}", self.code, String::from_utf8_lossy(&self.out), self.err)
+    }
 }
 
-/// A tree, with `.` for its top; without sockets.
-pub(crate) fn image(top: &Path) -> BTreeMap<PathBuf, Image> {
-    let mut tree = BTreeMap::new();
-    let mut names = BTreeMap::new();
-    let mut left = vec![PathBuf::from(".")];
-    left.extend(list(top, Path::new("")));
-    while let Some(path) = left.pop() {
-        let place = top.join(&path);
-        let stat = EntryStat::of_path(&place).unwrap();
-        if stat.is_directory() && path != Path::new(".") {
-            left.extend(list(top, &path));
+/// A JSON value that must be text.
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value}")).to_owned()
+}
+
+/// A name that is no UTF-8.
+pub(crate) fn odd_name() -> std::ffi::OsString {
+    std::ffi::OsString::from_vec(b"odd\xff".to_vec())
+}
+
+fn files_below(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files_below(&path, files) } else { files.push(path) }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            fs::create_dir(&target).unwrap();
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
         }
-        if stat.kind() != FileType::Socket {
-            let first = names.entry(stat.inode).or_insert_with(|| path.clone());
-            *first = path.clone().min(first.clone());
-            tree.insert(path, image_of(&place, &stat));
-        }
     }
-    for (path, image) in &mut tree {
-        let inode = EntryStat::of_path(&top.join(path)).unwrap().inode;
-        image.first_name = names[&inode].clone();
-    }
-    tree
-}
-
-fn list(top: &Path, below: &Path) -> Vec<PathBuf> {
-    fs::read_dir(top.join(below)).unwrap().map(|entry| below.join(entry.unwrap().file_name())).collect()
-}
-
-fn image_of(place: &Path, stat: &EntryStat) -> Image {
-    let is_file = stat.kind() == FileType::RegularFile;
-    let holes = if is_file { holes_of(fs::File::open(place).unwrap(), stat.size).unwrap() } else { Vec::new() };
-    let xattrs = Extras::read(place).xattrs.into_iter().map(|xattr| (xattr.name, xattr.value));
-    Image {
-        mode: stat.mode,
-        owner: (stat.uid, stat.gid),
-        mtime: stat.mtime.0,
-        size: if is_file { stat.size } else { 0 },
-        content: if is_file { fs::read(place).unwrap() } else { Vec::new() },
-        holes,
-        points_to: fs::read_link(place).ok(),
-        device: stat.rdev,
-        xattrs: xattrs.collect(),
-        first_name: PathBuf::new(),
-    }
-}
-
-/// Says which entries differ, rather than showing all their bytes.
-#[track_caller]
-pub(crate) fn assert_same(expected: &Path, found: &Path) {
-    let (expected, found) = (image(expected), image(found));
-    let names = |tree: &BTreeMap<PathBuf, Image>| tree.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&expected), names(&found));
-    for (path, expected) in expected {
-        let found = &found[&path];
-        let differences = [
-            ("mode", expected.mode == found.mode),
-            ("owner", expected.owner == found.owner),
-            ("mtime", expected.mtime == found.mtime),
-            ("size", expected.size == found.size),
-            ("content", expected.content == found.content),
-            ("holes", expected.holes == found.holes),
-            ("link target", expected.points_to == found.points_to),
-            ("device", expected.device == found.device),
-            ("attributes", expected.xattrs == found.xattrs),
-            ("names", expected.first_name == found.first_name),
-        ];
-        let differ: Vec<_> = differences.iter().filter(|(_, same)| !same).map(|(what, _)| what).collect();
-        assert!(differ.is_empty(), "{path:?} differs in {differ:?}");
-    }
-}
-
-/// Sets an attribute, unless the file system has none.
-pub(crate) fn set_xattr(place: &Path, name: &str, value: &[u8]) {
-    let _ = lsetxattr(place, name, value, XattrFlags::empty());
-}
-
-/// Bytes that do not repeat and do not compress.
-pub(crate) fn noise(length: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state as u8
-    };
-    (0..length).map(|_| next()).collect()
-}
-
-pub(crate) fn name(bytes: &[u8]) -> PathBuf {
-    PathBuf::from(OsStr::from_bytes(bytes))
 }

@@ -113,6 +113,11 @@ impl<B: AsRef<[u8]>> Segment<B> {
         Ok(Self { domain, blocks_start, entries_start, packs, blocks, bytes })
     }
 
+    /// The segment as it is stored.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.as_ref()
+    }
+
     /// The domain of everything in the segment.
     pub fn domain(&self) -> DomainId {
         self.domain

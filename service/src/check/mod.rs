@@ -1,7 +1,9 @@
 //! Check: whether everything the repository needs is there and whole. Needs no key. Damage is located, noted in the
 //! state so that clients heal it, and never hidden; it does not stop the check.
 
+mod chains;
 mod data;
+mod lost;
 mod records;
 mod structure;
 
@@ -9,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::id::{DomainId, ObjectHash, PackId, PackTag, SnapshotId};
 use copal_engine::index::{Bits, Mark};
+use copal_engine::layout;
 use copal_engine::mark::Inventory;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
@@ -107,38 +110,67 @@ impl Report {
 /// Checks the newest root and everything that stands beside it, and notes in the state what was lost or healed and which
 /// packs were read.
 pub async fn check(host: &Host<'_>, depth: Depth) -> Result<Report, JobError> {
+    let (report, harm) = inspect(host, depth).await?;
+    if let Some(harm) = harm {
+        note(host, &harm).await?;
+    }
+    Ok(report)
+}
+
+/// Checks without noting anything. What was learned about packs may be noted afterwards, with what else the caller has
+/// learned; none if the newest state cannot be read, and then nothing may be written.
+pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Harm>), JobError> {
     let mut report = Report::default();
     records::check(host, &mut report).await?;
     let view = match view::read(host.store).await {
         Ok(view) => view,
         Err(JobError::Damaged { object, why }) => {
             report.add(Kind::Damaged, object, why);
-            return Ok(report);
+            return Ok((report, None));
         }
         Err(JobError::StateLost { evidence }) => {
-            report.add(Kind::Missing, "roots", evidence);
-            return Ok(report);
+            lost::check(host, evidence, &mut report).await?;
+            return Ok((report, None));
         }
         Err(error) => return Err(error),
     };
     report.root = view.number();
+    let is_newest = chains::check(host, &view, &mut report).await?;
     let mut harm = Harm::default();
     let mut inventories = structure::check(host, &view, &mut report, &mut harm).await?;
     if let Depth::Data { part, parts } = depth {
         data::check(host, &view, part, parts, &mut report, &mut harm).await?;
     }
     locate(&view, &mut inventories, &harm, &mut report);
-    note(host, &harm).await?;
-    Ok(report)
+    drop_deleted(host, &mut report).await?;
+    Ok((report, is_newest.then_some(harm)))
+}
+
+/// Drops what was found about packs and segments that a newer root does not name any more: a prune that ran meanwhile
+/// has deleted them.
+async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+    let is_deletable = |finding: &Finding| finding.pack.is_some() || finding.object.starts_with("index/");
+    if !report.findings.iter().any(is_deletable) {
+        return Ok(());
+    }
+    let newest = view::read(host.store).await?;
+    let segments: BTreeSet<String> = newest.state.segments.keys().map(|(_, hash)| layout::segment(*hash)).collect();
+    report.findings.retain(|finding| match finding.pack {
+        Some(pack) => newest.state.packs.contains_key(&pack),
+        None => finding.kind == Kind::Stale || !is_deletable(finding) || segments.contains(&finding.object),
+    });
+    Ok(())
 }
 
 /// What was learned about packs.
-#[derive(Default)]
-struct Harm {
-    missing: BTreeSet<PackId>,
-    damaged: BTreeSet<PackId>,
-    /// Packs whose bytes were read and are whole.
-    whole: BTreeMap<PackId, Time>,
+#[derive(Clone, Debug, Default)]
+pub struct Harm {
+    /// Packs that are not there.
+    pub missing: BTreeSet<PackId>,
+    /// Packs that are not what they should be.
+    pub damaged: BTreeSet<PackId>,
+    /// Packs whose bytes were read and are whole, and when.
+    pub whole: BTreeMap<PackId, Time>,
 }
 
 impl Harm {
@@ -178,7 +210,7 @@ fn locate(view: &View, inventories: &mut BTreeMap<DomainId, Inventory>, harm: &H
 
 /// Writes what was learned into the state: what is lost becomes wanted, so that the next backup of a source that still
 /// has it uploads it again; what is whole again is no longer lost.
-async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
+pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
     for _ in 0..ATTEMPTS {
         let view = view::read(host.store).await?;
         let mut proposal = Proposal::default();
@@ -208,28 +240,27 @@ async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
 
 /// Marks the copies in harmed packs as lost and wanted, and unmarks those in packs that are whole again.
 fn want(view: &View, proposal: &mut Proposal, now: Time) {
-    let changed: BTreeMap<PackTag, bool> = proposal
-        .delta
-        .packs
-        .iter()
-        .filter_map(|(id, record)| record.as_ref().map(|record| (id, record)))
-        .filter(|(id, record)| {
-            let old = &view.state.packs[*id];
-            (record.is_missing || record.is_damaged) != (old.is_missing || old.is_damaged)
-        })
-        .map(|(id, record)| (id.tag(), record.is_missing || record.is_damaged))
-        .collect();
-    if changed.is_empty() {
-        return;
-    }
+    let is_harmed = |record: &PackRecord| record.is_missing || record.is_damaged;
+    let record_of = |id: &PackId| match proposal.delta.packs.get(id) {
+        Some(changed) => changed.as_ref(),
+        None => view.state.packs.get(id),
+    };
+    let harmed: BTreeSet<PackTag> =
+        view.state.packs.keys().filter(|id| record_of(id).is_some_and(is_harmed)).map(PackId::tag).collect();
     for (domain, index) in &view.indexes {
+        if harmed.is_empty() && !index.overlay().marks().any(|(_, mark)| mark.bits.contains(Bits::LOST)) {
+            continue;
+        }
         for (_, segment) in view.segments_of(*domain) {
             for entry in segment.entries() {
                 let tag = entry.location.pack.tag();
-                let Some(is_harmed) = changed.get(&tag) else { continue };
                 let old = index.overlay().mark(&entry.id, tag);
-                let harmed = Bits::LOST | Bits::WANTED;
-                let bits = if *is_harmed { old.bits | harmed } else { old.bits.without(harmed) };
+                let lost = Bits::LOST | Bits::WANTED;
+                let bits = match (harmed.contains(&tag), old.bits.contains(Bits::LOST)) {
+                    (true, _) => old.bits | lost,
+                    (false, true) => old.bits.without(lost),
+                    (false, false) => continue,
+                };
                 let time = if old.bits.is_empty() { now } else { old.time };
                 if bits != old.bits {
                     let records = proposal.overlay.entry(*domain).or_default();

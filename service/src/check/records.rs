@@ -131,8 +131,15 @@ async fn check_changes(host: &Host<'_>, report: &mut Report) -> Result<(), JobEr
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name) else { continue };
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
-        if crate::ingest::verify_change(host, number, before, &bytes).await?.is_none() {
-            report.add(Kind::Damaged, name, "it is not signed by a full client, or does not follow the one before");
+        match crate::ingest::verify_change(host, number, Some(before), &bytes).await {
+            Ok(Some(_)) => {}
+            Ok(None) => {
+                report.add(Kind::Damaged, name, "it is not signed by a full client, or does not follow the one before");
+            }
+            Err(JobError::Damaged { object, .. }) => {
+                report.add(Kind::Damaged, name, format!("it cannot be verified: {object} is damaged"));
+            }
+            Err(error) => return Err(error),
         }
         before = ObjectHash::of(&bytes);
     }

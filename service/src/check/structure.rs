@@ -9,6 +9,7 @@ use copal_engine::layout;
 use copal_engine::mark::{Inventory, PackItem, Present};
 use copal_engine::pack::PackTable;
 use copal_engine::state::SnapshotState;
+use copal_store::StoreError;
 
 use super::{Harm, Kind, Report};
 use crate::error::JobError;
@@ -86,6 +87,10 @@ async fn read_tables(
             Err(JobError::Damaged { why, .. }) => {
                 report.add_pack(Kind::Damaged, name, *id, why);
                 harm.damaged.insert(*id);
+            }
+            Err(JobError::Store(StoreError::NotFound { .. })) => {
+                report.add_pack(Kind::Missing, name, *id, "it is not there");
+                harm.missing.insert(*id);
             }
             Err(error) => return Err(error),
         }

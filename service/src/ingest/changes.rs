@@ -24,7 +24,7 @@ impl Pass<'_> {
         let mut by_id: Option<BTreeMap<SnapshotId, (ClientId, u64)>> = None;
         for _ in 0..CHANGES {
             let Some(bytes) = objects::read(self.host.store, &layout::change(number + 1)).await? else { break };
-            if let Some(verified) = verify_change(self.host, number + 1, before, &bytes).await? {
+            if let Some(verified) = verify_change(self.host, number + 1, Some(before), &bytes).await? {
                 let by_id = by_id.get_or_insert_with(|| self.snapshots_by_id());
                 for operation in &verified.change.operations {
                     self.apply(operation, by_id);
@@ -55,11 +55,11 @@ impl Pass<'_> {
     }
 }
 
-/// Checks who signed a change and that it follows the one before; none if it must not be believed.
+/// Checks who signed a change and that it follows the one before, if that is known; none if it must not be believed.
 pub(crate) async fn verify_change(
     host: &Host<'_>,
     number: u64,
-    before: ObjectHash,
+    before: Option<ObjectHash>,
     bytes: &[u8],
 ) -> Result<Option<VerifiedChange>, JobError> {
     let Ok(client) = Change::claimed_client(bytes) else { return Ok(None) };
@@ -67,7 +67,7 @@ pub(crate) async fn verify_change(
     let is_trusted = record.role == Role::Full && record.revoked.is_none();
     let Some(keys) = record.keys.filter(|_| is_trusted) else { return Ok(None) };
     let verified = Change::verify(host.repository, &keys.manifest, client, number, bytes).ok();
-    Ok(verified.filter(|verified| verified.change.previous == before))
+    Ok(verified.filter(|verified| before.is_none_or(|before| verified.change.previous == before)))
 }
 
 /// Applies an operation to one snapshot; says whether anything changed. A pinned snapshot is not forgotten, and one

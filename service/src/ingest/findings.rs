@@ -5,9 +5,11 @@ use copal_engine::ingest::Finding;
 use copal_engine::layout::{self, Place};
 use copal_engine::manifest::Manifest;
 use copal_engine::pack;
+use copal_store::StoreError;
 
 use super::Pass;
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::objects;
 
 impl Pass<'_> {
@@ -21,7 +23,7 @@ impl Pass<'_> {
     }
 
     async fn find_pack(&self, id: PackId, claimed: u64) -> Result<Finding, JobError> {
-        if self.view.is_doomed(id) {
+        if self.view.is_doomed(id) && !is_planted(Fault::DoomedAccepted) {
             return Ok(Finding::Doomed);
         }
         let name = layout::pack(Place::Packs, id);
@@ -35,6 +37,7 @@ impl Pass<'_> {
             return match objects::read_table(self.host.store, Place::Packs, id, claimed).await {
                 Ok(table) => Ok(Finding::Sound(table)),
                 Err(JobError::Damaged { why, .. }) => Ok(Finding::Table(why)),
+                Err(JobError::Store(StoreError::NotFound { .. })) => Ok(Finding::Missing),
                 Err(error) => Err(error),
             };
         }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use bytes::Bytes;
 use copal_engine::client::{ClientRecord, Role};
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag};
-use copal_engine::index::{Mark, NewSegment, Segment, SegmentWriter, merge};
+use copal_engine::index::{Bits, Mark, NewSegment, Segment, SegmentWriter, merge};
 use copal_engine::ingest::{Finding, Verdict, judge};
 use copal_engine::layout::{self, Place};
 use copal_engine::manifest::{Manifest, VerifiedManifest};
@@ -23,6 +23,7 @@ use copal_engine::time::Time;
 use crate::clients;
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::objects;
 use crate::view::{self, View};
@@ -62,7 +63,12 @@ pub async fn ingest(
             return Ok(answers);
         }
         let (proposal, decided) = pass.finish()?;
-        if let Some((root, _)) = commit(host, &view, proposal).await? {
+        let again = is_planted(Fault::ChecksNotRepeated).then(|| proposal.clone());
+        let mut won = commit(host, &view, proposal).await?;
+        if let (None, Some(proposal)) = (&won, again) {
+            won = commit(host, &view::read(host.store).await?, proposal).await?;
+        }
+        if let Some((root, _)) = won {
             for (client, decision) in decided {
                 let receipt = receipt(client, &decision, root.number, root.time, by);
                 write_receipt(host, &receipt).await?;
@@ -205,8 +211,12 @@ impl<'a> Pass<'a> {
         let domain = verified.manifest.domain;
         let added = self.added.get(&domain);
         let resolve =
-            |id: &ChunkId| added.and_then(|added| added.get(id).copied()).or_else(|| self.view.height(domain, id));
-        let verdict = judge(&verified, record, &findings, resolve);
+            |id: &ChunkId| added.and_then(|added| added.get(id).copied()).or_else(|| self.view.resolve(domain, id));
+        let mut verdict = judge(&verified, record, &findings, resolve);
+        let root = verified.manifest.snapshot.as_ref().map(|claim| claim.root);
+        if is_planted(Fault::RootPageUnchecked) && verdict.packs.is_empty() && verdict.missing.iter().eq(&root) {
+            verdict = Verdict::default();
+        }
         if verdict.is_accepted() {
             self.accept(&verified, record, findings)?;
         }
@@ -240,7 +250,7 @@ impl<'a> Pass<'a> {
                 accepted: self.now,
             };
             self.proposal.delta.packs.insert(id, Some(pack));
-            self.clear_lost(domain, &table.ids);
+            self.clear_lost(domain, id, &table.ids);
         }
         if let Some(claim) = &manifest.snapshot {
             let snapshot = SnapshotRecord {
@@ -262,13 +272,17 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Ids that had no copy left have one again.
-    fn clear_lost(&mut self, domain: DomainId, ids: &[ChunkId]) {
+    /// Ids that had no copy left have one again, and a pack that was lost and came back is lost no more.
+    fn clear_lost(&mut self, domain: DomainId, pack: PackId, ids: &[ChunkId]) {
         let Some(index) = self.view.index(domain) else { return };
         for id in ids {
-            if !index.overlay().bits(id, PackTag::NONE).is_empty() {
-                let records = self.proposal.overlay.entry(domain).or_default();
-                records.insert((*id, PackTag::NONE), Mark::default());
+            for tag in [PackTag::NONE, pack.tag()] {
+                let old = index.overlay().mark(id, tag);
+                let bits = old.bits.without(Bits::LOST | Bits::WANTED);
+                if old.bits.contains(Bits::LOST) {
+                    let records = self.proposal.overlay.entry(domain).or_default();
+                    records.insert((*id, tag), Mark { bits, ..old });
+                }
             }
         }
     }
@@ -284,6 +298,10 @@ impl<'a> Pass<'a> {
             for (old, segment) in self.view.segments_by_size(domain) {
                 if segment.len() > total || total + segment.len() >= FOLD_ENTRIES {
                     break;
+                }
+                // Damage is not spread.
+                if ObjectHash::of(segment.bytes()) != old {
+                    continue;
                 }
                 total += segment.len();
                 parts.push(segment);
@@ -313,7 +331,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-fn receipt(client: ClientId, decision: &Decision, root: u64, time: Time, by: IngestBy) -> Receipt {
+pub(crate) fn receipt(client: ClientId, decision: &Decision, root: u64, time: Time, by: IngestBy) -> Receipt {
     Receipt {
         client,
         number: decision.number,
@@ -329,7 +347,7 @@ fn receipt(client: ClientId, decision: &Decision, root: u64, time: Time, by: Ing
 }
 
 /// Two ingests may answer the same decision at once; the first answer stands, they say the same.
-async fn write_receipt(host: &Host<'_>, receipt: &Receipt) -> Result<(), JobError> {
+pub(crate) async fn write_receipt(host: &Host<'_>, receipt: &Receipt) -> Result<(), JobError> {
     let name = layout::receipt(receipt.client, receipt.number);
     host.store.create(&objects::key(name), Bytes::from(receipt.encode())).await?;
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use copal_engine::id::{ChunkId, DomainId, PackId, PackTag};
+use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
 use copal_engine::index::{Bits, Mark, Segment, merge};
 use copal_engine::layout;
 use copal_engine::mark::{Inventory, PackItem, Present};
@@ -10,12 +10,15 @@ use copal_engine::pack::PackTable;
 use copal_engine::plan::{self, Plan, Rules, plan};
 use copal_engine::state::{DoomedRecord, DoomedState, PackRecord};
 use copal_engine::time::Time;
+use copal_store::StoreError;
 
 use super::garbage::Stored;
 use super::repack::{Moved, move_blocks};
+use super::sabotage::sabotage;
 use super::{Options, Report};
 use crate::commit::Proposal;
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::objects;
 use crate::view::View;
@@ -38,7 +41,8 @@ impl Part<'_> {
         proposal: &mut Proposal,
         report: &mut Report,
     ) -> Result<(), JobError> {
-        let (inventory, tables) = self.inventory(proposal).await?;
+        self.verify_segments()?;
+        let (mut inventory, tables) = self.inventory(proposal).await?;
         let rules = Rules {
             grace: self.options.grace,
             now: self.now,
@@ -47,17 +51,42 @@ impl Part<'_> {
             pack_target: self.options.pack_target,
             rewrite_most: self.options.repack_most,
         };
-        let plan = plan(&inventory, roots, |copy| self.mark_of(&inventory, copy), &rules);
+        let (plan, moved) = loop {
+            let plan = plan(&inventory, roots, |copy| self.mark_of(&inventory, copy), &rules);
+            let plan = sabotage(plan, &inventory, roots, &rules);
+            if self.options.is_dry_run {
+                self.report(&inventory, roots, &rules, &plan, report);
+                return Ok(());
+            }
+            let moved = move_blocks(self.host, self.domain, &inventory, &tables, &plan, self.options).await?;
+            report.bytes_copied += moved.bytes;
+            if moved.damaged.is_empty() {
+                break (plan, moved);
+            }
+            // What the plan removes may rely on a pack that has just been found damaged: decide again without it.
+            for number in moved.damaged {
+                let item = &mut inventory.packs[number as usize];
+                item.is_healthy = false;
+                let record = &self.view.state.packs[&item.id];
+                proposal.delta.packs.insert(item.id, Some(PackRecord { is_damaged: true, ..record.clone() }));
+            }
+        };
         self.report(&inventory, roots, &rules, &plan, report);
-        if self.options.is_dry_run {
-            return Ok(());
-        }
-        let moved = move_blocks(self.host, self.domain, &inventory, &tables, &plan, self.options).await?;
-        report.bytes_copied += moved.bytes;
         self.change_segments(&inventory, &plan, &moved, proposal)?;
         self.change_packs(&inventory, &plan, &moved, proposal);
         self.change_overlay(&inventory, &plan, &moved, proposal);
         Ok(())
+    }
+
+    /// Whether the segments are what their names say. A flipped bit in an id would look like garbage and a loss at once.
+    fn verify_segments(&self) -> Result<(), JobError> {
+        let mut segments = self.view.segments_of(self.domain);
+        match segments.find(|(hash, segment)| ObjectHash::of(segment.bytes()) != *hash) {
+            Some((hash, _)) => {
+                Err(JobError::damaged(layout::segment(hash), "its bytes do not have the hash it is named by"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Everything the domain holds: packs with their tables, and the entries present. A pack that is gone or whose table
@@ -72,14 +101,17 @@ impl Part<'_> {
                 match objects::read_table(self.host.store, record.place, *id, record.length).await {
                     Ok(table) => Some(table),
                     Err(JobError::Damaged { .. }) => None,
+                    // Gone since it was listed: if another prune has deleted it, this one has lost to it already.
+                    Err(JobError::Store(StoreError::NotFound { .. })) => None,
                     Err(error) => return Err(error),
                 }
             } else {
                 None
             };
-            let is_damaged = record.is_damaged || (is_there && table.is_none());
-            if stored.is_none() != record.is_missing || is_damaged != record.is_damaged {
-                let changed = PackRecord { is_missing: stored.is_none(), is_damaged, ..record.clone() };
+            let is_missing = stored.is_none();
+            let is_damaged = record.is_damaged || (!is_missing && table.is_none());
+            if is_missing != record.is_missing || is_damaged != record.is_damaged {
+                let changed = PackRecord { is_missing, is_damaged, ..record.clone() };
                 proposal.delta.packs.insert(*id, Some(changed));
             }
             let item = PackItem {
@@ -87,7 +119,7 @@ impl Part<'_> {
                 place: record.place,
                 kind: record.kind,
                 length: record.length,
-                is_healthy: is_there && table.is_some() && !record.is_damaged,
+                is_healthy: (table.is_some() && !record.is_damaged) || is_planted(Fault::LostPreferred),
                 accepted: record.accepted,
             };
             if let Some(table) = &table {
@@ -187,11 +219,6 @@ impl Part<'_> {
         for pack in &moved.packs {
             proposal.delta.packs.insert(pack.id, Some(pack.record(self.domain, self.now)));
         }
-        for number in &moved.damaged {
-            let id = inventory.packs[*number as usize].id;
-            let record = &self.view.state.packs[&id];
-            proposal.delta.packs.insert(id, Some(PackRecord { is_damaged: true, ..record.clone() }));
-        }
     }
 
     /// Writes what changed in the overlay. Copies of one id in one pack share a record: the mildest stands.
@@ -208,7 +235,7 @@ impl Part<'_> {
                 emptied.push((id, tag));
             }
             if !gone.contains(&copy) {
-                let record = record_of(plan.marks.get(&copy));
+                let record = record_of(plan.marks.get(&copy), inventory.pack_of(item).is_healthy);
                 let shared = new.entry((id, new_tag)).or_insert(record);
                 shared.bits = shared.bits.without(shared.bits.without(record.bits));
                 shared.time = shared.time.max(record.time);
@@ -217,12 +244,15 @@ impl Part<'_> {
         for key in emptied {
             new.entry(key).or_default();
         }
-        // What was lost and is not needed any more, or is there again, is forgotten.
+        // What was lost and is not needed any more, or is there again, is forgotten; but below a page that cannot be
+        // read nobody knows what is needed.
         let noted = self.view.indexes[&self.domain].overlay().marks();
-        for (key, _) in noted.filter(|((_, tag), _)| *tag == PackTag::NONE) {
+        for (key, _) in noted.filter(|((id, tag), _)| {
+            *tag == PackTag::NONE && (plan.unread.is_empty() || inventory.number(id).is_some())
+        }) {
             new.insert(key, Mark::default());
         }
-        for id in &plan.lost {
+        for id in &plan.absent {
             new.insert((*id, PackTag::NONE), Mark { time: self.now, bits: Bits::LOST | Bits::WANTED });
         }
         let index = &self.view.indexes[&self.domain];
@@ -249,25 +279,38 @@ impl Part<'_> {
         report.trapped_bytes += now.trapped_bytes;
         report.lost += now.lost.len() as u64;
         report.unread += now.unread.len() as u64;
+        report.bytes_planned += now.freed_bytes;
+        report.entries_wanted += now.marks.values().filter(|mark| mark.wanted).count() as u64;
+        let is_new =
+            |copy: u32, since: Option<Time>| since.is_some() && self.mark_of(inventory, copy).flagged.is_none();
+        report.entries_flagged += now.marks.iter().filter(|(copy, mark)| is_new(**copy, mark.flagged)).count() as u64;
         let first = now.marks.values().filter_map(|mark| mark.flagged).min();
+        let mut last = now.clone();
         if let Some(first) = first {
             let without_grace = Rules { grace: core::time::Duration::ZERO, ..rules.clone() };
             let all = plan(inventory, roots, |copy| self.mark_of(inventory, copy), &without_grace);
             report.bytes_pending += all.freed_bytes.saturating_sub(now.freed_bytes);
             let from = Time(first.0.saturating_add(rules.grace.as_nanos() as i64));
             report.pending_from = Some(report.pending_from.map_or(from, |other| other.min(from)));
+            last = all;
         }
+        report.dead_for_good += last.dead_bytes.saturating_sub(last.freed_bytes);
+        report.trapped_for_good += last.trapped_bytes;
     }
 }
 
-fn record_of(mark: Option<&plan::Mark>) -> Mark {
-    let Some(mark) = mark else { return Mark::default() };
-    let mut bits = Bits::default();
+/// What the overlay says of a copy that stays. Whether it is lost follows from its pack alone.
+fn record_of(mark: Option<&plan::Mark>, is_healthy: bool) -> Mark {
+    let mark = mark.copied().unwrap_or_default();
+    let mut bits = Bits::NONE;
     if mark.flagged.is_some() {
-        bits = bits | Bits::FLAGGED;
+        bits |= Bits::FLAGGED;
     }
     if mark.wanted {
-        bits = bits | Bits::WANTED;
+        bits |= Bits::WANTED;
+    }
+    if !is_healthy {
+        bits |= Bits::LOST | Bits::WANTED;
     }
     Mark { time: mark.flagged.unwrap_or_default(), bits }
 }

@@ -13,6 +13,7 @@ use copal_store::Stat;
 use super::Report;
 use crate::commit::Proposal;
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted, windows};
 use crate::host::Host;
 use crate::objects;
 use crate::view::View;
@@ -50,7 +51,7 @@ pub(super) async fn doom_orphans(
     let old: Vec<&String> = stored
         .objects
         .iter()
-        .filter(|(_, stat)| now.since(Time(stat.created.0)) >= ORPHAN_AGE)
+        .filter(|(_, stat)| now.since(Time(stat.created.0)) >= windows().orphan_age)
         .map(|(name, _)| name)
         .collect();
     if old.is_empty() {
@@ -73,6 +74,9 @@ pub(super) async fn doom_orphans(
             let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.number() + 1 };
             proposal.delta.doomed.insert(name.clone(), Some(doomed));
             report.orphans += 1;
+            if is_planted(Fault::OrphansNotDoomed) {
+                host.store.delete(&objects::key(name.as_str())).await?;
+            }
         }
     }
     Ok(())
@@ -91,7 +95,8 @@ pub(super) fn expire_spent(view: &View, now: Time, proposal: &mut Proposal) {
 pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
     let listed = objects::list(host.store, "roots/").await?;
     let now = host.now().await?;
-    let old = listed.iter().skip(ROOTS_KEPT).filter(|root| now.since(Time(root.stat.created.0)) >= ROOTS_AGE);
+    let old = listed.iter().skip(windows().roots_kept);
+    let old = old.filter(|root| now.since(Time(root.stat.created.0)) >= windows().roots_age);
     let mut old: Vec<_> = old.collect();
     if old.is_empty() {
         return Ok(());
@@ -141,11 +146,5 @@ fn hash_of(name: &str) -> Option<ObjectHash> {
     ObjectHash::from_hex(name.rsplit('/').next()?).ok()
 }
 
-/// An object that no root lists is left alone for so long: it may belong to a run that is under way.
-const ORPHAN_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// A name that was deleted is refused for so long.
 const SPENT_AGE: Duration = Duration::from_secs(90 * 24 * 3600);
-/// So many roots always stay.
-const ROOTS_KEPT: usize = 100;
-/// Younger roots always stay.
-const ROOTS_AGE: Duration = Duration::from_secs(7 * 24 * 3600);

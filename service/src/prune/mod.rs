@@ -4,6 +4,7 @@
 mod domain;
 mod garbage;
 mod repack;
+mod sabotage;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use copal_engine::time::Time;
 
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::objects;
 use crate::view::{self, View};
@@ -44,8 +46,12 @@ impl Options {
 /// What a prune did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
+    /// Index entries that nothing kept needs any more, flagged for the first time.
+    pub entries_flagged: u64,
     /// Index entries removed.
     pub entries_removed: u64,
+    /// Index entries that backups are asked to upload again.
+    pub entries_wanted: u64,
     /// Packs listed as doomed because nothing present lies in them.
     pub packs_dead: u64,
     /// Packs whose live blocks were copied into new ones.
@@ -58,6 +64,8 @@ pub struct Report {
     pub objects_deleted: u64,
     /// Bytes of objects deleted.
     pub bytes_deleted: u64,
+    /// Bytes of packs that the plan frees, copies written anew subtracted.
+    pub bytes_planned: u64,
     /// Bytes that another prune will free once the grace period is over.
     pub bytes_pending: u64,
     /// When it is over for the first of them.
@@ -66,6 +74,10 @@ pub struct Report {
     pub dead_bytes: u64,
     /// Bytes of dead entries in blocks that live on.
     pub trapped_bytes: u64,
+    /// Of the dead bytes, about what stays when the grace period is over for everything: in packs too full to be copied.
+    pub dead_for_good: u64,
+    /// Of the trapped bytes those that stay then: freed only when the blocks are written anew.
+    pub trapped_for_good: u64,
     /// Ids that kept snapshots refer to and that have no copy.
     pub lost: u64,
     /// Pages whose references cannot be read: nothing is removed in their domain until they are healed.
@@ -93,6 +105,11 @@ pub async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobErro
             garbage::delete_old_roots(host, &mut report).await?;
             return Ok(report);
         };
+        if is_planted(Fault::DeletedFirst) {
+            for name in proposal.delta.doomed.keys() {
+                host.store.delete(&objects::key(name.as_str())).await?;
+            }
+        }
         if commit(host, &view, proposal).await?.is_none() {
             continue;
         }
@@ -138,6 +155,9 @@ async fn delete_doomed(
 ) -> Result<Vec<String>, JobError> {
     let doomed = view.state.doomed.iter().filter(|(_, record)| record.state == DoomedState::Doomed);
     let names: Vec<String> = doomed.map(|(name, _)| name.clone()).collect();
+    if is_planted(Fault::ClearedBlindly) {
+        return Ok(names);
+    }
     for part in names.chunks(DELETION_NAMES) {
         let random = host.random();
         let deletion = Deletion { root_number: root.number, random, time: host.now().await?, names: part.to_vec() };
@@ -213,11 +233,13 @@ fn is_marked(view: &View, key: (copal_engine::id::ClientId, u64), now: Time, gra
     !is_followed && !is_silent
 }
 
-/// Forgotten snapshots whose root page leaves the index cannot come back.
+/// Snapshots and checkpoints whose root page leaves the index cannot come back: forgotten ones are not undeleted any
+/// more, and a closed checkpoint is not opened again when its client wakes up.
 fn bury(view: &View, now: Time, proposal: &mut Proposal) {
     for (key, snapshot) in &view.state.snapshots {
         let is_removed = proposal.removed_ids.contains(&(snapshot.domain, snapshot.root));
-        if snapshot.state == SnapshotState::Forgotten && is_removed {
+        let is_unmarked = snapshot.state == SnapshotState::Forgotten || snapshot.partial;
+        if snapshot.state != SnapshotState::Gone && is_unmarked && is_removed {
             let gone =
                 copal_engine::state::SnapshotRecord { state: SnapshotState::Gone, state_time: now, ..snapshot.clone() };
             proposal.delta.snapshots.insert(*key, Some(gone));

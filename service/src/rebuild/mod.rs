@@ -3,25 +3,32 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+mod chains;
+
+use bytes::Bytes;
 use copal_engine::change::Operation;
-use copal_engine::client::{ClientRecord, Role};
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag, SnapshotId};
 use copal_engine::index::{Bits, Mark, Segment, SegmentWriter, merge};
 use copal_engine::layout::{self, Place};
-use copal_engine::manifest::{Manifest, VerifiedManifest};
+use copal_engine::manifest::VerifiedManifest;
 use copal_engine::mark::{Inventory, PackItem, Present};
-use copal_engine::pack::PackTable;
-use copal_engine::receipt::{Outcome, Receipt};
+use copal_engine::pack::{PackKind, PackTable};
+use copal_engine::receipt::{Outcome, Reason};
+use copal_engine::repository::IngestBy;
 use copal_engine::root::Deletion;
-use copal_engine::state::{ClientHead, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState, State};
+use copal_engine::state::{
+    ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState, State,
+};
 use copal_engine::time::Time;
 
 use crate::clients;
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
 use crate::host::Host;
+use crate::ingest::{receipt, write_receipt};
 use crate::objects;
 use crate::view::View;
+use chains::{Chain, Link, Standing, read_chain};
 
 /// What a rebuild found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +45,8 @@ pub struct Report {
     pub packs_left_out: Vec<(String, String)>,
     /// Manifests that do not count, and why.
     pub manifests_left_out: Vec<(String, String)>,
+    /// Records that cannot be read, and why: what they said is not known any more.
+    pub unreadable: Vec<(String, String)>,
     /// Ids that kept snapshots refer to and that have no copy.
     pub lost: u64,
 }
@@ -46,7 +55,7 @@ pub struct Report {
 pub async fn rebuild(host: &Host<'_>) -> Result<Report, JobError> {
     let mut report = Report::default();
     let now = host.now().await?;
-    let deleted = read_deletions(host).await?;
+    let deleted = read_deletions(host, &mut report).await?;
     let mut newest = deleted.newest;
     for listed in objects::list(host.store, "roots/").await? {
         newest = newest.max(layout::root_number(listed.key.as_str()).unwrap_or(0));
@@ -56,19 +65,20 @@ pub async fn rebuild(host: &Host<'_>) -> Result<Report, JobError> {
         chains.push(read_chain(host, client, &mut newest, &mut report).await?);
     }
     let packs = read_packs(host, &deleted.names, &chains, now, &mut report).await?;
-    let domains: BTreeSet<DomainId> = packs.values().map(|pack| pack.record.domain).collect();
-    let ids: HashSet<(DomainId, ChunkId)> =
-        packs.values().flat_map(|pack| pack.table.ids.iter().map(|id| (pack.record.domain, *id))).collect();
+    let contents = Contents::of(&packs);
 
-    let mut proposal = Proposal { rebuilt_as: Some(newest + ROOT_GAP), ..Proposal::default() };
+    let mut proposal = Proposal { rebuilt_as: Some(newest.saturating_add(ROOT_GAP)), ..Proposal::default() };
+    let mut unanswered = Vec::new();
     for chain in &chains {
-        let head = ClientHead { number: chain.number, hash: chain.hash, time: now, decisions: Vec::new() };
+        let decisions = take_chain(chain, &contents, now, &mut proposal, &mut report);
+        let kept = decisions.len().saturating_sub(DECISIONS);
+        let (number, hash) = chain.head;
+        let head = ClientHead { number, hash, time: now, decisions: decisions[kept..].to_vec() };
         proposal.delta.heads.insert(chain.client, Some(head));
-        for (verified, answered) in &chain.accepted {
-            take_snapshot(chain, verified, *answered, &ids, now, &mut proposal, &mut report);
-        }
+        unanswered.extend(decisions.into_iter().map(|decision| (chain.client, decision)));
     }
-    fold_changes(host, &ids, now, &mut proposal).await?;
+    fold_changes(host, &contents, now, &mut proposal, &mut report).await?;
+    bury(&contents, &mut proposal);
     for name in deleted.names {
         let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: newest };
         proposal.delta.doomed.insert(name, Some(spent));
@@ -77,6 +87,9 @@ pub async fn rebuild(host: &Host<'_>) -> Result<Report, JobError> {
         proposal.delta.packs.insert(*id, Some(pack.record.clone()));
     }
     report.packs = packs.len() as u64;
+    let snapshots = proposal.delta.snapshots.values().flatten();
+    let domains: BTreeSet<DomainId> =
+        packs.values().map(|pack| pack.record.domain).chain(snapshots.map(|snapshot| snapshot.domain)).collect();
     for domain in domains {
         index_domain(host, domain, &packs, now, &mut proposal, &mut report)?;
     }
@@ -86,7 +99,21 @@ pub async fn rebuild(host: &Host<'_>) -> Result<Report, JobError> {
     let committed = commit(host, &nothing, proposal).await?;
     let (root, _) = committed.ok_or(JobError::Contended { attempts: 1 })?;
     report.root = root.number;
+    leave_evidence(host, root.number, now).await?;
+    for (client, decision) in unanswered {
+        write_receipt(host, &receipt(client, &decision, root.number, now, IngestBy::Service)).await?;
+    }
     Ok(report)
+}
+
+/// Leaves a record that tells of the new root even if that is lost: the next rebuild goes beyond its number, and until
+/// then nobody writes on an older one.
+async fn leave_evidence(host: &Host<'_>, root_number: u64, time: Time) -> Result<(), JobError> {
+    let random = host.random();
+    let nothing = Deletion { root_number, random, time, names: Vec::new() };
+    let name = objects::key(layout::deletion(root_number, &random));
+    host.store.create(&name, Bytes::from(nothing.encode())).await?;
+    Ok(())
 }
 
 struct Deleted {
@@ -95,68 +122,20 @@ struct Deleted {
 }
 
 /// Every name that a prune has recorded before it began to delete.
-async fn read_deletions(host: &Host<'_>) -> Result<Deleted, JobError> {
+async fn read_deletions(host: &Host<'_>, report: &mut Report) -> Result<Deleted, JobError> {
     let mut deleted = Deleted { names: BTreeSet::new(), newest: 0 };
     for listed in objects::list(host.store, "deletions/").await? {
         let name = listed.key.as_str();
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
-        let deletion = Deletion::decode(&bytes).map_err(|error| JobError::damaged(name, error))?;
-        deleted.newest = deleted.newest.max(deletion.root_number);
-        deleted.names.extend(deletion.names);
+        match Deletion::decode(&bytes) {
+            Ok(deletion) => {
+                deleted.newest = deleted.newest.max(deletion.root_number);
+                deleted.names.extend(deletion.names);
+            }
+            Err(error) => report.unreadable.push((name.to_owned(), error.to_string())),
+        }
     }
     Ok(deleted)
-}
-
-/// A client's manifests, as far as they are whole.
-struct Chain {
-    client: ClientId,
-    record: ClientRecord,
-    number: u64,
-    hash: ObjectHash,
-    /// Those that count, and when a receipt says they were accepted.
-    accepted: Vec<(VerifiedManifest, Option<Time>)>,
-}
-
-async fn read_chain(
-    host: &Host<'_>,
-    client: ClientId,
-    newest: &mut u64,
-    report: &mut Report,
-) -> Result<Chain, JobError> {
-    let record = clients::read(host, client).await?;
-    let keys = record.as_ref().and_then(|record| record.keys.clone());
-    let (Some(record), Some(keys)) = (record, keys) else {
-        return Err(JobError::damaged(format!("clients/{client}"), "no sound record of the client is there"));
-    };
-    let mut chain = Chain { client, record, number: 0, hash: ObjectHash::NONE, accepted: Vec::new() };
-    loop {
-        let number = chain.number + 1;
-        let name = layout::manifest(client, number);
-        let Some(bytes) = objects::read(host.store, &name).await? else { return Ok(chain) };
-        let receipt = match objects::read(host.store, &layout::receipt(client, number)).await? {
-            Some(bytes) => Receipt::decode(client, number, &bytes).ok(),
-            None => None,
-        };
-        *newest = (*newest).max(receipt.as_ref().map_or(0, |receipt| receipt.root));
-        let verified = Manifest::verify(host.repository, &keys.manifest, client, number, &bytes);
-        let is_rejected = receipt.as_ref().is_some_and(|receipt| receipt.outcome == Outcome::Rejected);
-        match verified {
-            _ if is_rejected => {}
-            Ok(verified) if verified.manifest.previous != chain.hash => {
-                report.manifests_left_out.push((name, "it does not name the manifest before it".into()));
-            }
-            Ok(verified) if !chain.record.accepts(number, verified.hash) => {
-                report.manifests_left_out.push((name, "the client was revoked before".into()));
-            }
-            Ok(verified) => {
-                *newest = (*newest).max(verified.manifest.root_seen.map_or(0, |(number, _)| number));
-                chain.accepted.push((verified, receipt.map(|receipt| receipt.time)));
-            }
-            Err(error) => report.manifests_left_out.push((name, error.to_string())),
-        }
-        chain.number = number;
-        chain.hash = ObjectHash::of(&bytes);
-    }
 }
 
 struct Found {
@@ -174,7 +153,7 @@ async fn read_packs(
     report: &mut Report,
 ) -> Result<BTreeMap<PackId, Found>, JobError> {
     let mut named: HashMap<PackId, BTreeSet<DomainId>> = HashMap::new();
-    for (verified, _) in chains.iter().flat_map(|chain| &chain.accepted) {
+    for (_, verified) in chains.iter().flat_map(Chain::claims) {
         for (pack, _) in &verified.manifest.packs {
             named.entry(*pack).or_default().insert(verified.manifest.domain);
         }
@@ -224,77 +203,184 @@ async fn read_packs(
     Ok(found)
 }
 
-/// Takes a manifest's snapshot over. One that no receipt vouches for counts only if its root page is there.
-fn take_snapshot(
+/// What the packs hold.
+struct Contents<'a> {
+    packs: &'a BTreeMap<PackId, Found>,
+    /// For each id of a domain its tables and positions, if it is a page; none for chunks.
+    ids: HashMap<(DomainId, ChunkId), Vec<(&'a PackTable, usize)>>,
+}
+
+impl<'a> Contents<'a> {
+    fn of(packs: &'a BTreeMap<PackId, Found>) -> Self {
+        let mut ids: HashMap<_, Vec<_>> = HashMap::new();
+        for found in packs.values() {
+            for (at, id) in found.table.ids.iter().enumerate() {
+                let pages = ids.entry((found.record.domain, *id)).or_default();
+                if found.table.page(at).is_some() {
+                    pages.push((&found.table, at));
+                }
+            }
+        }
+        Self { packs, ids }
+    }
+
+    fn has(&self, domain: DomainId, id: &ChunkId) -> bool {
+        self.ids.contains_key(&(domain, *id))
+    }
+
+    /// Whether everything is there that these pages refer to, directly or not.
+    fn are_whole(&self, domain: DomainId, pages: impl IntoIterator<Item = ChunkId>) -> bool {
+        let mut open: Vec<ChunkId> = pages.into_iter().collect();
+        let mut seen: HashSet<ChunkId> = HashSet::new();
+        while let Some(id) = open.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let Some(pages) = self.ids.get(&(domain, id)) else { return false };
+            open.extend(pages.iter().filter_map(|(table, at)| table.page(*at)).flat_map(|page| page.references));
+        }
+        true
+    }
+
+    /// Whether a manifest could be accepted now.
+    fn has_all_of(&self, verified: &VerifiedManifest) -> bool {
+        let manifest = &verified.manifest;
+        match &manifest.snapshot {
+            Some(claim) => self.are_whole(manifest.domain, [claim.root]),
+            None => manifest.packs.iter().all(|(pack, _)| {
+                let found = self.packs.get(pack).filter(|found| found.table.kind == PackKind::Tree);
+                let pages = found.into_iter().flat_map(|found| found.table.ids.iter().copied());
+                self.packs.contains_key(pack) && self.are_whole(manifest.domain, pages)
+            }),
+        }
+    }
+}
+
+/// Takes over what counts of a chain; gives the decisions that nobody was told yet. A manifest behind the last answer
+/// counts if everything it claims is there, as ingest would have found; one before it was decided once, and counts if
+/// its root page tells that it was accepted.
+fn take_chain(
     chain: &Chain,
-    verified: &VerifiedManifest,
-    answered: Option<Time>,
-    ids: &HashSet<(DomainId, ChunkId)>,
+    contents: &Contents<'_>,
     now: Time,
     proposal: &mut Proposal,
     report: &mut Report,
+) -> Vec<Decision> {
+    let mut decisions = Vec::new();
+    for link in &chain.links {
+        let decision = |outcome, reasons| Decision {
+            number: link.number,
+            hash: link.hash,
+            outcome,
+            reasons,
+            missing: Vec::new(),
+            packs: Vec::new(),
+        };
+        match &link.standing {
+            Standing::Accepted(verified, time) => take_snapshot(chain, link, verified, *time, now, proposal),
+            Standing::Rejected | Standing::Damaged => {}
+            Standing::Refused(reason, why) => {
+                decisions.push(decision(Outcome::Rejected, vec![(*reason, why.clone())]));
+            }
+            Standing::Unanswered(verified) => {
+                let manifest = &verified.manifest;
+                let was_decided = link.number <= chain.answered
+                    && manifest.snapshot.as_ref().is_none_or(|claim| contents.has(manifest.domain, &claim.root));
+                if was_decided || contents.has_all_of(verified) {
+                    take_snapshot(chain, link, verified, link.stored, now, proposal);
+                    decisions.push(decision(Outcome::Accepted, Vec::new()));
+                } else {
+                    let why = "no receipt vouches for it and not everything it claims is there";
+                    let name = layout::manifest(manifest.client, manifest.number);
+                    report.manifests_left_out.push((name, why.into()));
+                    decisions.push(decision(Outcome::Rejected, vec![(Reason::Unresolved, why.into())]));
+                }
+            }
+        }
+    }
+    decisions
+}
+
+fn take_snapshot(
+    chain: &Chain,
+    link: &Link,
+    verified: &VerifiedManifest,
+    accepted: Time,
+    now: Time,
+    proposal: &mut Proposal,
 ) {
     let manifest = &verified.manifest;
     let Some(claim) = &manifest.snapshot else { return };
-    if answered.is_none() && !ids.contains(&(manifest.domain, claim.root)) {
-        let name = layout::manifest(manifest.client, manifest.number);
-        report.manifests_left_out.push((name, "no receipt vouches for it and its root page is not there".into()));
-        return;
-    }
     let record = SnapshotRecord {
         id: verified.hash.snapshot(),
         domain: manifest.domain,
         root: claim.root,
         partial: claim.partial,
         client_time: claim.client_time,
-        accepted: answered.unwrap_or(claim.client_time).min(now),
+        accepted: accepted.min(now),
         source: claim.source,
         tags: claim.tags.clone(),
         state: SnapshotState::Kept,
         pinned: false,
         state_time: now,
-        by_full_client: chain.record.role == Role::Full,
+        by_full_client: chain.is_full,
     };
-    proposal.delta.snapshots.insert((manifest.client, manifest.number), Some(record));
+    proposal.delta.snapshots.insert((chain.client, link.number), Some(record));
 }
 
-/// Applies all changes again, from the first.
+/// Applies all changes again, from the first. Behind one that is damaged or gone there is nothing left to compare the
+/// chain with: the signature must do.
 async fn fold_changes(
     host: &Host<'_>,
-    ids: &HashSet<(DomainId, ChunkId)>,
+    contents: &Contents<'_>,
     now: Time,
     proposal: &mut Proposal,
+    report: &mut Report,
 ) -> Result<(), JobError> {
     let by_id: BTreeMap<SnapshotId, (ClientId, u64)> =
         proposal.delta.snapshots.iter().filter_map(|(key, record)| Some((record.as_ref()?.id, *key))).collect();
-    let (mut number, mut before) = (0, ObjectHash::NONE);
-    loop {
-        let Some(bytes) = objects::read(host.store, &layout::change(number + 1)).await? else { break };
-        let verified = crate::ingest::verify_change(host, number + 1, before, &bytes).await?;
-        for operation in verified.iter().flat_map(|verified| &verified.change.operations) {
-            apply(operation, &by_id, ids, now, proposal);
+    let mut before = Some((0, ObjectHash::NONE));
+    for listed in objects::list(host.store, "changes/").await? {
+        let name = listed.key.as_str();
+        let Some(number) = layout::trailing_number(name) else { continue };
+        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
+        let believed = crate::ingest::verify_change(host, number, previous, &bytes).await?;
+        if believed.is_none() {
+            report.unreadable.push((name.to_owned(), "it is not a change that a full client has signed".into()));
         }
-        number += 1;
-        before = ObjectHash::of(&bytes);
-        proposal.change_head = Some((number, before));
+        for operation in believed.iter().flat_map(|verified| &verified.change.operations) {
+            apply(operation, &by_id, contents, now, proposal);
+        }
+        let hash = ObjectHash::of(&bytes);
+        before = believed.is_some().then_some((number, hash));
+        proposal.change_head = Some((number, hash));
     }
     Ok(())
+}
+
+/// Forgotten snapshots and checkpoints that are not whole cannot come back.
+fn bury(contents: &Contents<'_>, proposal: &mut Proposal) {
+    for record in proposal.delta.snapshots.values_mut().flatten() {
+        let is_needed = record.state == SnapshotState::Kept && !record.partial;
+        if !is_needed && !contents.are_whole(record.domain, [record.root]) {
+            record.state = SnapshotState::Gone;
+        }
+    }
 }
 
 fn apply(
     operation: &Operation,
     by_id: &BTreeMap<SnapshotId, (ClientId, u64)>,
-    ids: &HashSet<(DomainId, ChunkId)>,
+    contents: &Contents<'_>,
     now: Time,
     proposal: &mut Proposal,
 ) {
     for key in operation.snapshots().iter().filter_map(|id| by_id.get(id)) {
         if let Some(Some(record)) = proposal.delta.snapshots.get_mut(key) {
-            let is_present = ids.contains(&(record.domain, record.root));
+            // A page may still lie in a pack although its entry was removed: whole is what can come back.
+            let is_present = contents.are_whole(record.domain, [record.root]);
             crate::ingest::apply_change(operation, record, is_present, now);
-            if record.state == SnapshotState::Forgotten && !is_present {
-                record.state = SnapshotState::Gone;
-            }
         }
     }
 }
@@ -314,15 +400,22 @@ fn index_domain(
     for (id, pack) in &packs {
         writer.add_pack(**id, pack.record.place, &pack.table)?;
     }
-    let Some(all) = writer.finish() else { return Ok(()) };
-    let segment = Segment::parse(all.bytes.as_slice());
-    let segment = segment.map_err(|error| JobError::damaged(layout::segment(all.hash), error))?;
-    let inventory = inventory_of(&segment, &packs);
     let kept = proposal.delta.snapshots.values().flatten();
     let roots: Vec<ChunkId> = kept
         .filter(|record| record.domain == domain && record.state == SnapshotState::Kept)
         .map(|record| record.root)
         .collect();
+    let Some(all) = writer.finish() else {
+        let overlay = proposal.overlay.entry(domain).or_default();
+        for id in &roots {
+            overlay.insert((*id, PackTag::NONE), Mark { time: now, bits: Bits::LOST | Bits::WANTED });
+        }
+        report.lost += roots.len() as u64;
+        return Ok(());
+    };
+    let segment = Segment::parse(all.bytes.as_slice());
+    let segment = segment.map_err(|error| JobError::damaged(layout::segment(all.hash), error))?;
+    let inventory = inventory_of(&segment, &packs);
     let reach = inventory.reach(roots);
     let removed = unresolved_pages(&inventory, &reach.reached);
     let kept = merge(domain, host.random(), &[&segment], |entry| {
@@ -395,3 +488,5 @@ fn unresolved_pages(inventory: &Inventory, reached: &copal_engine::mark::Bits) -
 
 /// So far above any number ever seen a rebuilt root stands.
 const ROOT_GAP: u64 = 1000;
+/// Decisions that a client's head may hold.
+const DECISIONS: usize = 64;

@@ -1,0 +1,164 @@
+//! Chains: what clients have claimed, and which of it counts. A receipt vouches for a manifest; without one it counts
+//! only if everything it claims is there.
+
+use copal_engine::client::{ClientRecord, Role};
+use copal_engine::id::{ClientId, ObjectHash};
+use copal_engine::layout;
+use copal_engine::manifest::{Manifest, VerifiedManifest};
+use copal_engine::receipt::{Outcome, Reason, Receipt};
+use copal_engine::time::Time;
+
+use super::Report;
+use crate::clients;
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects;
+
+/// A client's manifests, as far as they are there.
+pub(super) struct Chain {
+    pub(super) client: ClientId,
+    pub(super) is_full: bool,
+    /// The highest number of a manifest or receipt, and the hash of that manifest.
+    pub(super) head: (u64, ObjectHash),
+    /// The highest number that was ever answered.
+    pub(super) answered: u64,
+    pub(super) links: Vec<Link>,
+}
+
+/// One manifest.
+pub(super) struct Link {
+    pub(super) number: u64,
+    pub(super) hash: ObjectHash,
+    pub(super) standing: Standing,
+    /// When the store got it.
+    pub(super) stored: Time,
+}
+
+/// What is known of a manifest.
+pub(super) enum Standing {
+    /// A receipt says that it was accepted, and when.
+    Accepted(Box<VerifiedManifest>, Time),
+    /// There is no receipt. It is sound; whether it counts depends on what is there.
+    Unanswered(Box<VerifiedManifest>),
+    /// It does not count and was told so.
+    Rejected,
+    /// It does not count, and nobody was told yet.
+    Refused(Reason, String),
+    /// It was accepted and cannot be read any more.
+    Damaged,
+}
+
+impl Chain {
+    /// The manifests that may count.
+    pub(super) fn claims(&self) -> impl Iterator<Item = (&Link, &VerifiedManifest)> {
+        self.links.iter().filter_map(|link| match &link.standing {
+            Standing::Accepted(verified, _) | Standing::Unanswered(verified) => Some((link, &**verified)),
+            _ => None,
+        })
+    }
+}
+
+/// Reads the chain of a client; `newest` grows to the highest number of a root that it tells of.
+pub(super) async fn read_chain(
+    host: &Host<'_>,
+    client: ClientId,
+    newest: &mut u64,
+    report: &mut Report,
+) -> Result<Chain, JobError> {
+    let record = clients::read(host, client).await?;
+    let is_full = record.as_ref().is_some_and(|record| record.role == Role::Full);
+    let mut chain = Chain { client, is_full, head: (0, ObjectHash::NONE), answered: 0, links: Vec::new() };
+    for listed in objects::list(host.store, &format!("receipts/{client}/")).await? {
+        chain.answered = chain.answered.max(layout::trailing_number(listed.key.as_str()).unwrap_or(0));
+    }
+    let mut before = (0, ObjectHash::NONE);
+    let mut is_sound = true;
+    for listed in objects::list(host.store, &format!("manifests/{client}/")).await? {
+        let name = listed.key.as_str();
+        let Some(number) = layout::trailing_number(name) else { continue };
+        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        let hash = ObjectHash::of(&bytes);
+        let receipt = match objects::read(host.store, &layout::receipt(client, number)).await? {
+            Some(bytes) => Receipt::decode(client, number, &bytes).ok(),
+            None => None,
+        };
+        *newest = (*newest).max(receipt.as_ref().map_or(0, |receipt| receipt.root));
+        // Behind a manifest that is damaged or gone there is nothing left to compare with.
+        let previous = (is_sound && before.0 + 1 == number).then_some(before.1);
+        let standing = judge(host, record.as_ref(), (client, number), &bytes, previous, receipt.as_ref());
+        if let Some(why) = standing.why_left_out() {
+            report.manifests_left_out.push((name.to_owned(), why.to_owned()));
+        }
+        if let Standing::Accepted(verified, _) | Standing::Unanswered(verified) = &standing
+            && let Some((seen, _)) = verified.manifest.root_seen.filter(|_| is_full)
+        {
+            *newest = (*newest).max(seen);
+        }
+        is_sound = !matches!(standing, Standing::Damaged | Standing::Refused(Reason::BadSignature, _));
+        before = (number, hash);
+        chain.links.push(Link { number, hash, standing, stored: Time(listed.stat.created.0) });
+    }
+    if record.is_none() && chain.links.iter().any(|link| matches!(link.standing, Standing::Damaged)) {
+        let why = "no record of the client is there, and its snapshots were accepted";
+        return Err(JobError::damaged(format!("clients/{client}"), why));
+    }
+    chain.head = before;
+    if before.0 < chain.answered {
+        // The last manifests are gone; the answer to the very last one knows its hash.
+        let answer = objects::read(host.store, &layout::receipt(client, chain.answered)).await?;
+        let answer = answer.and_then(|bytes| Receipt::decode(client, chain.answered, &bytes).ok());
+        chain.head = (chain.answered, answer.map_or(ObjectHash::NONE, |receipt| receipt.manifest));
+    }
+    Ok(chain)
+}
+
+fn judge(
+    host: &Host<'_>,
+    record: Option<&ClientRecord>,
+    (client, number): (ClientId, u64),
+    bytes: &[u8],
+    previous: Option<ObjectHash>,
+    receipt: Option<&Receipt>,
+) -> Standing {
+    let hash = ObjectHash::of(bytes);
+    match receipt {
+        Some(receipt) if receipt.outcome == Outcome::Rejected => return Standing::Rejected,
+        Some(receipt) if receipt.manifest != hash => return Standing::Damaged,
+        _ => {}
+    }
+    let accepted = receipt.map(|receipt| receipt.time);
+    let refuse = |reason, why: String| match accepted {
+        Some(_) => Standing::Damaged,
+        None => Standing::Refused(reason, why),
+    };
+    let Some((record, keys)) = record.and_then(|record| Some((record, record.keys?))) else {
+        return refuse(Reason::UnknownClient, "no sound record of the client is there".into());
+    };
+    let verified = match Manifest::verify(host.repository, &keys.manifest, client, number, bytes) {
+        Ok(verified) => Box::new(verified),
+        Err(error) => return refuse(Reason::BadSignature, error.to_string()),
+    };
+    if !record.accepts(number, verified.hash) {
+        return Standing::Refused(Reason::Revoked, "the client was revoked before".into());
+    }
+    if let Some(time) = accepted {
+        return Standing::Accepted(verified, time);
+    }
+    if previous.is_some_and(|previous| previous != verified.manifest.previous) {
+        return Standing::Refused(Reason::BrokenChain, "it does not name the manifest before it".into());
+    }
+    if record.role == Role::WriteOnly && verified.manifest.domain != record.domain {
+        return Standing::Refused(Reason::Domain, "the client may not write to its domain".into());
+    }
+    Standing::Unanswered(verified)
+}
+
+impl Standing {
+    fn why_left_out(&self) -> Option<&str> {
+        match self {
+            Standing::Refused(_, why) => Some(why),
+            Standing::Damaged => Some("it was accepted, and is not what was accepted any more"),
+            _ => None,
+        }
+    }
+}

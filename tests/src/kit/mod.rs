@@ -1,0 +1,33 @@
+//! Kit: a small repository, clients that back up a few files for real, and a reader that restores them. Everything
+//! follows from seeds: the same seed gives the same objects.
+
+pub mod client;
+pub mod picture;
+pub mod random;
+pub mod reader;
+pub mod repository;
+
+pub use client::{Client, Failure, How};
+pub use random::{Random, SeededEntropy};
+pub use reader::Reader;
+pub use repository::Repository;
+
+use std::collections::BTreeMap;
+
+use copal_engine::path::TreePath;
+
+/// Files of a source: what is backed up, and what must come back.
+pub type Tree = BTreeMap<TreePath, Vec<u8>>;
+
+/// A path of the kit's trees.
+///
+/// # Panics
+/// If it is not a path.
+pub fn path(text: &str) -> TreePath {
+    TreePath::new(text.as_bytes()).expect("a test names sound paths")
+}
+
+/// A tree of these files.
+pub fn tree<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Tree {
+    files.into_iter().map(|(name, content)| (path(name), content.to_vec())).collect()
+}

@@ -1,0 +1,241 @@
+//! Picture: the state as the objects of the store tell it, decoded here and not by the service, and what must hold of it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
+
+use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
+use copal_engine::index::{Bits, OverlayRun, Segment};
+use copal_engine::layout::{self, Place};
+use copal_engine::pack::{self, PackTable};
+use copal_engine::root::Root;
+use copal_engine::state::{DoomedState, RunKind, RunReader, SnapshotState, State, StateFold};
+use copal_store::Store;
+use futures::executor::block_on;
+
+use super::repository::key;
+
+/// The tables of packs, kept although the packs are deleted.
+#[derive(Default)]
+pub struct Tables(Mutex<HashMap<String, Arc<PackTable>>>);
+
+/// The state that one root names.
+pub struct Picture {
+    /// The root.
+    pub root: Root,
+    /// Its hash.
+    pub hash: ObjectHash,
+    /// What its runs say.
+    pub state: State,
+    /// Entries of all segments.
+    pub entries: Vec<Present>,
+    /// What the overlay says, newest first for each copy.
+    pub marks: HashMap<(DomainId, ChunkId, PackTag), Bits>,
+    tables: HashMap<(Place, PackId), Arc<PackTable>>,
+}
+
+/// An entry of the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub struct Present {
+    pub domain: DomainId,
+    pub id: ChunkId,
+    pub pack: PackId,
+    pub place: Place,
+    pub offset: u32,
+    pub ordinal: u16,
+    pub is_page: bool,
+}
+
+impl Tables {
+    /// Remembers the table of a pack that is being created.
+    pub fn learn(&self, name: &str, bytes: &[u8]) {
+        if let Ok(table) = pack::parse(bytes) {
+            self.lock().insert(name.to_owned(), table.into());
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<Arc<PackTable>> {
+        self.lock().get(name).cloned()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<PackTable>>> {
+        self.0.lock().expect("nothing panics while it holds the map")
+    }
+}
+
+impl Picture {
+    /// Reads the state that the root of this number names. `store` must answer at once.
+    pub fn read(store: &dyn Store, number: u64, tables: &Tables) -> Result<Self, String> {
+        let bytes = read(store, &layout::root(number))?;
+        let root = Root::decode(number, &bytes).map_err(|error| error.to_string())?;
+        let mut fold = StateFold::default();
+        let mut marks = HashMap::new();
+        for run in &root.runs {
+            let bytes = read(store, &layout::state(run.hash))?;
+            if run.kind == RunKind::Overlay {
+                let overlay = OverlayRun::parse(&bytes[..]).map_err(|error| error.to_string())?;
+                for ((id, tag), mark) in overlay.iter() {
+                    marks.entry((overlay.domain(), id, tag)).or_insert(mark.bits);
+                }
+            } else {
+                let reader = RunReader::parse(&bytes).map_err(|error| error.to_string())?;
+                fold.add(&reader).map_err(|error| error.to_string())?;
+            }
+        }
+        let state = fold.finish();
+        let mut picture =
+            Self { root, hash: ObjectHash::of(&bytes), state, entries: Vec::new(), marks, tables: HashMap::new() };
+        picture.read_segments(store, tables)?;
+        Ok(picture)
+    }
+
+    fn read_segments(&mut self, store: &dyn Store, tables: &Tables) -> Result<(), String> {
+        for (domain, hash) in self.state.segments.keys() {
+            let bytes = read(store, &layout::segment(*hash))?;
+            let segment = Segment::parse(&bytes[..]).map_err(|error| error.to_string())?;
+            segment.verify().map_err(|error| error.to_string())?;
+            for entry in segment.entries() {
+                let at = entry.location;
+                if !self.tables.contains_key(&(at.place, at.pack)) {
+                    let name = layout::pack(at.place, at.pack);
+                    let table = tables.get(&name).ok_or_else(|| format!("{name} was never written"))?;
+                    self.tables.insert((at.place, at.pack), table);
+                }
+                self.entries.push(Present {
+                    domain: *domain,
+                    id: entry.id,
+                    pack: at.pack,
+                    place: at.place,
+                    offset: at.offset,
+                    ordinal: at.ordinal,
+                    is_page: at.is_page,
+                });
+            }
+        }
+        self.entries.sort_unstable();
+        self.entries.dedup();
+        Ok(())
+    }
+
+    /// The references of a present page, as its pack's table has them.
+    pub fn references(&self, entry: &Present) -> &[ChunkId] {
+        let table = &self.tables[&(entry.place, entry.pack)];
+        let row = table.blocks.iter().find(|row| row.offset == entry.offset);
+        let at = row.map_or(usize::MAX, |row| row.entries.start as usize + usize::from(entry.ordinal));
+        table.page(at).map(|page| page.references).unwrap_or_default()
+    }
+
+    /// The names of the packs that entries lie in.
+    pub fn packs(&self) -> BTreeSet<String> {
+        self.entries.iter().map(|entry| layout::pack(entry.place, entry.pack)).collect()
+    }
+
+    /// Every object that this state cannot do without.
+    pub fn needed(&self) -> BTreeSet<String> {
+        let mut needed = self.packs();
+        needed.extend(self.state.segments.keys().map(|(_, hash)| layout::segment(*hash)));
+        needed.extend(self.root.runs.iter().map(|run| layout::state(run.hash)));
+        needed.insert(layout::root(self.root.number));
+        needed.extend(self.root.base.map(|(number, _)| layout::root(number)));
+        needed
+    }
+
+    /// Ids reached from the kept snapshots of all domains.
+    pub fn reached(&self) -> BTreeSet<(DomainId, ChunkId)> {
+        let mut pages: HashMap<(DomainId, ChunkId), Vec<&Present>> = HashMap::new();
+        for entry in self.entries.iter().filter(|entry| entry.is_page) {
+            pages.entry((entry.domain, entry.id)).or_default().push(entry);
+        }
+        let kept = self.state.snapshots.values().filter(|snapshot| snapshot.state == SnapshotState::Kept);
+        let mut open: Vec<_> =
+            kept.filter(|kept| !kept.partial).map(|snapshot| (snapshot.domain, snapshot.root)).collect();
+        let mut reached = BTreeSet::new();
+        while let Some(at) = open.pop() {
+            if reached.insert(at) {
+                let copies = pages.get(&at).into_iter().flatten();
+                open.extend(copies.flat_map(|entry| self.references(entry)).map(|id| (at.0, *id)));
+            }
+        }
+        reached
+    }
+
+    /// What must hold of every root: the first thing that does not.
+    pub fn check(&self) -> Result<(), String> {
+        let present: BTreeSet<(DomainId, ChunkId)> =
+            self.entries.iter().map(|entry| (entry.domain, entry.id)).collect();
+        let is_lost = |domain, id: &ChunkId| {
+            self.marks.get(&(domain, *id, PackTag::NONE)).is_some_and(|bits| bits.contains(Bits::LOST))
+        };
+        let is_there = |domain, id: &ChunkId| present.contains(&(domain, *id)) || is_lost(domain, id);
+        for entry in self.entries.iter().filter(|entry| entry.is_page) {
+            if let Some(id) = self.references(entry).iter().find(|id| !is_there(entry.domain, id)) {
+                return Err(format!("page {} is present and refers to {id}, which is absent", entry.id));
+            }
+        }
+        for snapshot in self.state.snapshots.values() {
+            let is_kept = snapshot.state == SnapshotState::Kept && !snapshot.partial;
+            if is_kept && !is_there(snapshot.domain, &snapshot.root) {
+                return Err(format!("the root page of kept snapshot {} is absent", snapshot.id));
+            }
+        }
+        let packs = self.packs();
+        for name in self.state.doomed.keys() {
+            let names_segment = self.state.segments.keys().any(|(_, hash)| layout::segment(*hash) == *name);
+            if packs.contains(name) || names_segment {
+                return Err(format!("{name} is doomed and present"));
+            }
+        }
+        if let Some(name) = packs.iter().find(|name| {
+            let pack = layout::pack_of(name).map(|(_, pack)| pack);
+            pack.is_none_or(|pack| !self.state.packs.contains_key(&pack))
+        }) {
+            return Err(format!("{name} holds entries and is not in the state"));
+        }
+        Ok(())
+    }
+
+    /// What must hold of a root and the one before it.
+    pub fn check_after(&self, before: &Picture) -> Result<(), String> {
+        for (client, head) in &before.state.heads {
+            if self.state.heads.get(client).is_none_or(|now| now.number < head.number) {
+                return Err(format!("the chain of client {client} went back"));
+            }
+        }
+        for (key, snapshot) in &before.state.snapshots {
+            match self.state.snapshots.get(key) {
+                Some(now) if now.id == snapshot.id => {}
+                _ => return Err(format!("accepted snapshot {} is not known any more", snapshot.id)),
+            }
+        }
+        let old = before.packs();
+        if let Some(name) = self.packs().difference(&old).find(|name| before.state.doomed.contains_key(*name)) {
+            return Err(format!("{name} was doomed and is present again"));
+        }
+        Ok(())
+    }
+
+    /// Names that this state says are deleted.
+    pub fn spent(&self) -> impl Iterator<Item = &String> {
+        let spent = self.state.doomed.iter().filter(|(_, record)| record.state == DoomedState::Spent);
+        spent.map(|(name, _)| name)
+    }
+
+    /// Copies by id.
+    pub fn copies(&self) -> BTreeMap<(DomainId, ChunkId), Vec<Present>> {
+        let mut copies: BTreeMap<_, Vec<Present>> = BTreeMap::new();
+        for entry in &self.entries {
+            copies.entry((entry.domain, entry.id)).or_default().push(*entry);
+        }
+        copies
+    }
+}
+
+/// The number of the newest root.
+pub fn newest(store: &dyn Store) -> Option<u64> {
+    let page = block_on(store.list("roots/", None, 1)).ok()?;
+    layout::root_number(page.objects.first()?.key.as_str())
+}
+
+fn read(store: &dyn Store, name: &str) -> Result<Vec<u8>, String> {
+    block_on(store.read(&key(name))).map(|bytes| bytes.to_vec()).map_err(|error| error.to_string())
+}

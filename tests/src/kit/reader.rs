@@ -1,0 +1,175 @@
+//! Reader: restores a snapshot, and believes nothing that it has not verified.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use copal_engine::block::{OpenBlock, OpenTools};
+use copal_engine::id::{ChunkId, DomainId, SessionId};
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::session::SessionRecord;
+use copal_engine::layout;
+use copal_engine::pack::{self, PackKind};
+use copal_engine::seal::{BlockKind, SessionCipher};
+use copal_engine::state::SnapshotRecord;
+use copal_engine::tree::{Content, Entry, ListStep, ListWalk, Piece, Step, TreeWalk, VerifiedPage};
+use copal_service::view::View;
+use copal_store::Store;
+
+use super::{Repository, Tree};
+
+/// Restores snapshots with the owner's secret. Remembers the keys of sessions, which are slow to unwrap.
+pub struct Reader<'a> {
+    repository: &'a Repository,
+    ciphers: Mutex<HashMap<SessionId, SessionCipher>>,
+}
+
+/// Plaintext of a chunk or page, with what stands in the clear beside it.
+struct Plain {
+    bytes: Vec<u8>,
+    height: u8,
+    references: Vec<ChunkId>,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader that knows the owner's secret.
+    pub fn new(repository: &'a Repository) -> Self {
+        Self { repository, ciphers: Mutex::default() }
+    }
+
+    /// The files of a snapshot; an error says what is missing or wrong.
+    pub async fn restore(&self, store: &dyn Store, view: &View, snapshot: &SnapshotRecord) -> Result<Tree, String> {
+        let mut tree = Tree::new();
+        for entry in self.entries(store, view, snapshot).await? {
+            let content = self.content(store, view, snapshot.domain, &entry).await?;
+            tree.insert(entry.path, content);
+        }
+        Ok(tree)
+    }
+
+    /// The entries of a snapshot.
+    pub async fn entries(
+        &self,
+        store: &dyn Store,
+        view: &View,
+        snapshot: &SnapshotRecord,
+    ) -> Result<Vec<Entry>, String> {
+        let mut walk = TreeWalk::new(snapshot.root);
+        let mut entries = Vec::new();
+        loop {
+            match walk.step() {
+                Step::Entry(entry) => entries.push(entry),
+                Step::Need(id) => {
+                    let page = self.page(store, view, snapshot.domain, id).await?;
+                    walk.supply(page).map_err(|error| error.to_string())?;
+                }
+                Step::Done => return Ok(entries),
+            }
+        }
+    }
+
+    async fn content(
+        &self,
+        store: &dyn Store,
+        view: &View,
+        domain: DomainId,
+        entry: &Entry,
+    ) -> Result<Vec<u8>, String> {
+        let pieces = match &entry.content {
+            Content::None => Vec::new(),
+            Content::Inline(bytes) => return Ok(bytes.clone()),
+            Content::Chunks(pieces) => pieces.clone(),
+            Content::List { root, height } => self.list(store, view, domain, *root, *height, entry.size).await?,
+        };
+        let keys = self.keys(domain);
+        let mut content = Vec::new();
+        for piece in pieces {
+            let plain = self.fetch(store, view, domain, piece.id).await?;
+            if keys.chunk_id(&plain.bytes) != piece.id || plain.bytes.len() != piece.length as usize {
+                return Err(format!("chunk {} is not what its id says", piece.id));
+            }
+            content.extend(plain.bytes);
+        }
+        Ok(content)
+    }
+
+    async fn list(
+        &self,
+        store: &dyn Store,
+        view: &View,
+        domain: DomainId,
+        root: ChunkId,
+        height: u8,
+        bytes: u64,
+    ) -> Result<Vec<Piece>, String> {
+        let mut walk = ListWalk::new(root, height, bytes);
+        let mut pieces = Vec::new();
+        loop {
+            match walk.step() {
+                ListStep::Piece { piece, .. } => pieces.push(piece),
+                ListStep::Need(id) => {
+                    let page = self.page(store, view, domain, id).await?;
+                    walk.supply(page).map_err(|error| error.to_string())?;
+                }
+                ListStep::Done => return Ok(pieces),
+            }
+        }
+    }
+
+    async fn page(
+        &self,
+        store: &dyn Store,
+        view: &View,
+        domain: DomainId,
+        id: ChunkId,
+    ) -> Result<VerifiedPage, String> {
+        let plain = self.fetch(store, view, domain, id).await?;
+        let page = VerifiedPage::open(&self.keys(domain), id, plain.height, &plain.references, &plain.bytes);
+        page.map_err(|error| error.to_string())
+    }
+
+    async fn fetch(&self, store: &dyn Store, view: &View, domain: DomainId, id: ChunkId) -> Result<Plain, String> {
+        let location = view.index(domain).and_then(|index| index.lookup(&id));
+        let location = location.ok_or_else(|| format!("{id} is not in the index"))?;
+        let name = layout::pack(location.place, location.pack);
+        let bytes = store.read(&super::repository::key(&name)).await.map_err(|error| error.to_string())?;
+        let table = pack::parse(&bytes).map_err(|error| format!("{name}: {error}"))?;
+        let row = table.blocks.iter().find(|row| row.offset == location.offset);
+        let row = row.ok_or_else(|| format!("{name} has no block at {}", location.offset))?;
+        let cipher = self.cipher(&table.sessions[usize::from(row.session)])?;
+        let stored = &bytes[row.offset as usize..][..row.length as usize];
+        let kind = match table.kind {
+            PackKind::Data => BlockKind::Data,
+            PackKind::Tree => BlockKind::Tree,
+        };
+        let block = OpenBlock::open(&cipher, kind, row.counter, stored, &mut OpenTools::new());
+        let block = block.map_err(|error| format!("{name}: {error}"))?;
+        let at = row.entries.start as usize + usize::from(location.ordinal);
+        if table.ids.get(at) != Some(&id) {
+            return Err(format!("{name} does not hold {id} where the index says"));
+        }
+        let page = table.page(at);
+        Ok(Plain {
+            bytes: block.chunk(usize::from(location.ordinal)).ok_or("a block is too short")?.to_vec(),
+            height: table.height(at),
+            references: page.map(|page| page.references.to_vec()).unwrap_or_default(),
+        })
+    }
+
+    fn cipher(&self, record: &[u8]) -> Result<SessionCipher, String> {
+        let record = SessionRecord::parse(record).map_err(|error| error.to_string())?;
+        let repository = self.repository.owner.repository();
+        let id = record.id(repository);
+        let mut ciphers = self.ciphers.lock().expect("nothing panics while it holds the map");
+        if let Some(cipher) = ciphers.get(&id) {
+            return Ok(cipher.clone());
+        }
+        let key = record.unwrap(&self.repository.owner).map_err(|error| error.to_string())?;
+        let cipher = SessionCipher::new(&key, repository, id);
+        ciphers.insert(id, cipher.clone());
+        Ok(cipher)
+    }
+
+    fn keys(&self, domain: DomainId) -> DomainKeys {
+        DomainKeys::new(&self.repository.owner.domain_key(domain))
+    }
+}

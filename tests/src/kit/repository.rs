@@ -1,0 +1,154 @@
+//! Repository: an owner with fixed keys, sizes so small that a few files make several packs, and registered clients.
+
+use bytes::Bytes;
+use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_engine::id::{ClientId, DomainId, ObjectHash, RepositoryId, SlotId};
+use copal_engine::keys::client::ClientKeys;
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::secret::Secret;
+use copal_engine::keys::slot::{self, Argon2Params, SlotInput, SlotParams};
+use copal_engine::layout;
+use copal_engine::repository::{Descriptor, IngestBy, Parameters};
+use copal_engine::time::Time;
+use copal_service::host::{Entropy, Host};
+use copal_store::{Key, Store, StoreError};
+
+use super::client::Client;
+
+/// A repository's secret, and how its objects are made.
+pub struct Repository {
+    /// The owner's secret.
+    pub owner: OwnerSecret,
+    /// Sizes.
+    pub parameters: Parameters,
+    /// The domain of the full clients.
+    pub shared: DomainId,
+    owner_key: [u8; 32],
+}
+
+impl Default for Repository {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Repository {
+    /// The kit's repository; it is always the same one.
+    pub fn new() -> Self {
+        let secret = |byte| Secret::new([byte; 32]);
+        let owner = OwnerSecret::new(RepositoryId([0xc0; 16]), secret(1), secret(2), secret(3));
+        let owner_key = owner.verifying_key();
+        Self { owner, parameters: small(), shared: DomainId([0xd0; 16]), owner_key }
+    }
+
+    /// What a job works with on a store.
+    pub fn host<'a>(&self, store: &'a dyn Store, entropy: &'a dyn Entropy) -> Host<'a> {
+        Host { store, entropy, repository: self.owner.repository(), owner_key: self.owner_key }
+    }
+
+    /// Writes the descriptor and a key slot.
+    pub async fn create(&self, store: &dyn Store) -> Result<(), StoreError> {
+        let descriptor = Descriptor {
+            version: 1,
+            repository: self.owner.repository(),
+            created: Time(0),
+            parameters: self.parameters.clone(),
+            owner_key: self.owner_key,
+            kem_public: self.owner.kem_public().as_bytes().to_vec(),
+            ingest: IngestBy::Client,
+            reader: None,
+            shared_domain: self.shared,
+        };
+        put(store, layout::descriptor(1), descriptor.sign(&self.owner.signing_key())).await?;
+        let input = SlotInput::KeyFile(Secret::new([9; 32]));
+        let params = SlotParams {
+            id: SlotId([7; 16]),
+            created: Time(0),
+            nonce: [8; 12],
+            salt: [0; 16],
+            argon2: Argon2Params::default(),
+        };
+        let slot = slot::seal(&input, &params, &self.owner);
+        for name in layout::slot(params.id) {
+            put(store, name, slot.clone()).await?;
+        }
+        Ok(())
+    }
+
+    /// Registers a client; the number tells clients apart.
+    pub async fn register(&self, store: &dyn Store, number: u8, role: Role) -> Result<Client, StoreError> {
+        let client = self.client(number, role);
+        put(store, layout::client(client.id, 1), self.sign(&client.record(1, None))).await?;
+        Ok(client)
+    }
+
+    /// Revokes a client from behind the manifest of this number and hash.
+    pub async fn revoke(&self, store: &dyn Store, client: &Client, last: (u64, ObjectHash)) -> Result<(), StoreError> {
+        put(store, layout::client(client.id, 2), self.sign(&client.record(2, Some(last)))).await
+    }
+
+    /// The same client as a new process sees it: with its keys, and without anything it remembered.
+    pub fn client(&self, number: u8, role: Role) -> Client {
+        let id = ClientId([number; 16]);
+        let domain = match role {
+            Role::Full => self.shared,
+            Role::WriteOnly => DomainId([number; 16]),
+        };
+        let keys = ClientKeys::new(Secret::new([number; 32]), Secret::new([number ^ 0xff; 32]));
+        Client::new(self, id, keys, role, domain)
+    }
+
+    fn sign(&self, record: &ClientRecord) -> Vec<u8> {
+        record.sign(self.owner.repository(), &self.owner.signing_key())
+    }
+}
+
+impl Client {
+    fn record(&self, version: u64, revoked: Option<(u64, ObjectHash)>) -> ClientRecord {
+        let keys = ClientPublic { manifest: self.keys.manifest_public(), request: self.keys.request_public() };
+        ClientRecord {
+            client: self.id,
+            version,
+            sealed_name: b"sealed".to_vec(),
+            role: self.role,
+            domain: self.domain,
+            keys: Some(keys),
+            created: Time(0),
+            revoked,
+            enrollment: None,
+            signed_by: SignedBy::Owner,
+        }
+    }
+}
+
+/// Creates an object; one of that name must hold the same bytes already.
+pub async fn put(store: &dyn Store, name: String, bytes: Vec<u8>) -> Result<(), StoreError> {
+    store.create(&key(&name), Bytes::from(bytes)).await.map(|_| ())
+}
+
+/// The key of a name.
+///
+/// # Panics
+/// If it is none.
+pub fn key(name: &str) -> Key {
+    Key::new(name).expect("the layout makes sound names")
+}
+
+/// Sizes at which a handful of files makes several chunks, blocks, packs and pages.
+fn small() -> Parameters {
+    Parameters {
+        chunk_min: 256,
+        chunk_average: 512,
+        chunk_max: 1024,
+        block_target: 1024,
+        tree_block_target: 512,
+        pack_target: 4096,
+        tree_pack_target: 3072,
+        inline_max: 16,
+        leaf_fanout: 2,
+        inner_fanout: 2,
+        page_min: 1,
+        page_max: 512,
+        zstd_level: 1,
+    }
+}

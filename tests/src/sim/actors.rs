@@ -1,0 +1,202 @@
+//! Actors: what clients, ingests, prunes, checks and people do, over and over.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use bytes::Bytes;
+use copal_engine::change::{Change, Operation};
+use copal_engine::id::{ObjectHash, SnapshotId};
+use copal_engine::layout;
+use copal_engine::repository::IngestBy;
+use copal_engine::state::SnapshotState;
+use copal_engine::time::Time;
+use copal_service::check::{self, Depth};
+use copal_service::error::JobError;
+use copal_service::host::Host;
+use copal_service::ingest::{Scope, ingest};
+use copal_service::prune::{self, Options};
+use copal_service::view;
+use copal_store::Created;
+
+use super::watch::Watch;
+use crate::kit::client::Claims;
+use crate::kit::repository::key;
+use crate::kit::{Client, How, Random, Tree, path};
+
+/// What the outside world remembers, whoever dies.
+#[derive(Default)]
+pub(super) struct Memory {
+    /// What every snapshot ever claimed must hold.
+    pub(super) claims: Mutex<BTreeMap<SnapshotId, Tree>>,
+    /// Snapshots whose client was told that they are safe.
+    pub(super) acknowledged: RefCell<BTreeSet<SnapshotId>>,
+    /// Snapshots that somebody has wanted to forget.
+    pub(super) forgotten: RefCell<BTreeSet<SnapshotId>>,
+    /// Snapshots that somebody has wanted back.
+    pub(super) undeleted: RefCell<BTreeSet<SnapshotId>>,
+}
+
+impl Claims for Memory {
+    fn claimed(&self, snapshot: SnapshotId, tree: &Tree) {
+        self.claims.lock().expect("nothing panics while it holds the claims").insert(snapshot, tree.clone());
+    }
+}
+
+/// What an actor's life is made with.
+pub(super) struct Scene<'a> {
+    pub(super) host: Host<'a>,
+    pub(super) watch: &'a Watch,
+    pub(super) memory: &'a Memory,
+    pub(super) random: Random,
+}
+
+impl Scene<'_> {
+    /// Says of an error whether it is one that may happen.
+    fn allow(&self, who: &str, error: &JobError) {
+        self.watch.note(|| format!("  {who} gives up: {error}"));
+        match error {
+            JobError::Store(error) if error.is_transient() => {}
+            JobError::Contended { .. } => {}
+            error => self.watch.broken(format!("{who}: {error}")),
+        }
+    }
+
+    /// Edits files and backs them up, again and again.
+    pub(super) async fn back_up(mut self, client: &Client, ingests: bool) {
+        let mut tree = Tree::new();
+        if self.random.chance(500) {
+            client.forget_memory();
+        }
+        loop {
+            for _ in 0..=self.random.below(3) {
+                edit(&mut tree, &mut self.random);
+            }
+            let split = self.random.chance(400).then(|| 1 + self.random.below(3));
+            let partial = self.random.chance(100);
+            let how = How {
+                ingests: ingests && self.random.chance(800),
+                split,
+                partial,
+                claims: Some(self.memory),
+                patience: 10,
+            };
+            self.watch.note(|| format!("{} backs up {} files", client.id, tree.len()));
+            match client.back_up(&self.host, &tree, &how).await {
+                Ok(snapshot) if !partial => {
+                    self.watch.note(|| format!("{} is told that {snapshot} is safe", client.id));
+                    self.memory.acknowledged.borrow_mut().insert(snapshot);
+                }
+                Ok(_) | Err(crate::kit::Failure::Patience { .. }) => {}
+                Err(crate::kit::Failure::Job(error)) => self.allow("a backup", &error),
+                Err(error) => self.watch.broken(format!("a backup: {error}")),
+            }
+        }
+    }
+
+    pub(super) async fn ingest(self) {
+        loop {
+            if let Err(error) = ingest(&self.host, IngestBy::Service, Scope::All, &|_| false).await {
+                self.allow("an ingest", &error);
+            }
+        }
+    }
+
+    pub(super) async fn prune(mut self) {
+        loop {
+            let mut options = Options::new([4096, 3072]);
+            options.repack_most = *self.random.pick(&[0, 20_000, u64::MAX]);
+            options.grace = GRACE;
+            if let Err(error) = prune::prune(&self.host, &options).await {
+                self.allow("a prune", &error);
+            }
+        }
+    }
+
+    pub(super) async fn check(mut self, may_find: bool) {
+        loop {
+            let parts = 1 + self.random.below(3) as u32;
+            let depth = if self.random.chance(500) { Depth::Structure } else { Depth::Data { part: 1, parts } };
+            match check::check(&self.host, depth).await {
+                Ok(report) if !report.is_ok() && !may_find => {
+                    self.watch.broken(format!("a check finds damage where there is none: {:?}", report.findings));
+                }
+                Ok(_) => {}
+                Err(error) => self.allow("a check", &error),
+            }
+        }
+    }
+
+    /// Forgets, undeletes and pins snapshots now and then.
+    pub(super) async fn decide(mut self, client: &Client) {
+        loop {
+            match self.change(client).await {
+                Ok(()) => {}
+                Err(error) => self.allow("a change", &error),
+            }
+        }
+    }
+
+    async fn change(&mut self, client: &Client) -> Result<(), JobError> {
+        let view = view::read(self.host.store).await?;
+        let snapshots: Vec<_> = view.state.snapshots.values().filter(|snapshot| !snapshot.partial).collect();
+        if snapshots.is_empty() || self.random.chance(700) {
+            return Ok(());
+        }
+        let some: Vec<SnapshotId> =
+            snapshots.iter().filter(|_| self.random.chance(400)).map(|snapshot| snapshot.id).collect();
+        let operation = match self.random.below(10) {
+            0..6 => Operation::Forget(some.clone()),
+            6..9 => Operation::Undelete(
+                snapshots.iter().filter(|of| of.state == SnapshotState::Forgotten).map(|of| of.id).collect(),
+            ),
+            _ => Operation::Pin(some.iter().take(1).copied().collect()),
+        };
+        if matches!(operation, Operation::Forget(_)) {
+            self.memory.forgotten.borrow_mut().extend(&some);
+        }
+        if let Operation::Undelete(back) = &operation {
+            self.memory.undeleted.borrow_mut().extend(back);
+        }
+        self.watch.note(|| format!("somebody wants to {operation:?}"));
+        let head = view.root.as_ref().and_then(|(root, _)| root.change_head).unwrap_or((0, ObjectHash::NONE));
+        let (mut number, mut previous) = (head.0 + 1, head.1);
+        loop {
+            let time = Time(self.host.store.now().await?.0);
+            let change = Change { number, previous, client: client.id, time, operations: vec![operation.clone()] };
+            let bytes = change.sign(self.host.repository, &client.keys.manifest_key());
+            let hash = ObjectHash::of(&bytes);
+            let name = key(&layout::change(number));
+            if self.host.store.create(&name, Bytes::from(bytes)).await? == Created::New {
+                break;
+            }
+            let stored = ObjectHash::of(&self.host.store.read(&name).await?);
+            if stored == hash {
+                break;
+            }
+            (number, previous) = (number + 1, stored);
+        }
+        ingest(&self.host, IngestBy::Client, Scope::Client(client.id), &|_| false).await?;
+        Ok(())
+    }
+}
+
+/// Changes one file. Contents come from a small pool, so that what was removed comes back and clients share it.
+fn edit(tree: &mut Tree, random: &mut Random) {
+    let name = path(["a", "b", "b/c", "d", "e/f", "e/g"][random.below(6)]);
+    if random.chance(250) {
+        tree.remove(&name);
+    } else {
+        tree.insert(name, content(random.below(14)));
+    }
+}
+
+fn content(number: usize) -> Vec<u8> {
+    let mut bytes = vec![0; [0, 9, 300, 600, 1200, 2500, 4000][number % 7]];
+    Random::new(number as u64 + 1000).fill(&mut bytes);
+    bytes
+}
+
+/// The grace period that prunes use.
+pub(super) const GRACE: Duration = Duration::from_secs(24 * 3600);

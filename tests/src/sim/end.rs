@@ -1,0 +1,185 @@
+//! End: what is done to a world from outside, and what must hold once everything has come to rest.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use copal_engine::layout;
+use copal_engine::repository::IngestBy;
+use copal_engine::state::SnapshotState;
+use copal_service::check::{self, Depth};
+use copal_service::error::JobError;
+use copal_service::ingest::{Scope, ingest};
+use copal_service::prune::{self, Options};
+use copal_service::rebuild;
+use copal_service::view;
+use copal_store::{Store, list_all};
+use futures::executor::block_on;
+
+use super::actors::GRACE;
+use super::tasks::alone;
+use super::world::World;
+use crate::kit::repository::key;
+use crate::kit::{How, Random, Reader, Tree, path};
+
+/// Destroys or alters a pack that the newest root needs.
+pub(super) fn damage(world: &World<'_>, random: &mut Random) {
+    let packs: Vec<String> = match &world.store.watch.seen().live {
+        Some(live) => live.packs().into_iter().collect(),
+        None => return,
+    };
+    if packs.is_empty() {
+        return;
+    }
+    let name = random.pick(&packs).clone();
+    let object = key(&name);
+    let kind = random.below(3);
+    match kind {
+        0 => block_on(world.store.memory.delete(&object)).expect("memory does not fail"),
+        1 => drop(world.store.memory.corrupt(&object, |bytes| bytes.truncate(bytes.len() / 2))),
+        _ => drop(world.store.memory.corrupt(&object, |bytes| {
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+        })),
+    }
+    world.store.watch.damage(&name, kind == 2);
+}
+
+/// Loses parts of the state and rebuilds it, while nobody else runs.
+pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
+    let memory = &world.store.memory;
+    let Some(before) = world.store.watch.begin_rebuild() else { return };
+    let prefixes: &[&str] =
+        *random.pick(&[&["roots/"][..], &["index/"], &["state/"], &["roots/", "index/", "state/"], &[]]);
+    world.store.watch.note(|| format!("ALL OF {prefixes:?} IS LOST"));
+    block_on(async {
+        for prefix in prefixes {
+            for object in list_all(memory, prefix).await.expect("memory does not fail") {
+                memory.delete(&object.key).await.expect("memory does not fail");
+            }
+        }
+    });
+    let host = world.repository.host(world.store, world.entropy);
+    let rebuilt = loop {
+        match alone(rebuild::rebuild(&host)) {
+            Err(JobError::Store(error)) if error.is_transient() => {}
+            other => break other,
+        }
+    };
+    if let Ok(report) = &rebuilt {
+        world.store.watch.note(|| format!("{report:?}"));
+    }
+    let Err(error) = rebuilt.map(|_| ()) else {
+        let kept = world.store.watch.seen().kept();
+        let forgotten = world.memory.forgotten.borrow();
+        for snapshot in before.state.snapshots.values().filter(|snapshot| !snapshot.partial) {
+            if snapshot.state == SnapshotState::Kept
+                && !forgotten.contains(&snapshot.id)
+                && !kept.contains(&snapshot.id)
+            {
+                world.store.watch.broken(format!("the rebuild does not keep snapshot {}", snapshot.id));
+            }
+            let is_wanted = world.memory.undeleted.borrow().contains(&snapshot.id);
+            if snapshot.state != SnapshotState::Kept && !is_wanted && kept.contains(&snapshot.id) {
+                world.store.watch.broken(format!("the rebuild brings back snapshot {}", snapshot.id));
+            }
+        }
+        return;
+    };
+    world.store.watch.broken(format!("a rebuild: {error}"));
+}
+
+/// Lets everything come to rest, alone and without failures, and asserts what must hold then.
+pub(super) fn settle(world: &World<'_>, random: &mut Random) {
+    let watch = &world.store.watch;
+    watch.note(|| "ALL COMES TO REST".into());
+    if let Err(what) = alone(rest(world, random)) {
+        watch.broken(format!("at rest: {what}"));
+    }
+}
+
+async fn rest(world: &World<'_>, random: &mut Random) -> Result<(), String> {
+    let host = world.repository.host(world.store, world.entropy);
+    let text = |error: JobError| error.to_string();
+    ingest(&host, IngestBy::Service, Scope::All, &|_| false).await.map_err(text)?;
+    for client in &world.clients[..3] {
+        let tree: Tree = [(path("last"), client.id.0.repeat(50))].into();
+        let how = How { ingests: client.id.0[0] != 3, claims: Some(world.memory), patience: 4, ..How::default() };
+        let how = How { ingests: true, ..how };
+        let snapshot = client.back_up(&host, &tree, &how).await.map_err(|error| error.to_string())?;
+        world.memory.acknowledged.borrow_mut().insert(snapshot);
+    }
+    for _ in 0..6 {
+        world.store.memory.advance(GRACE + Duration::from_secs(3600 + random.below(3600) as u64));
+        prune::prune(&host, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;
+    }
+    let report = check::check(&host, Depth::Data { part: 1, parts: 1 }).await.map_err(text)?;
+    if !world.is_damaged && !report.is_ok() {
+        return Err(format!("the check finds {:?}", report.findings));
+    }
+    restored(world).await?;
+    if !world.is_damaged {
+        tidy(world).await?;
+    }
+    Ok(())
+}
+
+/// Every snapshot that was acknowledged, or is kept, restores to what it was made of.
+async fn restored(world: &World<'_>) -> Result<(), String> {
+    let view = view::read(world.store).await.map_err(|error| error.to_string())?;
+    let reader = Reader::new(world.repository);
+    let forgotten = world.memory.forgotten.borrow().clone();
+    let kept: Vec<_> = view.state.snapshots.values().filter(|snapshot| snapshot.state == SnapshotState::Kept).collect();
+    let ids: BTreeSet<_> = kept.iter().map(|snapshot| snapshot.id).collect();
+    for snapshot in world.memory.acknowledged.borrow().iter() {
+        if !forgotten.contains(snapshot) && !ids.contains(snapshot) {
+            return Err(format!("snapshot {snapshot} was acknowledged and is not kept"));
+        }
+    }
+    let harmed = world.store.watch.seen().harmed();
+    let claims = world.memory.claims.lock().expect("nothing panics while it holds the claims").clone();
+    for snapshot in kept.into_iter().filter(|snapshot| !snapshot.partial) {
+        match reader.restore(world.store, &view, snapshot).await {
+            Ok(tree) if Some(&tree) == claims.get(&snapshot.id) => {}
+            Ok(_) => return Err(format!("snapshot {} restores to something else", snapshot.id)),
+            Err(_) if !harmed.is_empty() => {}
+            Err(error) => return Err(format!("snapshot {} does not restore: {error}", snapshot.id)),
+        }
+    }
+    Ok(())
+}
+
+/// Nothing is left that nobody needs.
+async fn tidy(world: &World<'_>) -> Result<(), String> {
+    let seen = world.store.watch.seen();
+    let Some(live) = &seen.live else { return Err("there is no root".into()) };
+    let mut needed = live.needed();
+    for root in list_all(&world.store.memory, "roots/").await.map_err(|error| error.to_string())? {
+        let number = layout::root_number(root.key.as_str()).ok_or("a strange root")?;
+        let bytes = world.store.memory.read(&root.key).await.map_err(|error| error.to_string())?;
+        let root = copal_engine::root::Root::decode(number, &bytes).map_err(|error| error.to_string())?;
+        needed.extend(root.runs.iter().map(|run| layout::state(run.hash)));
+    }
+    for prefix in ["packs/", "moved/", "index/", "state/"] {
+        for object in list_all(&world.store.memory, prefix).await.map_err(|error| error.to_string())? {
+            if !needed.contains(object.key.as_str()) {
+                return Err(format!("{} is needed by nobody and still there", object.key));
+            }
+        }
+    }
+    let copies = live.copies();
+    for ((_, id), copies) in &copies {
+        let packs: BTreeSet<_> = copies.iter().map(|copy| copy.pack).collect();
+        if packs.len() > 1 {
+            return Err(format!("{id} still has copies in {} packs", packs.len()));
+        }
+    }
+    let reached = live.reached();
+    let has_checkpoint =
+        live.state.snapshots.values().any(|snapshot| snapshot.partial && snapshot.state == SnapshotState::Kept);
+    if let Some((_, id)) = copies.keys().find(|at| !reached.contains(at))
+        && !has_checkpoint
+    {
+        return Err(format!("{id} is still present, and no kept snapshot needs it"));
+    }
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! Simulation: clients, ingests, prunes and checks as interleaved steps over one store, chosen by a seed. Any of them may
+//! sleep or die between two calls of the store, and answers get lost. What must always hold is asserted after every
+//! root, and at the end every acknowledged snapshot must restore. A failing seed is replayed by giving it again.
+
+mod actors;
+mod end;
+mod store;
+mod tasks;
+mod watch;
+mod world;
+
+pub use store::SimStore;
+pub use world::{Outcome, Setting, run};

@@ -1,0 +1,121 @@
+//! The simulated store: every call is a step of the schedule, answers get lost, and every change is watched.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use copal_store::memory::MemoryStore;
+use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
+
+use super::tasks::pause;
+use super::watch::Watch;
+use crate::kit::Random;
+
+/// A store in memory whose calls wait for the scheduler.
+pub struct SimStore {
+    /// The objects.
+    pub memory: MemoryStore,
+    pub(super) watch: Watch,
+    chance: Mutex<Chance>,
+}
+
+struct Chance {
+    random: Random,
+    /// Answers lost, in a thousand.
+    lost: u32,
+    /// Calls about roots before which the caller falls asleep, in a thousand.
+    naps: u32,
+    is_napping: bool,
+}
+
+impl SimStore {
+    pub(super) fn new(seed: u64, lost: u32, naps: u32) -> Self {
+        Self {
+            memory: MemoryStore::new(),
+            watch: Watch::default(),
+            chance: Mutex::new(Chance { random: Random::new(seed), lost, naps, is_napping: false }),
+        }
+    }
+
+    /// From now on every call is answered.
+    pub(super) fn calm(&self) {
+        let mut chance = self.chance.lock().expect("nothing panics while it holds the chance");
+        (chance.lost, chance.naps) = (0, 0);
+    }
+
+    /// Whether the caller of the last step has fallen asleep.
+    pub(super) fn take_nap(&self) -> bool {
+        std::mem::take(&mut self.chance.lock().expect("nothing panics while it holds the chance").is_napping)
+    }
+
+    /// Sleep is most dangerous beside a root: between listing and reading it, and before creating the next.
+    async fn nap(&self, name: &str) {
+        let is_tired = {
+            let mut chance = self.chance.lock().expect("nothing panics while it holds the chance");
+            let naps = chance.naps;
+            chance.is_napping = name.starts_with("roots/") && chance.random.chance(naps);
+            chance.is_napping
+        };
+        if is_tired {
+            pause().await;
+        }
+    }
+
+    fn answer<T>(&self, op: Op, key: &str, answer: Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut chance = self.chance.lock().expect("nothing panics while it holds the chance");
+        let lost = chance.lost;
+        if chance.random.chance(lost) {
+            self.watch.note(|| format!("    the answer to {op} {key} is lost"));
+            return Err(StoreError::Transient { op, key: key.into(), source: "the answer was lost".into() });
+        }
+        answer
+    }
+}
+
+#[async_trait]
+impl Store for SimStore {
+    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        pause().await;
+        self.nap(key.as_str()).await;
+        let created = self.memory.create(key, bytes.clone()).await;
+        self.watch.created(&self.memory, key.as_str(), &bytes, matches!(created, Ok(Created::New)));
+        self.answer(Op::Create, key.as_str(), created)
+    }
+
+    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        pause().await;
+        self.nap(key.as_str()).await;
+        self.watch.note(|| format!("    read {key}"));
+        self.answer(Op::Read, key.as_str(), self.memory.read(key).await)
+    }
+
+    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        pause().await;
+        self.answer(Op::ReadRange, key.as_str(), self.memory.read_range(key, range).await)
+    }
+
+    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
+        pause().await;
+        self.watch.note(|| format!("    stat {key}"));
+        self.answer(Op::Stat, key.as_str(), self.memory.stat(key).await)
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        pause().await;
+        self.watch.note(|| format!("    list {prefix}"));
+        self.answer(Op::List, prefix, self.memory.list(prefix, after, limit).await)
+    }
+
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        pause().await;
+        let deleted = self.memory.delete(key).await;
+        self.watch.deleted(key.as_str());
+        self.answer(Op::Delete, key.as_str(), deleted)
+    }
+
+    async fn now(&self) -> Result<StoreTime, StoreError> {
+        pause().await;
+        self.memory.now().await
+    }
+}

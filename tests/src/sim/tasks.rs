@@ -1,0 +1,29 @@
+//! Tasks: futures that are polled one step at a time, each step up to the next call of the store.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+/// One actor's current life.
+pub(super) type Life<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// Polls a life once; says whether it has ended.
+pub(super) fn step(life: &mut Life<'_>) -> bool {
+    life.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
+}
+
+/// Lets others go first, once.
+pub(super) fn pause() -> impl Future<Output = ()> + Send {
+    let mut is_first = true;
+    std::future::poll_fn(move |_| if std::mem::take(&mut is_first) { Poll::Pending } else { Poll::Ready(()) })
+}
+
+/// Runs a future to its end, alone.
+pub(super) fn alone<T>(future: impl Future<Output = T>) -> T {
+    let mut future = Box::pin(future);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return value;
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Watch: sees every change of the store at once, and says when a promise is broken.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard};
+
+use copal_engine::id::{ChunkId, DomainId};
+use copal_engine::layout;
+use copal_engine::receipt::{Outcome, Receipt};
+use copal_engine::state::SnapshotState;
+use copal_store::Store;
+use copal_store::memory::MemoryStore;
+use futures::executor::block_on;
+
+use crate::kit::picture::{Picture, Present, Tables};
+use crate::kit::repository::key;
+
+/// What is known of the store beyond its objects.
+#[derive(Default)]
+pub(super) struct Watch {
+    pub(super) tables: Tables,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+pub(super) struct Seen {
+    /// The state that the newest root names.
+    pub(super) live: Option<Picture>,
+    pub(super) newest: u64,
+    needed: BTreeSet<String>,
+    /// Names that were deleted at some time.
+    deleted: BTreeSet<String>,
+    /// Packs that the simulation has damaged.
+    pub(super) damaged: BTreeSet<String>,
+    /// Those of them whose length has not changed.
+    hidden: BTreeSet<String>,
+    /// Ids that had a healthy copy under the newest root.
+    healthy: BTreeSet<(DomainId, ChunkId)>,
+    violation: Option<String>,
+    pub(super) roots: u64,
+    /// Roots that nobody took for the newest.
+    pub(super) stray: u64,
+    pub(super) deletions: u64,
+    pub(super) accepted: u64,
+    pub(super) rejected: u64,
+    trace: Option<Vec<String>>,
+}
+
+impl Watch {
+    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().expect("nothing panics while it holds what was seen")
+    }
+
+    /// Keeps what happens, for people.
+    pub(super) fn keep_trace(&self) {
+        self.seen().trace = Some(Vec::new());
+    }
+
+    pub(super) fn note(&self, text: impl FnOnce() -> String) {
+        if let Some(trace) = &mut self.seen().trace {
+            trace.push(text());
+        }
+    }
+
+    pub(super) fn take_trace(&self) -> Vec<String> {
+        self.seen().trace.take().unwrap_or_default()
+    }
+
+    /// The first broken promise.
+    pub(super) fn violation(&self) -> Option<String> {
+        self.seen().violation.clone()
+    }
+
+    pub(super) fn broken(&self, what: String) {
+        self.note(|| format!("BROKEN: {what}"));
+        self.seen().violation.get_or_insert(what);
+    }
+
+    pub(super) fn created(&self, memory: &MemoryStore, name: &str, bytes: &[u8], is_new: bool) {
+        self.note(|| format!("  create {name}: {}", if is_new { "new" } else { "exists" }));
+        if !is_new {
+            return;
+        }
+        if layout::pack_of(name).is_some() {
+            self.tables.learn(name, bytes);
+        }
+        if let Some(number) = layout::root_number(name) {
+            self.root(memory, number);
+        }
+        if name.starts_with("receipts/") {
+            self.receipt(name, bytes);
+        }
+    }
+
+    pub(super) fn deleted(&self, name: &str) {
+        self.note(|| format!("  delete {name}"));
+        let mut seen = self.seen();
+        seen.deleted.insert(name.to_owned());
+        seen.deletions += 1;
+        if seen.needed.contains(name) {
+            drop(seen);
+            self.broken(format!("{name} was deleted, and the newest root needs it"));
+        }
+    }
+
+    /// The simulation itself destroys an object.
+    pub(super) fn damage(&self, name: &str, is_hidden: bool) {
+        self.note(|| format!("DAMAGE to {name}"));
+        let mut seen = self.seen();
+        seen.damaged.insert(name.to_owned());
+        if is_hidden {
+            seen.hidden.insert(name.to_owned());
+        }
+        let harmed: Vec<_> = match &seen.live {
+            Some(live) => healthy(live, &seen.damaged).into_iter().collect(),
+            None => Vec::new(),
+        };
+        seen.healthy = harmed.into_iter().collect();
+    }
+
+    /// A rebuild is about to make a root that nothing before it binds, but for what it must keep.
+    pub(super) fn begin_rebuild(&self) -> Option<Picture> {
+        let mut seen = self.seen();
+        seen.needed.clear();
+        seen.healthy.clear();
+        seen.live.take()
+    }
+
+    fn root(&self, memory: &MemoryStore, number: u64) {
+        let mut seen = self.seen();
+        if number <= seen.newest {
+            seen.stray += 1;
+            return;
+        }
+        seen.newest = number;
+        seen.roots += 1;
+        let checked = Picture::read(memory, number, &self.tables).and_then(|picture| {
+            picture.check()?;
+            if let Some(live) = &seen.live {
+                picture.check_after(live)?;
+            }
+            self.check_bytes(memory, &picture, &seen)?;
+            Ok(picture)
+        });
+        match checked {
+            Ok(picture) => {
+                let healthy = healthy(&picture, &seen.damaged);
+                let reached = picture.reached();
+                let is_excused = |at: &&(DomainId, ChunkId)| {
+                    // Flipped bits that no check has found yet look like any others.
+                    let copies = picture.entries.iter().filter(|entry| (entry.domain, entry.id) == **at);
+                    let mut packs = copies.map(|entry| (layout::pack(entry.place, entry.pack), entry.pack));
+                    packs.any(|(name, pack)| {
+                        let known = seen.live.as_ref().and_then(|live| live.state.packs.get(&pack));
+                        seen.hidden.contains(&name) && known.is_none_or(|record| !record.is_damaged)
+                    })
+                };
+                let lost = reached.iter().find(|at| seen.healthy.contains(at) && !healthy.contains(at));
+                let lost = lost.filter(|at| !is_excused(at));
+                let lost = lost.map(|(_, id)| format!("{id} had a healthy copy and has none after root {number}"));
+                seen.healthy = healthy;
+                seen.needed = picture.needed();
+                seen.live = Some(picture);
+                drop(seen);
+                if let Some(lost) = lost {
+                    self.broken(lost);
+                }
+            }
+            Err(what) => {
+                drop(seen);
+                self.broken(format!("root {number}: {what}"));
+            }
+        }
+    }
+
+    fn check_bytes(&self, memory: &MemoryStore, picture: &Picture, seen: &Seen) -> Result<(), String> {
+        for name in picture.packs() {
+            if !seen.damaged.contains(&name) && !exists(memory, &name) {
+                return Err(format!("{name} holds entries and is gone"));
+            }
+        }
+        let old: BTreeSet<&String> = seen.live.iter().flat_map(Picture::spent).collect();
+        for name in picture.spent().filter(|name| !old.contains(name)) {
+            if exists(memory, name) && !seen.deleted.contains(name) && seen.live.is_some() {
+                return Err(format!("{name} is called deleted, and nobody has deleted it"));
+            }
+        }
+        Ok(())
+    }
+
+    fn receipt(&self, name: &str, bytes: &[u8]) {
+        let (client, number) = (layout::client_of(name), layout::trailing_number(name));
+        let (Some(client), Some(number)) = (client, number) else { return };
+        let Ok(receipt) = Receipt::decode(client, number, bytes) else {
+            return self.broken(format!("{name} cannot be read"));
+        };
+        let mut seen = self.seen();
+        let is_accepted = receipt.outcome == Outcome::Accepted;
+        *(if is_accepted { &mut seen.accepted } else { &mut seen.rejected }) += 1;
+        let Some(live) = &seen.live else { return };
+        let head = live.state.heads.get(&client).map_or(0, |head| head.number);
+        let decision = live.state.heads.get(&client).and_then(|head| {
+            head.decisions.iter().find(|decision| decision.number == number).map(|decision| decision.outcome)
+        });
+        let has_snapshot = live.state.snapshots.contains_key(&(client, number));
+        let what = if head < number {
+            Some("answers what no root has decided")
+        } else if decision.is_some_and(|decision| decision != receipt.outcome) {
+            Some("contradicts the root")
+        } else if !is_accepted && has_snapshot {
+            Some("rejects what a root has accepted")
+        } else {
+            None
+        };
+        let text = what.map(|what| format!("{name} {what}"));
+        drop(seen);
+        if let Some(text) = text {
+            self.broken(text);
+        }
+    }
+}
+
+impl Seen {
+    /// Whether a kept snapshot reaches something of which every copy is damaged.
+    pub(super) fn harmed(&self) -> BTreeSet<(DomainId, ChunkId)> {
+        let Some(live) = &self.live else { return BTreeSet::new() };
+        let healthy = healthy(live, &self.damaged);
+        live.reached().into_iter().filter(|at| !healthy.contains(at)).collect()
+    }
+
+    /// Snapshots of the newest root that are kept.
+    pub(super) fn kept(&self) -> BTreeSet<copal_engine::id::SnapshotId> {
+        let snapshots = self.live.iter().flat_map(|live| live.state.snapshots.values());
+        snapshots.filter(|snapshot| snapshot.state == SnapshotState::Kept).map(|snapshot| snapshot.id).collect()
+    }
+}
+
+fn healthy(picture: &Picture, damaged: &BTreeSet<String>) -> BTreeSet<(DomainId, ChunkId)> {
+    let is_healthy = |entry: &&Present| !damaged.contains(&layout::pack(entry.place, entry.pack));
+    picture.entries.iter().filter(is_healthy).map(|entry| (entry.domain, entry.id)).collect()
+}
+
+fn exists(memory: &MemoryStore, name: &str) -> bool {
+    matches!(block_on(memory.stat(&key(name))), Ok(Some(_)))
+}

@@ -1,0 +1,248 @@
+//! World: who takes part, and what happens next.
+
+use std::time::Duration;
+
+use copal_engine::client::Role;
+use copal_service::faults::{self, Fault, Windows};
+use copal_service::host::Entropy;
+use copal_store::{Store, StoreTime};
+use futures::executor::block_on;
+
+use super::actors::{GRACE, Memory, Scene};
+use super::end;
+use super::store::SimStore;
+use super::tasks::{Life, step};
+use crate::kit::{Client, Random, Repository, SeededEntropy};
+
+/// What a run is made with.
+#[derive(Clone, Debug, Default)]
+pub struct Setting {
+    /// Decides everything.
+    pub seed: u64,
+    /// A mistake that is planted.
+    pub fault: Option<Fault>,
+    /// Whether what happens is kept for people.
+    pub is_traced: bool,
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct Outcome {
+    /// The first broken promise.
+    pub violation: Option<String>,
+    pub steps: u64,
+    pub roots: u64,
+    pub stray_roots: u64,
+    pub deletions: u64,
+    pub accepted: u64,
+    pub rejected: u64,
+    pub crashes: u64,
+    pub rebuilds: u64,
+    pub snapshots: u64,
+    pub trace: Vec<String>,
+}
+
+/// Everything that outlives its actors.
+pub(super) struct World<'a> {
+    pub(super) store: &'a SimStore,
+    pub(super) entropy: &'a dyn Entropy,
+    pub(super) repository: &'a Repository,
+    pub(super) clients: &'a [Client],
+    pub(super) memory: &'a Memory,
+    pub(super) is_damaged: bool,
+}
+
+/// An actor: its current life, when it wakes, and how often it has died.
+struct Actor<'a> {
+    number: usize,
+    life: Life<'a>,
+    wakes: i64,
+    wakes_step: u64,
+    lives: u64,
+    weight: usize,
+}
+
+/// How likely is what.
+struct Mood {
+    tick: u32,
+    crash: u32,
+    sleep: u32,
+    rebuild: u32,
+    damage: u32,
+    steps: usize,
+}
+
+/// Runs one world to its end.
+pub fn run(setting: &Setting) -> Outcome {
+    faults::plant(setting.fault, WINDOWS);
+    let mut random = Random::new(setting.seed);
+    let lost = *random.pick(&[0, 0, 5, 20]);
+    let naps = *random.pick(&[0, 20, 60]);
+    let store = SimStore::new(setting.seed, lost, naps);
+    if setting.is_traced {
+        store.watch.keep_trace();
+    }
+    store.memory.set_now(StoreTime(1_700_000_000_000_000_000));
+    let entropy = SeededEntropy::new(setting.seed);
+    let repository = Repository::new();
+    let memory = Memory::default();
+    let roles = [Role::Full, Role::Full, Role::WriteOnly, Role::Full];
+    let clients: Vec<Client> = block_on(async {
+        repository.create(&store.memory).await.expect("memory does not fail");
+        let mut clients = Vec::new();
+        for (number, role) in roles.into_iter().enumerate() {
+            let client = repository.register(&store.memory, number as u8 + 1, role).await;
+            clients.push(client.expect("memory does not fail"));
+        }
+        clients
+    });
+    let mood = Mood {
+        tick: *random.pick(&[5, 10, 25]),
+        crash: *random.pick(&[0, 2, 6]),
+        sleep: *random.pick(&[2, 8, 20]),
+        rebuild: *random.pick(&[0, 0, 1]),
+        damage: *random.pick(&[0, 0, 1]),
+        steps: *random.pick(&[1500, 3000, 5000]),
+    };
+    let world = World {
+        store: &store,
+        entropy: &entropy,
+        repository: &repository,
+        clients: &clients,
+        memory: &memory,
+        is_damaged: mood.damage > 0,
+    };
+    let mut outcome = Outcome::default();
+    world.live(setting, &mood, &mut random, &mut outcome);
+    if store.watch.violation().is_none() {
+        store.calm();
+        end::settle(&world, &mut random);
+    }
+    faults::plant(None, Windows::DESIGN);
+    outcome.violation = store.watch.violation();
+    outcome.snapshots = memory.acknowledged.borrow().len() as u64;
+    outcome.trace = store.watch.take_trace();
+    let seen = store.watch.seen();
+    (outcome.roots, outcome.stray_roots, outcome.deletions) = (seen.roots, seen.stray, seen.deletions);
+    (outcome.accepted, outcome.rejected) = (seen.accepted, seen.rejected);
+    outcome
+}
+
+impl<'a> World<'a> {
+    fn live(&self, setting: &Setting, mood: &Mood, random: &mut Random, outcome: &mut Outcome) {
+        let mut actors: Vec<Actor<'_>> = (0..ACTORS)
+            .map(|number| Actor {
+                number,
+                life: self.life(setting.seed, number, 0),
+                wakes: i64::MIN,
+                wakes_step: 0,
+                lives: 0,
+                weight: *random.pick(&[1, 1, 2, 4]),
+            })
+            .collect();
+        let mut current = 0;
+        while outcome.steps < mood.steps as u64 && self.store.watch.violation().is_none() {
+            outcome.steps += 1;
+            if random.chance(mood.tick) {
+                self.store.memory.advance(*random.pick(&TICKS));
+            }
+            if random.chance(mood.crash) {
+                let dead = random.below(ACTORS);
+                self.revive(setting.seed, &mut actors[dead]);
+                outcome.crashes += 1;
+            }
+            if random.chance(mood.sleep) {
+                let sleeper = random.below(ACTORS);
+                let hours = random.below(2 * GRACE.as_secs() as usize / 3600) as u64;
+                actors[sleeper].wakes = self.now() + Duration::from_secs(hours * 3600).as_nanos() as i64;
+                self.store.watch.note(|| format!("{} sleeps for {hours} h", NAMES[sleeper]));
+            }
+            if random.chance(mood.damage) && random.chance(500) {
+                end::damage(self, random);
+                // What was found out about packs before cannot tell of this.
+                actors[6..].iter_mut().for_each(|actor| self.revive(setting.seed, actor));
+            }
+            if random.chance(mood.rebuild) && random.chance(500) {
+                for actor in &mut actors {
+                    actor.life = Box::pin(std::future::pending());
+                }
+                end::rebuild(self, random);
+                outcome.rebuilds += 1;
+                actors.iter_mut().for_each(|actor| self.revive(setting.seed, actor));
+            }
+            let now = self.now();
+            let awake: Vec<usize> = (0..ACTORS)
+                .filter(|&actor| actors[actor].wakes <= now && actors[actor].wakes_step <= outcome.steps)
+                .collect();
+            if awake.is_empty() {
+                self.store.memory.advance(TICKS[1]);
+                continue;
+            }
+            // Often the same one goes on, so that long stretches without interruption occur as well.
+            if !awake.contains(&current) || random.chance(400) {
+                let total: usize = awake.iter().map(|&actor| actors[actor].weight).sum();
+                let mut ticket = random.below(total);
+                current = awake[0];
+                for &actor in &awake {
+                    if ticket < actors[actor].weight {
+                        current = actor;
+                        break;
+                    }
+                    ticket -= actors[actor].weight;
+                }
+                self.store.watch.note(|| format!("-- {}", NAMES[current]));
+            }
+            if step(&mut actors[current].life) {
+                self.revive(setting.seed, &mut actors[current]);
+            }
+            if self.store.take_nap() {
+                let steps = 20 + random.below(*random.clone().pick(&[60, 300, 1200])) as u64;
+                actors[current].wakes_step = outcome.steps + steps;
+                self.store.watch.note(|| format!("{} takes a nap of {steps} steps", NAMES[current]));
+            }
+        }
+    }
+
+    fn revive(&self, seed: u64, actor: &mut Actor<'a>)
+    where
+        'a: 'a,
+    {
+        self.store.watch.note(|| format!("{} dies and starts again", NAMES[actor.number]));
+        actor.lives += 1;
+        actor.wakes = i64::MIN;
+        actor.wakes_step = 0;
+        actor.life = self.life(seed, actor.number, actor.lives);
+    }
+
+    fn life(&self, seed: u64, number: usize, lives: u64) -> Life<'a> {
+        let random = Random::new(seed.wrapping_mul(1_000_003) ^ (number as u64) << 32 ^ lives);
+        let scene = Scene {
+            host: self.repository.host(self.store, self.entropy),
+            watch: &self.store.watch,
+            memory: self.memory,
+            random,
+        };
+        match number {
+            0 | 1 => Box::pin(scene.back_up(&self.clients[number], true)),
+            2 => Box::pin(scene.back_up(&self.clients[number], false)),
+            3 => Box::pin(scene.decide(&self.clients[number])),
+            4 | 5 => Box::pin(scene.ingest()),
+            6 | 7 => Box::pin(scene.prune()),
+            _ => Box::pin(scene.check(self.is_damaged)),
+        }
+    }
+
+    fn now(&self) -> i64 {
+        block_on(self.store.memory.now()).map_or(0, |time| time.0)
+    }
+}
+
+/// So short that roots and orphans are deleted while somebody sleeps.
+const WINDOWS: Windows =
+    Windows { roots_kept: 3, roots_age: Duration::from_secs(0), orphan_age: Duration::from_secs(24 * 3600) };
+const TICKS: [Duration; 4] =
+    [Duration::from_secs(60), Duration::from_secs(3600), Duration::from_secs(6 * 3600), Duration::from_secs(25 * 3600)];
+const NAMES: [&str; ACTORS] =
+    ["client 1", "client 2", "write-only client", "person", "ingest 1", "ingest 2", "prune 1", "prune 2", "check"];
+const ACTORS: usize = 9;

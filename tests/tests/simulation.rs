@@ -1,0 +1,44 @@
+//! The simulation: `COPAL_SIM_RUNS` says how many seeds are tried, `COPAL_SEED` replays one and tells what happened.
+
+use copal_service::faults::Fault;
+use copal_tests::sim::{Setting, run};
+
+#[test]
+fn no_schedule_breaks_a_promise() {
+    if let Some(seed) = number("COPAL_SEED") {
+        let outcome = run(&Setting { seed, is_traced: true, ..Setting::default() });
+        println!("{}", outcome.trace.join("\n"));
+        assert_eq!(outcome.violation, None, "seed {seed}");
+        return;
+    }
+    let runs = number("COPAL_SIM_RUNS").unwrap_or(RUNS);
+    let first = number("COPAL_SIM_FIRST").unwrap_or(1);
+    for seed in first..first + runs {
+        let outcome = run(&Setting { seed, ..Setting::default() });
+        assert_eq!(outcome.violation, None, "replay with COPAL_SEED={seed}");
+    }
+}
+
+#[test]
+fn every_planted_mistake_is_found() {
+    let mut missed = Vec::new();
+    for fault in Fault::ALL {
+        let found = (1..=MISTAKE_RUNS).find_map(|seed| {
+            let outcome = run(&Setting { seed, fault: Some(fault), ..Setting::default() });
+            Some((seed, outcome.violation?))
+        });
+        match found {
+            Some((seed, what)) => println!("| {fault:?} | {seed} | {what} |"),
+            None => missed.push(fault),
+        }
+    }
+    assert!(missed.is_empty(), "not found within {MISTAKE_RUNS} runs: {missed:?}");
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+const RUNS: u64 = 150;
+/// Seeds within which a planted mistake must show.
+const MISTAKE_RUNS: u64 = 300;
