@@ -30,9 +30,9 @@ pub mod history;
 // the acts
 pub mod backup;
 pub mod restore;
+pub mod dump;
 pub mod look;
 pub mod changes;
 pub mod retain;
 pub mod verify;
-pub mod dump;
 pub mod commands;

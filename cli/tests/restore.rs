@@ -1,13 +1,14 @@
 //! `restore`: what went in comes out, and nothing else is touched.
 
 mod bed;
+mod kit;
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use bed::{Bed, assert_same, image, name, noise, set_xattr};
+use bed::{Bed, assert_same, image, name, noise, number, set_xattr};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, linkat, makedev, mknodat, utimensat};
 
 fn is_root() -> bool {
@@ -36,7 +37,7 @@ fn fill_with_oddities(bed: &Bed) {
     for odd in [&b"\xff\xfe"[..], b"new\nline", b" ", b"*?[", b"-r", b"a.b", b"\\"] {
         fs::write(bed.at("source").join(name(odd)), odd).unwrap();
     }
-    fs::create_dir_all(bed.source(&format!("{0}/{0}/{0}", "n".repeat(250)))).unwrap();
+    fs::create_dir_all(bed.source(format!("{0}/{0}/{0}", "n".repeat(250)))).unwrap();
 
     symlink("nowhere/at all", bed.source("dangling")).unwrap();
     symlink("a/b", bed.source("to a directory")).unwrap();
@@ -113,13 +114,13 @@ fn a_tree_with_every_oddity_comes_out_as_it_went_in_twice_with_changes_between()
     let bed = Bed::new();
     fill_with_oddities(&bed);
     bed.backup();
-    let first = bed.restore(&["--verify"]).succeeds();
+    let first = bed.restore(&["--verify"]).ok();
     assert_same(&bed.at("source"), &bed.at("out"));
-    assert_eq!(first.number("files_verified"), first.number("files_restored"));
+    assert_eq!(number(&first, "files_verified"), number(&first, "files_restored"));
 
-    let again = bed.restore(&["--verify"]).succeeds();
-    assert_eq!((again.number("files_restored"), again.number("bytes_written")), (0, 0));
-    assert_eq!(again.number("files_unchanged"), first.number("files_restored"));
+    let again = bed.restore(&["--verify"]).ok();
+    assert_eq!((number(&again, "files_restored"), number(&again, "bytes_written")), (0, 0));
+    assert_eq!(number(&again, "files_unchanged"), number(&first, "files_restored"));
     assert_same(&bed.at("source"), &bed.at("out"));
 
     bed.write("new/file", "new");
@@ -141,7 +142,7 @@ fn a_tree_with_every_oddity_comes_out_as_it_went_in_twice_with_changes_between()
     fs::rename(bed.source("copy"), bed.source("big")).unwrap();
     File::options().write(true).open(bed.source("sparse")).unwrap().write_all_at(b"in a hole", 7 << 20).unwrap();
     bed.backup();
-    bed.restore(&["--delete", "--verify"]).succeeds();
+    bed.restore(&["--delete", "--verify"]).ok();
     assert_same(&bed.at("source"), &bed.at("out"));
 }
 
@@ -151,14 +152,14 @@ fn overwriting_always_writes_everything_anew() {
     bed.write("a/file", noise(300_000, 1));
     bed.write("other", "1");
     bed.backup();
-    bed.restore(&[]).succeeds();
+    bed.restore(&[]).ok();
     let before = image(&bed.at("out"));
     fs::write(bed.at("out/other"), "2").unwrap();
     fs::File::options().write(true).open(bed.at("out/a/file")).unwrap().write_all_at(b"x", 5).unwrap();
     let stat = fs::metadata(bed.source("a/file")).unwrap().modified().unwrap();
     File::options().write(true).open(bed.at("out/a/file")).unwrap().set_modified(stat).unwrap();
-    let run = bed.restore(&["--overwrite", "always"]).succeeds();
-    assert_eq!((run.number("files_restored"), run.number("files_unchanged")), (2, 0));
+    let run = bed.restore(&["--overwrite", "always"]).ok();
+    assert_eq!((number(&run, "files_restored"), number(&run, "files_unchanged")), (2, 0));
     assert_eq!(image(&bed.at("out")), before);
 }
 
@@ -170,8 +171,11 @@ fn overwriting_never_leaves_what_is_there() {
     bed.backup();
     fs::create_dir(bed.at("out")).unwrap();
     fs::write(bed.at("out/kept"), "mine").unwrap();
-    let run = bed.restore(&["--overwrite", "never", "--verify"]).succeeds();
-    assert_eq!((run.number("files_restored"), run.number("files_skipped"), run.number("files_verified")), (1, 1, 1));
+    let run = bed.restore(&["--overwrite", "never", "--verify"]).ok();
+    assert_eq!(
+        (number(&run, "files_restored"), number(&run, "files_skipped"), number(&run, "files_verified")),
+        (1, 1, 1)
+    );
     assert_eq!(fs::read(bed.at("out/kept")).unwrap(), b"mine");
     assert_eq!(fs::read(bed.at("out/missing")).unwrap(), b"from the backup");
 }
@@ -183,16 +187,16 @@ fn a_path_goes_directly_into_the_target_and_a_snapshot_with_its_full_paths() {
     bed.write("docs/b", "2");
     bed.write("other", "3");
     bed.backup();
-    let restore = |what: &str, out: &str| bed.run(["restore", what, "-t", bed.at(out).to_str().unwrap()]);
-    restore("latest:docs", "directory").succeeds();
+    let restore = |what: &str, out: &str| bed.run(&["restore", what, "-t", bed.at(out).to_str().unwrap()]);
+    restore("latest:docs", "directory").ok();
     assert_same(&bed.source("docs"), &bed.at("directory"));
-    restore("latest:docs/a/file", "file").succeeds();
+    restore("latest:docs/a/file", "file").ok();
     assert_eq!(fs::read(bed.at("file/file")).unwrap(), b"1");
     assert_eq!(fs::read_dir(bed.at("file")).unwrap().count(), 1);
-    restore("latest", "full").succeeds();
+    restore("latest", "full").ok();
     let below = bed.at("full").join(bed.at("source").strip_prefix("/").unwrap());
     assert_same(&bed.at("source"), &below);
-    restore("latest:nowhere", "x").ends_with(1);
+    restore("latest:nowhere", "x").exits(1);
     assert!(!bed.at("x").exists());
 }
 
@@ -205,7 +209,7 @@ fn patterns_choose_and_directories_on_the_way_come_with_their_metadata() {
     fs::set_permissions(bed.source("b"), fs::Permissions::from_mode(0o711)).unwrap();
     set_mtime(&bed.source("b"), 5, 5);
     bed.backup();
-    bed.restore(&["--include", "*.txt"]).succeeds();
+    bed.restore(&["--include", "*.txt"]).ok();
     let names = |out: &Path| image(out).into_keys().map(|path| path.display().to_string()).collect::<Vec<_>>();
     assert_eq!(names(&bed.at("out")), [".", "a", "a/one.txt", "b", "b/c", "b/c/three.txt"]);
     let b = fs::metadata(bed.at("out/b")).unwrap();
@@ -213,9 +217,9 @@ fn patterns_choose_and_directories_on_the_way_come_with_their_metadata() {
     assert_eq!(b.modified().unwrap(), fs::metadata(bed.source("b")).unwrap().modified().unwrap());
 
     fs::remove_dir_all(bed.at("out")).unwrap();
-    bed.restore(&["--exclude", "*.o", "--iexclude", "four.txt", "--exclude", "d/"]).succeeds();
+    bed.restore(&["--exclude", "*.o", "--iexclude", "four.txt", "--exclude", "d/"]).ok();
     assert_eq!(names(&bed.at("out")), [".", "a", "a/one.txt", "b", "b/c", "b/c/three.txt"]);
-    bed.restore(&["--include", "[a"]).ends_with(2);
+    bed.restore(&["--include", "[a"]).exits(2);
 }
 
 #[test]
@@ -224,11 +228,8 @@ fn deleting_stays_within_what_was_backed_up() {
     bed.write("kept", "1");
     bed.write("excluded.o", "1");
     bed.backup();
-    let full = |options: &[&str]| {
-        let out = bed.at("out");
-        bed.run(["restore", "--json", "latest", "-t", out.to_str().unwrap()].iter().chain(options))
-    };
-    full(&[]).succeeds();
+    let full = |options: &[&str]| bed.run(&[&["restore", "--json", "latest", "-t", "out"], options].concat());
+    full(&[]).ok();
     let below = bed.at("out").join(bed.at("source").strip_prefix("/").unwrap());
     for surplus in ["surplus", "more/deep", "mine.o"] {
         fs::create_dir_all(below.join(surplus).parent().unwrap()).unwrap();
@@ -237,12 +238,12 @@ fn deleting_stays_within_what_was_backed_up() {
     fs::write(bed.at("out/beside"), "").unwrap();
     fs::write(below.parent().unwrap().join("beside"), "").unwrap();
 
-    let planned = full(&["--delete", "--dry-run", "--exclude", "*.o"]).succeeds();
-    assert_eq!(planned.number("deleted"), 3);
+    let planned = full(&["--delete", "--dry-run", "--exclude", "*.o"]).ok();
+    assert_eq!(number(&planned, "deleted"), 3);
     assert!(below.join("more/deep").exists());
-    assert_eq!(full(&["--delete", "--exclude", "*.o"]).succeeds().number("deleted"), 3);
+    assert_eq!(number(&full(&["--delete", "--exclude", "*.o"]).ok(), "deleted"), 3);
     assert!(!below.join("surplus").exists() && !below.join("more").exists() && below.join("mine.o").exists());
-    assert_eq!(full(&["--delete"]).succeeds().number("deleted"), 1);
+    assert_eq!(number(&full(&["--delete"]).ok(), "deleted"), 1);
     assert_same(&bed.at("source"), &below);
     assert!(bed.at("out/beside").exists() && below.parent().unwrap().join("beside").exists());
 }
@@ -254,14 +255,14 @@ fn a_dry_run_counts_and_writes_nothing() {
     bed.write("b", "b");
     fs::hard_link(bed.source("b"), bed.source("c")).unwrap();
     bed.backup();
-    let planned = bed.restore(&["--dry-run"]).succeeds();
-    assert_eq!((planned.number("files_restored"), planned.number("bytes_written")), (3, 200_001));
+    let planned = bed.restore(&["--dry-run"]).ok();
+    assert_eq!((number(&planned, "files_restored"), number(&planned, "bytes_written")), (3, 200_001));
     assert!(!bed.at("out").exists());
-    bed.restore(&[]).succeeds();
+    bed.restore(&[]).ok();
     fs::write(bed.at("out/b"), "changed").unwrap();
     let before = image(&bed.at("out"));
-    let planned = bed.restore(&["-n"]).succeeds();
-    assert_eq!((planned.number("files_restored"), planned.number("files_unchanged")), (2, 1));
+    let planned = bed.restore(&["-n"]).ok();
+    assert_eq!((number(&planned, "files_restored"), number(&planned, "files_unchanged")), (2, 1));
     assert_eq!(image(&bed.at("out")), before);
 }
 
@@ -275,11 +276,11 @@ fn the_target_itself_becomes_like_the_original_only_if_nothing_was_in_it() {
     fs::set_permissions(bed.at("out"), fs::Permissions::from_mode(0o777)).unwrap();
     fs::write(bed.at("out/mine"), "").unwrap();
     let mode = || fs::metadata(bed.at("out")).unwrap().permissions().mode() & 0o7777;
-    bed.restore(&[]).succeeds();
+    bed.restore(&[]).ok();
     assert_eq!(mode(), 0o777);
     fs::remove_dir_all(bed.at("out")).unwrap();
     fs::create_dir(bed.at("out")).unwrap();
-    bed.restore(&[]).succeeds();
+    bed.restore(&[]).ok();
     assert_eq!(mode(), 0o750);
 }
 
@@ -294,9 +295,9 @@ fn links_in_the_target_are_not_followed() {
     fs::create_dir(bed.at("out")).unwrap();
     symlink("../outside", bed.at("out/directory")).unwrap();
     symlink("../outside/file", bed.at("out/file")).unwrap();
-    bed.restore(&["--overwrite", "never"]).ends_with(3);
+    bed.restore(&["--overwrite", "never"]).exits(3);
     assert_eq!(fs::read(bed.at("outside/file")).unwrap(), b"safe");
-    bed.restore(&["--delete"]).succeeds();
+    bed.restore(&["--delete"]).ok();
     assert_same(&bed.at("source"), &bed.at("out"));
     assert_eq!(fs::read(bed.at("outside/file")).unwrap(), b"safe");
 }
@@ -312,11 +313,11 @@ fn damage_is_passed_by_and_every_file_it_hits_is_named() {
     bed.backup();
     let pack = bed.packs().remove(0);
     flip(&pack, 2_500_000);
-    let run = bed.restore(&[]).ends_with(4);
+    let run = bed.restore(&[]).exits(4);
     for (name, is_named) in [("hit", true), ("hit too", true), ("hit again", true), ("before", false)] {
         assert_eq!(run.err.contains(&format!("/{name}\"")), is_named, "{name}: {}", run.err);
     }
-    assert_eq!((run.number("errors"), run.number("files_restored")), (3, 2));
+    assert_eq!((number(&run, "errors"), number(&run, "files_restored")), (3, 2));
     for whole in ["before", "zero after"] {
         assert_eq!(fs::read(bed.source(whole)).unwrap(), fs::read(bed.at("out").join(whole)).unwrap(), "{whole}");
     }
@@ -324,9 +325,9 @@ fn damage_is_passed_by_and_every_file_it_hits_is_named() {
     let same = original.iter().zip(&found).filter(|(a, b)| a == b).count();
     assert!(original.len() == found.len() && same > 2_000_000 && same < original.len());
     // What is not whole does not look whole to the next run.
-    assert_eq!(bed.restore(&[]).ends_with(4).number("errors"), 3);
+    assert_eq!(number(&bed.restore(&[]).exits(4), "errors"), 3);
     flip(&pack, 2_500_000);
-    bed.restore(&[]).succeeds();
+    bed.restore(&[]).ok();
     assert_same(&bed.at("source"), &bed.at("out"));
 }
 
@@ -338,7 +339,7 @@ fn a_file_of_which_nothing_can_be_read_does_not_replace_what_is_there() {
     fs::create_dir(bed.at("out")).unwrap();
     fs::write(bed.at("out/file"), "mine").unwrap();
     fs::remove_file(bed.packs().remove(0)).unwrap();
-    bed.restore(&[]).ends_with(4);
+    bed.restore(&[]).exits(4);
     assert_eq!(fs::read(bed.at("out/file")).unwrap(), b"mine");
 }
 
@@ -349,23 +350,23 @@ fn a_lost_page_is_told_as_a_range_of_paths_and_nothing_is_deleted() {
         bed.write(&format!("d{}/file {number:04}", number / 100), format!("{number}"));
     }
     bed.backup();
-    bed.restore(&[]).succeeds();
+    bed.restore(&[]).ok();
     fs::write(bed.at("out/surplus"), "").unwrap();
     let before = bed.tree_packs();
     // This backup needs a few new pages; all others are lost.
     bed.write("d20/file 2050", "changed");
     bed.backup();
     for pack in &before {
-        fs::rename(pack, bed.at(pack.file_name().unwrap())).unwrap();
+        fs::rename(pack, bed.at(pack.file_name().unwrap().to_str().unwrap())).unwrap();
     }
-    let run = bed.restore(&["--delete"]).ends_with(4);
+    let run = bed.restore(&["--delete"]).exits(4);
     assert!(run.err.contains("are lost") && run.err.contains(" up to "), "{}", run.err);
     assert_eq!(fs::read(bed.at("out/d20/file 2050")).unwrap(), b"changed");
     assert!(bed.at("out/surplus").exists());
     for pack in &before {
-        fs::rename(bed.at(pack.file_name().unwrap()), pack).unwrap();
+        fs::rename(bed.at(pack.file_name().unwrap().to_str().unwrap()), pack).unwrap();
     }
-    bed.restore(&["--delete"]).succeeds();
+    bed.restore(&["--delete"]).ok();
     assert_same(&bed.at("source"), &bed.at("out"));
 }
 
@@ -379,15 +380,15 @@ fn verifying_finds_what_was_tampered_with() {
     sparse.set_len(2 << 20).unwrap();
     sparse.write_all_at(b"x", 1 << 20).unwrap();
     bed.backup();
-    bed.restore(&["--verify"]).succeeds();
+    bed.restore(&["--verify"]).ok();
     for (file, offset) in [("file", 300_000), ("inline", 2), ("sparse", 100)] {
         let time = fs::metadata(bed.source(file)).unwrap().modified().unwrap();
         let open = File::options().write(true).open(bed.at("out").join(file)).unwrap();
         open.write_all_at(b"!", offset).unwrap();
         open.set_modified(time).unwrap();
     }
-    let run = bed.restore(&["--verify"]).ends_with(4);
-    assert_eq!((run.number("errors"), run.number("files_verified")), (3, 1));
+    let run = bed.restore(&["--verify"]).exits(4);
+    assert_eq!((number(&run, "errors"), number(&run, "files_verified")), (3, 1));
     for named in ["file", "inline", "sparse"] {
         assert!(run.err.contains(&format!("/{named}\"")), "{}", run.err);
     }
@@ -398,8 +399,8 @@ fn nothing_is_restored_into_the_repository() {
     let bed = Bed::new();
     bed.write("file", "1");
     bed.backup();
-    let run = bed.run(["restore", "--json", "latest", "-t", bed.at("repository/packs/x").to_str().unwrap()]);
-    assert!(run.ends_with(1).err.contains("inside_repository"));
+    let run = bed.run(&["restore", "--json", "latest", "-t", bed.at("repository/packs/x").to_str().unwrap()]);
+    assert!(run.exits(1).err.contains("inside_repository"));
     assert!(!bed.at("repository/packs/x").exists());
 }
 

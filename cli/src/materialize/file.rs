@@ -79,7 +79,7 @@ impl Target {
     }
 
     /// Copies what is not a hole.
-    fn copy(&self, path: &TreePath, from: &File, stat: &EntryStat) -> io::Result<TargetFile> {
+    pub(super) fn copy(&self, path: &TreePath, from: &File, stat: &EntryStat) -> io::Result<TargetFile> {
         let holes = holes_of(from, stat.size)?;
         let file = self.create_file(path).map_err(io::Error::other)?;
         file.file.set_len(stat.size)?;

@@ -14,6 +14,7 @@ use super::object::Object;
 use super::shortfalls::Lack;
 use super::target::Target;
 use crate::read::Xattr;
+use crate::stat::EntryStat;
 
 /// What an entry's metadata shall be.
 #[derive(Debug, Copy, Clone)]
@@ -54,14 +55,19 @@ impl Target {
     /// Sets the metadata of an entry that was there before, unless it has it already.
     pub fn renew_metadata(&self, path: &TreePath, metadata: &Metadata<'_>) -> Result<(), WriteError> {
         let Some(stat) = self.existing(path)? else { return Ok(()) };
-        let is_link = metadata.kind() == FileType::Symlink;
-        let is_right = (is_link || stat.mode == metadata.mode)
-            && (self.options.no_owner || (stat.uid, stat.gid) == (metadata.uid, metadata.gid))
-            && stat.mtime == metadata.mtime;
+        let has_owner = self.options.no_owner || (stat.uid, stat.gid) == (metadata.uid, metadata.gid);
+        let is_right = has_owner && self.is_alike(&stat, metadata) && stat.mtime == metadata.mtime;
         if is_right && (self.options.no_xattrs || (metadata.xattrs.is_empty() && !self.has_xattrs(path)?)) {
             return Ok(());
         }
         self.set_metadata(path, metadata)
+    }
+
+    /// Whether an entry has the owner, as far as that would be set, and the mode that it shall have.
+    pub fn is_alike(&self, stat: &EntryStat, metadata: &Metadata<'_>) -> bool {
+        let has_owner = (stat.uid, stat.gid) == (metadata.uid, metadata.gid);
+        let keeps_owner = self.options.no_owner || !rustix::process::geteuid().is_root();
+        (has_owner || keeps_owner) && (stat.mode == metadata.mode || metadata.kind() == FileType::Symlink)
     }
 
     /// Sets the metadata of a file just written; it should not be written to afterwards.

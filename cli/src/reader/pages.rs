@@ -90,29 +90,6 @@ impl PageReader {
             .map_err(|error| CopyError::Damaged(error.to_string()))
     }
 
-    /// The plaintext of a chunk, which has the id asked for. All copies are tried.
-    pub fn chunk(&self, id: &ChunkId) -> Result<Vec<u8>, ReadError> {
-        let mut last = ReadError::Absent { id: *id };
-        for location in BlockReader::copies(&self.index, id) {
-            match self.chunk_at(id, &location) {
-                Ok(bytes) => return Ok(bytes),
-                Err(CopyError::Store(error)) => return Err(error.into()),
-                Err(CopyError::Damaged(why)) => {
-                    let object = layout::pack(location.place, location.pack);
-                    last = ReadError::Damaged { id: *id, object, why };
-                }
-            }
-        }
-        Err(last)
-    }
-
-    fn chunk_at(&self, id: &ChunkId, location: &Location) -> Result<Vec<u8>, CopyError> {
-        let block = self.blocks.open_at(location, BlockKind::Data, &mut OpenTools::new())?;
-        let bytes = block.chunk(location.ordinal.into());
-        let bytes = bytes.filter(|bytes| self.keys.chunk_id(bytes) == *id);
-        bytes.map(<[u8]>::to_vec).ok_or_else(|| CopyError::Damaged("its block does not hold the chunk".into()))
-    }
-
     fn open(&self, location: &Location) -> Result<Arc<OpenBlock>, CopyError> {
         let key = (location.pack, location.offset);
         let mut recent = self.recent.lock().expect("no reader panics");

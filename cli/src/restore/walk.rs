@@ -129,10 +129,7 @@ impl<'a> Walk<'a> {
     /// neither its owner nor its mode.
     fn root(&mut self, target: &Target, kept: &Kept) -> Result<(), WriteError> {
         let metadata = kept.metadata();
-        let is_alike = target
-            .existing(&TreePath::TOP)?
-            .is_some_and(|stat| (stat.mode, stat.uid, stat.gid) == (metadata.mode, metadata.uid, metadata.gid));
-        if self.takes_root || is_alike {
+        if self.takes_root || target.existing(&TreePath::TOP)?.is_some_and(|stat| target.is_alike(&stat, &metadata)) {
             self.later.push(&TreePath::TOP, &metadata);
         } else {
             let note = "the target directory itself keeps its owner, mode and times, since it was not empty";

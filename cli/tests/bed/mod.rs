@@ -1,64 +1,50 @@
-//! Bed: a repository of its own for each test, the command run on it, and trees that can be compared.
-#![allow(dead_code, reason = "not every test file uses all of it")]
+//! Bed: a machine with something to back up, and trees that can be compared.
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use copal_cli::read::{Extras, holes_of};
 use copal_cli::stat::EntryStat;
 use rustix::fs::{FileType, XattrFlags, lsetxattr};
-use serde_json::Value;
 
-/// A repository, and a directory `source` to fill.
-pub(crate) struct Bed {
-    guard: tempfile::TempDir,
-}
+use crate::kit::{Machine, Ran};
 
-/// What a run of the command came to.
-pub(crate) struct Run {
-    pub(crate) code: i32,
-    pub(crate) out: Vec<u8>,
-    pub(crate) err: String,
-}
+/// A machine with a repository, and a directory `source` to fill.
+pub(crate) struct Bed(Machine);
 
 impl Bed {
     pub(crate) fn new() -> Self {
-        let bed = Self { guard: tempfile::tempdir().unwrap() };
+        let bed = Self(Machine::new());
         fs::create_dir(bed.at("source")).unwrap();
-        let key = bed.at("key");
-        bed.run(["init", "--key-file", key.to_str().unwrap()]).succeeds();
         bed
     }
 
     /// A place beside the source.
-    pub(crate) fn at(&self, name: impl AsRef<Path>) -> PathBuf {
-        self.guard.path().canonicalize().unwrap().join(name)
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.0.path(name)
     }
 
-    pub(crate) fn source(&self, name: &str) -> PathBuf {
+    /// A place in the source.
+    pub(crate) fn source(&self, name: impl AsRef<Path>) -> PathBuf {
         self.at("source").join(name)
     }
 
     /// Writes a file of the source, and the directories above it.
     pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        let path = self.source(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
+        self.0.write(&format!("source/{name}"), content);
     }
 
     pub(crate) fn backup(&self) {
-        self.run([OsStr::new("backup"), self.at("source").as_os_str()]).succeeds();
+        self.0.backup(&[]);
     }
 
     /// `restore` of the source into `out`, with more options.
-    pub(crate) fn restore(&self, options: &[&str]) -> Run {
-        let (what, out) = (self.whole(), self.at("out"));
-        let fixed = ["restore", "--json", &what, "-t", out.to_str().unwrap()];
-        self.run(fixed.iter().chain(options))
+    pub(crate) fn restore(&self, options: &[&str]) -> Ran {
+        self.run(&[&["restore", "--json", &self.whole(), "-t", "out"], options].concat())
     }
 
     /// The source, as a place in the latest snapshot.
@@ -66,25 +52,14 @@ impl Bed {
         format!("latest:{}", self.at("source").display())
     }
 
-    pub(crate) fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Run {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_copal"));
-        command.args(arguments).current_dir(self.guard.path()).env_clear();
-        command.env("COPAL_REPOSITORY", self.at("repository")).env("COPAL_HOST", "host");
-        command.env("COPAL_STATE_DIR", self.at("state")).env("COPAL_CACHE_DIR", self.at("cache"));
-        let key = self.at("key");
-        match key.exists() {
-            true => command.env("COPAL_KEY_FILE", key),
-            false => command.env("COPAL_PASSWORD", "passphrase"),
-        };
-        command.output().unwrap().into()
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        self.0.run(arguments)
     }
 
     /// The packs of the repository, the largest first.
     pub(crate) fn packs(&self) -> Vec<PathBuf> {
-        let mut packs = Vec::new();
-        for folder in fs::read_dir(self.at("repository/packs")).unwrap() {
-            packs.extend(fs::read_dir(folder.unwrap().path()).unwrap().map(|pack| pack.unwrap().path()));
-        }
+        let names = self.0.objects("packs/");
+        let mut packs: Vec<_> = names.iter().map(|name| self.at("repository").join(name)).collect();
         packs.sort_by_key(|pack| std::cmp::Reverse(pack.metadata().unwrap().len()));
         packs
     }
@@ -95,31 +70,10 @@ impl Bed {
     }
 }
 
-impl From<Output> for Run {
-    fn from(output: Output) -> Self {
-        let err = String::from_utf8_lossy(&output.stderr).into_owned();
-        Self { code: output.status.code().unwrap_or(-1), out: output.stdout, err }
-    }
-}
-
-impl Run {
-    #[track_caller]
-    pub(crate) fn succeeds(self) -> Self {
-        self.ends_with(0)
-    }
-
-    #[track_caller]
-    pub(crate) fn ends_with(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "{}\n{}", String::from_utf8_lossy(&self.out), self.err);
-        self
-    }
-
-    /// A number of the JSON result.
-    #[track_caller]
-    pub(crate) fn number(&self, field: &str) -> u64 {
-        let result: Value = serde_json::from_slice(&self.out).unwrap();
-        result[field].as_u64().unwrap_or_else(|| panic!("{field} in {result}"))
-    }
+/// A number of a command's JSON result.
+#[track_caller]
+pub(crate) fn number(ran: &Ran, field: &str) -> u64 {
+    ran.json()[field].as_u64().unwrap_or_else(|| panic!("{field} in {ran}"))
 }
 
 /// All that a restore brings back of an entry.

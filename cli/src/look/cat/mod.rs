@@ -18,6 +18,7 @@ use copal_store::Store;
 use serde_json::{Value, json};
 
 use crate::history::History;
+use crate::reader::ChunkReader;
 use crate::report::Failure;
 use crate::repository::Repository;
 use crate::wait::wait;
@@ -41,7 +42,7 @@ pub fn show(repository: &Repository, load: &Load<'_>, text: &str) -> Result<Show
     match name::find(repository, load, text)? {
         Target::Object(name) => show_object(repository, &name).map(Shown::Fields),
         Target::Page(pages, id) => Ok(Shown::Fields(pages::page(&pages.page(&id)?))),
-        Target::Chunk(pages, id) => Ok(Shown::Bytes(pages.chunk(&id)?)),
+        Target::Chunk(pages, id) => Ok(Shown::Bytes(ChunkReader::new(&pages).chunk(&id)?.to_vec())),
     }
 }
 
