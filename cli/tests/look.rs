@@ -263,7 +263,7 @@ fn every_object_can_be_shown_and_none_shows_a_secret() {
 #[test]
 fn snapshots_pages_and_chunks_are_shown_by_their_ids() {
     let machine = Machine::new();
-    machine.write("source/large", vec![9; 50_000]);
+    machine.write("source/large", vec![9; 10_000]);
     let id = machine.backup(&["--tag", "t"]);
     let manifest = machine.run(&["cat", &id[..8]]).ok().json();
     assert_eq!(
@@ -273,9 +273,9 @@ fn snapshots_pages_and_chunks_are_shown_by_their_ids() {
     let page = machine.run(&["cat", &text(&manifest["snapshot"]["root_page"])]).ok().json();
     let items = page["items"].as_array().unwrap();
     let file = items.iter().find(|item| item["type"] == "file").unwrap();
-    assert_eq!((page["kind"].as_str(), file["size"].as_u64()), (Some("entries"), Some(50_000)));
+    assert_eq!((page["kind"].as_str(), file["size"].as_u64()), (Some("entries"), Some(10_000)));
     let chunk = machine.run(&["cat", &text(&file["chunks"][0]["chunk"])]).ok();
-    assert_eq!(chunk.out, vec![9; 50_000]);
+    assert_eq!(chunk.out, vec![9; 10_000]);
 }
 
 #[test]

@@ -98,7 +98,10 @@ pub fn judge(
     for table in sound {
         for (at, id) in table.ids.iter().enumerate() {
             let Some(page) = table.page(at) else { continue };
-            if page.references.iter().filter_map(&mut height_of).any(|height| height >= page.height) {
+            // The highest, not the first that is too high: every reference is looked up, so that all that is missing
+            // is named.
+            let highest = page.references.iter().filter_map(&mut height_of).max();
+            if highest.is_some_and(|height| height >= page.height) {
                 verdict.add(Reason::Height, format!("page {id} refers to one that is not lower"));
             }
         }

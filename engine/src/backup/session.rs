@@ -59,7 +59,8 @@ pub enum SessionError {
     Pack(#[from] PackLimit),
 }
 
-/// What a manifest may claim: packs that were given out since the last one, all of which must be stored by now.
+/// What manifests may claim: packs that were given out since the last one, all of which must be stored by now. Nothing
+/// refers to a pack further on, so that the list may be cut anywhere and claimed by several manifests in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
     /// The packs and their lengths.
@@ -108,7 +109,7 @@ pub struct Session {
     /// Blocks that came back before their turn; none for numbers under which nothing is packed.
     early: BTreeMap<u64, Option<SealedBlock>>,
     jobs_out: u64,
-    listed: Vec<(PackId, u64)>,
+    listed: Vec<(PackKind, PackId, u64)>,
     tally: Tally,
 }
 
@@ -252,7 +253,10 @@ impl Session {
 
     /// What a manifest may claim now. Call it after a flush, once every pack given out is stored.
     pub fn take_listing(&mut self) -> Listing {
-        Listing { packs: std::mem::take(&mut self.listed) }
+        let mut listed = std::mem::take(&mut self.listed);
+        // A tree pack may be full before the block of data that its pages refer to.
+        listed.sort_by_key(|(kind, ..)| *kind);
+        Listing { packs: listed.into_iter().map(|(_, id, length)| (id, length)).collect() }
     }
 
     /// How many packs wait for a manifest.
@@ -319,22 +323,26 @@ impl Session {
             BlockKind::Tree => PackKind::Tree,
             BlockKind::Data | BlockKind::Info => PackKind::Data,
         };
-        if self.stream(kind).pack.is_none() {
+        let is_added = match &mut self.stream(kind).pack {
+            Some(open) => match add(open, &block) {
+                // So many small blocks, or entries, that the pack is full before it has its size.
+                Err(PackLimit::Full { .. }) => false,
+                added => added.map(|()| true)?,
+            },
+            None => false,
+        };
+        if !is_added {
+            if let Some(full) = self.stream(kind).pack.take() {
+                self.give_out(full);
+            }
             let random = self.pack_random();
-            let writer = PackWriter::new(kind, self.domain, random, vec![self.record.bytes().to_vec()])?;
+            let mut writer = PackWriter::new(kind, self.domain, random, vec![self.record.bytes().to_vec()])?;
+            add(&mut writer, &block)?;
             self.stream(kind).pack = Some(writer);
         }
         let stream = self.stream(kind);
-        let writer = stream.pack.as_mut().expect("opened above");
-        let ids = block.items.iter().map(|item| item.id);
-        let pages = block.items.iter().filter_map(|item| item.page.as_ref()).map(|page| PageView {
-            replaces: page.replaces,
-            height: page.height,
-            references: &page.references,
-        });
-        writer.add_block(&block.bytes, 0, block.counter, ids, pages)?;
-        if writer.len() >= stream.pack_target {
-            let writer = stream.pack.take().expect("opened above");
+        let is_full = stream.pack.as_ref().is_some_and(|writer| writer.len() >= stream.pack_target);
+        if let Some(writer) = stream.pack.take_if(|_| is_full) {
             self.give_out(writer);
         }
         Ok(())
@@ -344,7 +352,7 @@ impl Session {
         let pack = writer.finish();
         let length = pack.bytes.len() as u64;
         self.tally.bytes_stored += length;
-        self.listed.push((pack.id, length));
+        self.listed.push((pack.table.kind, pack.id, length));
         self.actions.push_back(Action::Store(pack));
     }
 
@@ -360,6 +368,16 @@ impl Session {
             PackKind::Tree => &mut self.tree,
         }
     }
+}
+
+fn add(writer: &mut PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
+    let ids = block.items.iter().map(|item| item.id);
+    let pages = block.items.iter().filter_map(|item| item.page.as_ref()).map(|page| PageView {
+        replaces: page.replaces,
+        height: page.height,
+        references: &page.references,
+    });
+    writer.add_block(&block.bytes, 0, block.counter, ids, pages)
 }
 
 /// Ids are uniform already: their first bytes are their hash.

@@ -281,6 +281,22 @@ fn what_parsing_is_too_quick_to_notice_verifying_does() {
 }
 
 #[test]
+fn blocks_end_before_the_table_and_the_trailer_of_their_pack() {
+    let pack = pack(1, PackKind::Data, &[vec![1, 2], vec![3]]);
+    let bytes = written(std::slice::from_ref(&pack)).unwrap().bytes;
+    let with_length = |length: u64| {
+        let mut bytes = bytes.clone();
+        bytes[64 + 32..64 + 40].copy_from_slice(&length.to_le_bytes());
+        Segment::parse(bytes).unwrap().verify()
+    };
+    let length = pack.bytes.len() as u64;
+    assert_eq!(with_length(length), Ok(()));
+    for missing in [1, 31, 32, length] {
+        assert!(with_length(length - missing).is_err(), "{missing} bytes less");
+    }
+}
+
+#[test]
 fn a_segment_whose_numbers_do_not_fit_its_length_is_refused() {
     let bytes = written(&[pack(1, PackKind::Data, &[vec![1, 2], vec![3]])]).unwrap().bytes;
     for (at, value) in [(0, 0), (40, 3), (44, 4), (48, 4), (55, 1), (56, 1), (64 + 48 + 24, 1)] {

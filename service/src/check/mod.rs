@@ -143,6 +143,10 @@ pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Ha
     }
     locate(&view, &mut inventories, &harm, &mut report);
     drop_deleted(host, &mut report).await?;
+    // What is needed is not stale.
+    let is_needed = |finding: &&Finding| finding.kind != Kind::Stale;
+    let needed: BTreeSet<String> = report.findings.iter().filter(is_needed).map(|of| of.object.clone()).collect();
+    report.findings.retain(|finding| finding.kind != Kind::Stale || !needed.contains(&finding.object));
     Ok((report, is_newest.then_some(harm)))
 }
 

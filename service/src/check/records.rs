@@ -1,6 +1,8 @@
 //! Records: descriptor, slots, clients, manifests, receipts, changes, and what no current root needs any more: old roots
 //! and their runs. Damage there is reported all the same.
 
+use std::collections::BTreeSet;
+
 use copal_engine::client::read_chain;
 use copal_engine::id::{ClientId, ObjectHash, SlotId};
 use copal_engine::keys::slot::Slot;
@@ -8,7 +10,7 @@ use copal_engine::layout;
 use copal_engine::manifest::Manifest;
 use copal_engine::receipt::Receipt;
 use copal_engine::repository::Descriptor;
-use copal_engine::root::Root;
+use copal_engine::root::{Deletion, Root};
 
 use super::{Kind, Report, hash_in};
 use crate::clients;
@@ -20,11 +22,14 @@ use crate::objects;
 pub(super) async fn check(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
     check_descriptors(host, report).await?;
     check_slots(host, report).await?;
-    for client in clients::below(host.store, "clients/").await? {
+    let registered = clients::below(host.store, "clients/").await?;
+    let writing = clients::below(host.store, "manifests/").await?;
+    for client in registered.into_iter().chain(writing).collect::<BTreeSet<ClientId>>() {
         check_client(host, client, report).await?;
     }
     check_receipts(host, report).await?;
     check_changes(host, report).await?;
+    check_deletions(host, report).await?;
     check_roots(host, report).await?;
     Ok(())
 }
@@ -142,6 +147,18 @@ async fn check_changes(host: &Host<'_>, report: &mut Report) -> Result<(), JobEr
             Err(error) => return Err(error),
         }
         before = ObjectHash::of(&bytes);
+    }
+    Ok(())
+}
+
+async fn check_deletions(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+    for listed in objects::list(host.store, "deletions/").await? {
+        let name = listed.key.as_str();
+        if let Some(bytes) = objects::read(host.store, name).await?
+            && let Err(error) = Deletion::decode(&bytes)
+        {
+            report.add(Kind::Damaged, name, error);
+        }
     }
     Ok(())
 }

@@ -65,7 +65,8 @@ pub(super) async fn doom_orphans(
                 Some(hash) if name.starts_with("index/") => {
                     view.state.segments.keys().chain(proposal.delta.segments.keys()).any(|(_, named)| *named == hash)
                 }
-                Some(hash) => named_runs.contains(&hash),
+                // A root that cannot be read may name it.
+                Some(hash) => named_runs.as_ref().is_none_or(|named| named.contains(&hash)),
                 None => true,
             },
         };
@@ -102,22 +103,25 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
         return Ok(());
     }
     let mut named: BTreeMap<ObjectHash, u32> = BTreeMap::new();
+    let mut is_all_read = true;
     for root in &listed {
-        for run in runs_of(host, root.key.as_str()).await? {
-            *named.entry(run).or_default() += 1;
+        match runs_of(host, root.key.as_str()).await? {
+            Some(runs) => runs.into_iter().for_each(|run| *named.entry(run).or_default() += 1),
+            None => is_all_read = false,
         }
     }
     // The newest lists first.
     old.reverse();
     for root in old {
-        let runs = runs_of(host, root.key.as_str()).await?;
+        let runs = runs_of(host, root.key.as_str()).await?.unwrap_or_default();
         host.store.delete(&root.key).await?;
         report.objects_deleted += 1;
         report.bytes_deleted += root.stat.length;
         for run in runs {
             let users = named.entry(run).or_default();
             *users = users.saturating_sub(1);
-            if *users == 0 {
+            // What stays although nobody names it is an orphan once every root can be read.
+            if *users == 0 && is_all_read {
                 host.store.delete(&objects::key(layout::state(run))).await?;
                 report.objects_deleted += 1;
             }
@@ -126,20 +130,24 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
     Ok(())
 }
 
-async fn runs_named(host: &Host<'_>) -> Result<BTreeSet<ObjectHash>, JobError> {
+/// The runs that the roots name; none if one of these cannot be read.
+async fn runs_named(host: &Host<'_>) -> Result<Option<BTreeSet<ObjectHash>>, JobError> {
     let mut named = BTreeSet::new();
     for root in objects::list(host.store, "roots/").await? {
-        named.extend(runs_of(host, root.key.as_str()).await?);
+        match runs_of(host, root.key.as_str()).await? {
+            Some(runs) => named.extend(runs),
+            None => return Ok(None),
+        }
     }
-    Ok(named)
+    Ok(Some(named))
 }
 
-/// The runs a root names; none if it is gone meanwhile. A root that cannot be read stops the deletion: it may name anything.
-async fn runs_of(host: &Host<'_>, name: &str) -> Result<Vec<ObjectHash>, JobError> {
-    let Some(number) = layout::root_number(name) else { return Ok(Vec::new()) };
-    let Some(bytes) = objects::read(host.store, name).await? else { return Ok(Vec::new()) };
-    let root = Root::decode(number, &bytes).map_err(|error| JobError::damaged(name, error))?;
-    Ok(root.runs.iter().map(|run| run.hash).collect())
+/// The runs a root names, not any if it is gone meanwhile; none if it cannot be read.
+async fn runs_of(host: &Host<'_>, name: &str) -> Result<Option<Vec<ObjectHash>>, JobError> {
+    let Some(number) = layout::root_number(name) else { return Ok(Some(Vec::new())) };
+    let Some(bytes) = objects::read(host.store, name).await? else { return Ok(Some(Vec::new())) };
+    let runs = |root: Root| root.runs.iter().map(|run| run.hash).collect();
+    Ok(Root::decode(number, &bytes).ok().map(runs))
 }
 
 fn hash_of(name: &str) -> Option<ObjectHash> {

@@ -170,6 +170,7 @@ class History:
     def _check_receipt(self, receipt):
         manifest = self.records["manifest"].get((receipt["client"], receipt["number"]))
         known = manifest is not None and manifest.hash == receipt["manifest"]
-        self.complaints.check(known, f"{receipt.name}: it answers another manifest")
+        what = manifest.name if manifest else "a manifest that is missing"
+        self.complaints.check(known, f"{receipt.name}: it does not answer {what}")
         newest = max(self.records["root"], default=0)
         self.complaints.check(receipt["root"] <= newest, f"{receipt.name}: no root {receipt['root']} yet")

@@ -228,6 +228,19 @@ impl Client {
         Ok(Run { client: self, session, cipher, record, tools, made: BTreeSet::new() })
     }
 
+    /// Commits what a run has stored as a snapshot, deciding about it alone.
+    pub async fn commit_run(
+        &self,
+        host: &Host<'_>,
+        view: &View,
+        run: &mut Run<'_>,
+        (packs, root): (Vec<(PackId, u64)>, ChunkId),
+    ) -> Result<SnapshotId, Failure> {
+        let claim = run.claim(host, root, false).await?;
+        let answer = self.commit(host, view, run, packs, Some((claim, &Tree::new())), &How::default()).await?;
+        answer.map(|written| written.hash.snapshot()).map_err(|last| Failure::Patience { last })
+    }
+
     /// Writes manifests that claim the packs and, with the last of them, the snapshot; waits for every answer.
     async fn commit(
         &self,
@@ -369,6 +382,16 @@ impl Run<'_> {
             self.session.content_of(pieces, is_good)?
         };
         Ok(Remembered { entry: entry(path, content, mtime, stored), ids })
+    }
+
+    /// Takes a whole tree as if the repository held nothing; gives its packs, which are stored, and its root page.
+    pub async fn take_all(&mut self, host: &Host<'_>, tree: &Tree) -> Result<(Vec<(PackId, u64)>, ChunkId), Failure> {
+        let is_good = |_: &ChunkId| false;
+        for (path, content) in tree {
+            self.take_file(path, content, &is_good)?;
+        }
+        let finished = self.session.finish_tree(is_good)?;
+        Ok((self.close(host.store).await?, finished.root))
     }
 
     /// Runs what the session asks for.

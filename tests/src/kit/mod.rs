@@ -2,15 +2,18 @@
 //! follows from seeds: the same seed gives the same objects.
 
 pub mod client;
+pub mod craft;
 pub mod picture;
 pub mod random;
 pub mod reader;
 pub mod repository;
+pub mod world;
 
 pub use client::{Client, Failure, How};
 pub use random::{Random, SeededEntropy};
 pub use reader::Reader;
 pub use repository::Repository;
+pub use world::{DAY, World};
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
 //! Picture: the state as the objects of the store tell it, decoded here and not by the service, and what must hold of it.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
@@ -96,10 +97,9 @@ impl Picture {
             segment.verify().map_err(|error| error.to_string())?;
             for entry in segment.entries() {
                 let at = entry.location;
-                if !self.tables.contains_key(&(at.place, at.pack)) {
+                if let Entry::Vacant(vacant) = self.tables.entry((at.place, at.pack)) {
                     let name = layout::pack(at.place, at.pack);
-                    let table = tables.get(&name).ok_or_else(|| format!("{name} was never written"))?;
-                    self.tables.insert((at.place, at.pack), table);
+                    vacant.insert(tables.get(&name).ok_or_else(|| format!("{name} was never written"))?);
                 }
                 self.entries.push(Present {
                     domain: *domain,
@@ -142,17 +142,21 @@ impl Picture {
 
     /// Ids reached from the kept snapshots of all domains.
     pub fn reached(&self) -> BTreeSet<(DomainId, ChunkId)> {
-        let mut pages: HashMap<(DomainId, ChunkId), Vec<&Present>> = HashMap::new();
-        for entry in self.entries.iter().filter(|entry| entry.is_page) {
-            pages.entry((entry.domain, entry.id)).or_default().push(entry);
-        }
         let kept = self.state.snapshots.values().filter(|snapshot| snapshot.state == SnapshotState::Kept);
-        let mut open: Vec<_> =
-            kept.filter(|kept| !kept.partial).map(|snapshot| (snapshot.domain, snapshot.root)).collect();
+        self.reached_from(kept.filter(|kept| !kept.partial).map(|snapshot| (snapshot.domain, snapshot.root)))
+    }
+
+    /// Ids reached from pages.
+    pub fn reached_from(&self, pages: impl IntoIterator<Item = (DomainId, ChunkId)>) -> BTreeSet<(DomainId, ChunkId)> {
+        let mut present: HashMap<(DomainId, ChunkId), Vec<&Present>> = HashMap::new();
+        for entry in self.entries.iter().filter(|entry| entry.is_page) {
+            present.entry((entry.domain, entry.id)).or_default().push(entry);
+        }
+        let mut open: Vec<_> = pages.into_iter().collect();
         let mut reached = BTreeSet::new();
         while let Some(at) = open.pop() {
             if reached.insert(at) {
-                let copies = pages.get(&at).into_iter().flatten();
+                let copies = present.get(&at).into_iter().flatten();
                 open.extend(copies.flat_map(|entry| self.references(entry)).map(|id| (at.0, *id)));
             }
         }

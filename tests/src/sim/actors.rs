@@ -17,7 +17,7 @@ use copal_service::error::JobError;
 use copal_service::host::Host;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::prune::{self, Options};
-use copal_service::view;
+use copal_service::view::{self, View};
 use copal_store::Created;
 
 use super::watch::Watch;
@@ -128,6 +128,24 @@ impl Scene<'_> {
         }
     }
 
+    /// Reads the state, as somebody who restores does.
+    pub(super) async fn look(self) {
+        loop {
+            match view::read(self.host.store).await {
+                Ok(view) => self.expect_lived(&view),
+                Err(error) => self.allow("a reader", &error),
+            }
+        }
+    }
+
+    fn expect_lived(&self, view: &View) {
+        if let Some((root, hash)) = &view.root
+            && !self.watch.seen().lived.contains(hash)
+        {
+            self.watch.broken(format!("root {} is taken for the newest and never was", root.number));
+        }
+    }
+
     /// Forgets, undeletes and pins snapshots now and then.
     pub(super) async fn decide(mut self, client: &Client) {
         loop {
@@ -140,6 +158,7 @@ impl Scene<'_> {
 
     async fn change(&mut self, client: &Client) -> Result<(), JobError> {
         let view = view::read(self.host.store).await?;
+        self.expect_lived(&view);
         let snapshots: Vec<_> = view.state.snapshots.values().filter(|snapshot| !snapshot.partial).collect();
         if snapshots.is_empty() || self.random.chance(700) {
             return Ok(());

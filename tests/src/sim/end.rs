@@ -48,8 +48,8 @@ pub(super) fn damage(world: &World<'_>, random: &mut Random) {
 pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
     let memory = &world.store.memory;
     let Some(before) = world.store.watch.begin_rebuild() else { return };
-    let prefixes: &[&str] =
-        *random.pick(&[&["roots/"][..], &["index/"], &["state/"], &["roots/", "index/", "state/"], &[]]);
+    let losses: [&[&str]; 5] = [&["roots/"], &["index/"], &["state/"], &["roots/", "index/", "state/"], &[]];
+    let prefixes = *random.pick(&losses);
     world.store.watch.note(|| format!("ALL OF {prefixes:?} IS LOST"));
     block_on(async {
         for prefix in prefixes {
@@ -118,7 +118,7 @@ async fn rest(world: &World<'_>, random: &mut Random) -> Result<(), String> {
     }
     restored(world).await?;
     if !world.is_damaged {
-        tidy(world).await?;
+        tidy(world)?;
     }
     Ok(())
 }
@@ -135,13 +135,12 @@ async fn restored(world: &World<'_>) -> Result<(), String> {
             return Err(format!("snapshot {snapshot} was acknowledged and is not kept"));
         }
     }
-    let harmed = world.store.watch.seen().harmed();
     let claims = world.memory.claims.lock().expect("nothing panics while it holds the claims").clone();
     for snapshot in kept.into_iter().filter(|snapshot| !snapshot.partial) {
         match reader.restore(world.store, &view, snapshot).await {
             Ok(tree) if Some(&tree) == claims.get(&snapshot.id) => {}
             Ok(_) => return Err(format!("snapshot {} restores to something else", snapshot.id)),
-            Err(_) if !harmed.is_empty() => {}
+            Err(_) if world.store.watch.seen().is_harmed(snapshot) => {}
             Err(error) => return Err(format!("snapshot {} does not restore: {error}", snapshot.id)),
         }
     }
@@ -149,18 +148,20 @@ async fn restored(world: &World<'_>) -> Result<(), String> {
 }
 
 /// Nothing is left that nobody needs.
-async fn tidy(world: &World<'_>) -> Result<(), String> {
+fn tidy(world: &World<'_>) -> Result<(), String> {
+    let memory = &world.store.memory;
+    let list_all = |prefix| block_on(list_all(memory, prefix)).map_err(|error| error.to_string());
     let seen = world.store.watch.seen();
     let Some(live) = &seen.live else { return Err("there is no root".into()) };
     let mut needed = live.needed();
-    for root in list_all(&world.store.memory, "roots/").await.map_err(|error| error.to_string())? {
+    for root in list_all("roots/")? {
         let number = layout::root_number(root.key.as_str()).ok_or("a strange root")?;
-        let bytes = world.store.memory.read(&root.key).await.map_err(|error| error.to_string())?;
+        let bytes = block_on(memory.read(&root.key)).map_err(|error| error.to_string())?;
         let root = copal_engine::root::Root::decode(number, &bytes).map_err(|error| error.to_string())?;
         needed.extend(root.runs.iter().map(|run| layout::state(run.hash)));
     }
     for prefix in ["packs/", "moved/", "index/", "state/"] {
-        for object in list_all(&world.store.memory, prefix).await.map_err(|error| error.to_string())? {
+        for object in list_all(prefix)? {
             if !needed.contains(object.key.as_str()) {
                 return Err(format!("{} is needed by nobody and still there", object.key));
             }

@@ -10,4 +10,5 @@ mod watch;
 mod world;
 
 pub use store::SimStore;
+pub use tasks::alone;
 pub use world::{Outcome, Setting, run};

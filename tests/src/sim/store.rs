@@ -1,5 +1,6 @@
 //! The simulated store: every call is a step of the schedule, answers get lost, and every change is watched.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -26,7 +27,20 @@ struct Chance {
     lost: u32,
     /// Calls about roots before which the caller falls asleep, in a thousand.
     naps: u32,
-    is_napping: bool,
+    nap: Option<Nap>,
+    /// Roots that somebody sleeps on before creating them.
+    slept_on: BTreeSet<String>,
+}
+
+/// A sleep that begins beside a root, and what ends it.
+#[derive(Clone, Debug)]
+pub(super) enum Nap {
+    /// So many steps.
+    Steps(u64),
+    /// Until a root of this name was deleted: then the number is free again.
+    UntilDeleted(String),
+    /// Until somebody who slept too long has made another root of this name.
+    UntilStray(String),
 }
 
 impl SimStore {
@@ -34,7 +48,7 @@ impl SimStore {
         Self {
             memory: MemoryStore::new(),
             watch: Watch::default(),
-            chance: Mutex::new(Chance { random: Random::new(seed), lost, naps, is_napping: false }),
+            chance: Mutex::new(Chance { random: Random::new(seed), lost, naps, nap: None, slept_on: BTreeSet::new() }),
         }
     }
 
@@ -45,17 +59,33 @@ impl SimStore {
     }
 
     /// Whether the caller of the last step has fallen asleep.
-    pub(super) fn take_nap(&self) -> bool {
-        std::mem::take(&mut self.chance.lock().expect("nothing panics while it holds the chance").is_napping)
+    pub(super) fn take_nap(&self) -> Option<Nap> {
+        self.chance.lock().expect("nothing panics while it holds the chance").nap.take()
     }
 
     /// Sleep is most dangerous beside a root: between listing and reading it, and before creating the next.
-    async fn nap(&self, name: &str) {
+    async fn nap(&self, name: &str, worst: impl FnOnce(String) -> Nap) {
         let is_tired = {
             let mut chance = self.chance.lock().expect("nothing panics while it holds the chance");
-            let naps = chance.naps;
-            chance.is_napping = name.starts_with("roots/") && chance.random.chance(naps);
-            chance.is_napping
+            let worst = worst(name.to_owned());
+            // A reader that sleeps on a root does so best where somebody else may make another one of that name.
+            let more = match worst {
+                Nap::UntilDeleted(_) => 4,
+                _ if chance.slept_on.contains(name) => 4,
+                _ => 1,
+            };
+            let naps = chance.naps * more;
+            let is_tired = name.starts_with("roots/") && chance.random.chance(naps);
+            if is_tired {
+                let most = [80, 320, 1200][chance.random.below(3)];
+                let steps = Nap::Steps(20 + chance.random.below(most) as u64);
+                let nap = if chance.random.chance(600) { worst } else { steps };
+                if let Nap::UntilDeleted(name) = &nap {
+                    chance.slept_on.insert(name.clone());
+                }
+                chance.nap = Some(nap);
+            }
+            is_tired
         };
         if is_tired {
             pause().await;
@@ -77,7 +107,7 @@ impl SimStore {
 impl Store for SimStore {
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         pause().await;
-        self.nap(key.as_str()).await;
+        self.nap(key.as_str(), Nap::UntilDeleted).await;
         let created = self.memory.create(key, bytes.clone()).await;
         self.watch.created(&self.memory, key.as_str(), &bytes, matches!(created, Ok(Created::New)));
         self.answer(Op::Create, key.as_str(), created)
@@ -85,7 +115,7 @@ impl Store for SimStore {
 
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
         pause().await;
-        self.nap(key.as_str()).await;
+        self.nap(key.as_str(), Nap::UntilStray).await;
         self.watch.note(|| format!("    read {key}"));
         self.answer(Op::Read, key.as_str(), self.memory.read(key).await)
     }

@@ -19,7 +19,7 @@ pub(super) fn pause() -> impl Future<Output = ()> + Send {
 }
 
 /// Runs a future to its end, alone.
-pub(super) fn alone<T>(future: impl Future<Output = T>) -> T {
+pub fn alone<T>(future: impl Future<Output = T>) -> T {
     let mut future = Box::pin(future);
     loop {
         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 
-use copal_engine::id::{ChunkId, DomainId};
+use copal_engine::id::{ChunkId, DomainId, ObjectHash};
 use copal_engine::layout;
 use copal_engine::receipt::{Outcome, Receipt};
-use copal_engine::state::SnapshotState;
+use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_store::Store;
 use copal_store::memory::MemoryStore;
 use futures::executor::block_on;
 
+use super::store::Nap;
 use crate::kit::picture::{Picture, Present, Tables};
 use crate::kit::repository::key;
 
@@ -26,6 +27,8 @@ pub(super) struct Seen {
     /// The state that the newest root names.
     pub(super) live: Option<Picture>,
     pub(super) newest: u64,
+    /// The hashes of all roots that were the newest.
+    pub(super) lived: BTreeSet<ObjectHash>,
     needed: BTreeSet<String>,
     /// Names that were deleted at some time.
     deleted: BTreeSet<String>,
@@ -39,6 +42,7 @@ pub(super) struct Seen {
     pub(super) roots: u64,
     /// Roots that nobody took for the newest.
     pub(super) stray: u64,
+    strays: BTreeSet<String>,
     pub(super) deletions: u64,
     pub(super) accepted: u64,
     pub(super) rejected: u64,
@@ -129,6 +133,7 @@ impl Watch {
         let mut seen = self.seen();
         if number <= seen.newest {
             seen.stray += 1;
+            seen.strays.insert(layout::root(number));
             return;
         }
         seen.newest = number;
@@ -159,6 +164,7 @@ impl Watch {
                 let lost = lost.map(|(_, id)| format!("{id} had a healthy copy and has none after root {number}"));
                 seen.healthy = healthy;
                 seen.needed = picture.needed();
+                seen.lived.insert(picture.hash);
                 seen.live = Some(picture);
                 drop(seen);
                 if let Some(lost) = lost {
@@ -220,11 +226,21 @@ impl Watch {
 }
 
 impl Seen {
-    /// Whether a kept snapshot reaches something of which every copy is damaged.
-    pub(super) fn harmed(&self) -> BTreeSet<(DomainId, ChunkId)> {
-        let Some(live) = &self.live else { return BTreeSet::new() };
-        let healthy = healthy(live, &self.damaged);
-        live.reached().into_iter().filter(|at| !healthy.contains(at)).collect()
+    /// Whether what a sleeper waits for has happened.
+    pub(super) fn has_ended(&self, nap: &Nap) -> bool {
+        match nap {
+            Nap::Steps(_) => false,
+            Nap::UntilDeleted(name) => self.deleted.contains(name),
+            Nap::UntilStray(name) => self.strays.contains(name),
+        }
+    }
+
+    /// Whether a snapshot reaches something of which every copy is damaged.
+    pub(super) fn is_harmed(&self, snapshot: &SnapshotRecord) -> bool {
+        self.live.as_ref().is_some_and(|live| {
+            let healthy = healthy(live, &self.damaged);
+            !live.reached_from([(snapshot.domain, snapshot.root)]).is_subset(&healthy)
+        })
     }
 
     /// Snapshots of the newest root that are kept.

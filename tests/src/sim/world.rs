@@ -10,7 +10,7 @@ use futures::executor::block_on;
 
 use super::actors::{GRACE, Memory, Scene};
 use super::end;
-use super::store::SimStore;
+use super::store::{Nap, SimStore};
 use super::tasks::{Life, step};
 use crate::kit::{Client, Random, Repository, SeededEntropy};
 
@@ -59,6 +59,7 @@ struct Actor<'a> {
     life: Life<'a>,
     wakes: i64,
     wakes_step: u64,
+    nap: Option<Nap>,
     lives: u64,
     weight: usize,
 }
@@ -78,7 +79,7 @@ pub fn run(setting: &Setting) -> Outcome {
     faults::plant(setting.fault, WINDOWS);
     let mut random = Random::new(setting.seed);
     let lost = *random.pick(&[0, 0, 5, 20]);
-    let naps = *random.pick(&[0, 20, 60]);
+    let naps = *random.pick(&[0, 20, 60, 150]);
     let store = SimStore::new(setting.seed, lost, naps);
     if setting.is_traced {
         store.watch.keep_trace();
@@ -137,6 +138,7 @@ impl<'a> World<'a> {
                 life: self.life(setting.seed, number, 0),
                 wakes: i64::MIN,
                 wakes_step: 0,
+                nap: None,
                 lives: 0,
                 weight: *random.pick(&[1, 1, 2, 4]),
             })
@@ -161,7 +163,7 @@ impl<'a> World<'a> {
             if random.chance(mood.damage) && random.chance(500) {
                 end::damage(self, random);
                 // What was found out about packs before cannot tell of this.
-                actors[6..].iter_mut().for_each(|actor| self.revive(setting.seed, actor));
+                actors[6..9].iter_mut().for_each(|actor| self.revive(setting.seed, actor));
             }
             if random.chance(mood.rebuild) && random.chance(500) {
                 for actor in &mut actors {
@@ -172,9 +174,13 @@ impl<'a> World<'a> {
                 actors.iter_mut().for_each(|actor| self.revive(setting.seed, actor));
             }
             let now = self.now();
-            let awake: Vec<usize> = (0..ACTORS)
-                .filter(|&actor| actors[actor].wakes <= now && actors[actor].wakes_step <= outcome.steps)
-                .collect();
+            for actor in actors.iter_mut().filter(|actor| actor.nap.is_some()) {
+                if actor.nap.as_ref().is_some_and(|nap| self.store.watch.seen().has_ended(nap)) {
+                    (actor.nap, actor.wakes_step) = (None, 0);
+                }
+            }
+            let is_awake = |actor: &Actor<'_>| actor.wakes <= now && actor.wakes_step <= outcome.steps;
+            let awake: Vec<usize> = (0..ACTORS).filter(|&actor| is_awake(&actors[actor])).collect();
             if awake.is_empty() {
                 self.store.memory.advance(TICKS[1]);
                 continue;
@@ -196,10 +202,11 @@ impl<'a> World<'a> {
             if step(&mut actors[current].life) {
                 self.revive(setting.seed, &mut actors[current]);
             }
-            if self.store.take_nap() {
-                let steps = 20 + random.below(*random.clone().pick(&[60, 300, 1200])) as u64;
-                actors[current].wakes_step = outcome.steps + steps;
-                self.store.watch.note(|| format!("{} takes a nap of {steps} steps", NAMES[current]));
+            if let Some(nap) = self.store.take_nap() {
+                self.store.watch.note(|| format!("{} naps: {nap:?}", NAMES[current]));
+                let most = if let Nap::Steps(steps) = nap { steps } else { NAP_MOST };
+                actors[current].wakes_step = outcome.steps + most;
+                actors[current].nap = Some(nap);
             }
         }
     }
@@ -212,6 +219,7 @@ impl<'a> World<'a> {
         actor.lives += 1;
         actor.wakes = i64::MIN;
         actor.wakes_step = 0;
+        actor.nap = None;
         actor.life = self.life(seed, actor.number, actor.lives);
     }
 
@@ -229,7 +237,8 @@ impl<'a> World<'a> {
             3 => Box::pin(scene.decide(&self.clients[number])),
             4 | 5 => Box::pin(scene.ingest()),
             6 | 7 => Box::pin(scene.prune()),
-            _ => Box::pin(scene.check(self.is_damaged)),
+            8 => Box::pin(scene.check(self.is_damaged)),
+            _ => Box::pin(scene.look()),
         }
     }
 
@@ -243,6 +252,19 @@ const WINDOWS: Windows =
     Windows { roots_kept: 3, roots_age: Duration::from_secs(0), orphan_age: Duration::from_secs(24 * 3600) };
 const TICKS: [Duration; 4] =
     [Duration::from_secs(60), Duration::from_secs(3600), Duration::from_secs(6 * 3600), Duration::from_secs(25 * 3600)];
-const NAMES: [&str; ACTORS] =
-    ["client 1", "client 2", "write-only client", "person", "ingest 1", "ingest 2", "prune 1", "prune 2", "check"];
-const ACTORS: usize = 9;
+const NAMES: [&str; ACTORS] = [
+    "client 1",
+    "client 2",
+    "write-only client",
+    "person",
+    "ingest 1",
+    "ingest 2",
+    "prune 1",
+    "prune 2",
+    "check",
+    "reader 1",
+    "reader 2",
+];
+const ACTORS: usize = 11;
+/// The longest that a sleeper waits for its worst moment, in steps.
+const NAP_MOST: u64 = 2000;

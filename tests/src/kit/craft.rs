@@ -1,0 +1,53 @@
+//! Craft: packs and claims made by hand, for what no honest client writes.
+
+use copal_engine::id::{ChunkId, DomainId, SourceId};
+use copal_engine::manifest::SnapshotClaim;
+use copal_engine::pack::{Pack, PackKind, PackWriter, PageView};
+use copal_engine::time::Time;
+
+/// A page of a crafted pack: its id, its height, what it refers to.
+pub type CraftedPage<'a> = (ChunkId, u8, &'a [ChunkId]);
+
+/// An id of this byte.
+pub fn id(byte: u8) -> ChunkId {
+    ChunkId([byte; 24])
+}
+
+/// A data pack of one block whose bytes nobody can open.
+///
+/// # Panics
+/// If there are no ids.
+pub fn data_pack(domain: DomainId, random: u8, ids: &[ChunkId]) -> Pack {
+    let mut writer = writer(PackKind::Data, domain, random);
+    writer.add_block(&[random; 300], 0, 0, ids.iter().copied(), []).expect("a small block fits");
+    writer.finish()
+}
+
+/// A tree pack of one block whose bytes nobody can open.
+///
+/// # Panics
+/// If there are no pages.
+pub fn tree_pack(domain: DomainId, random: u8, pages: &[CraftedPage<'_>]) -> Pack {
+    let mut writer = writer(PackKind::Tree, domain, random);
+    let rows = pages.iter().map(|(_, height, references)| PageView { replaces: None, height: *height, references });
+    writer.add_block(&[random; 300], 0, 0, pages.iter().map(|page| page.0), rows).expect("a small block fits");
+    writer.finish()
+}
+
+/// A claim of a snapshot with this root page.
+pub fn claim(root: ChunkId, partial: bool) -> SnapshotClaim {
+    SnapshotClaim {
+        root,
+        partial,
+        client_time: Time(1),
+        source: SourceId([5; 16]),
+        tags: Vec::new(),
+        session_record: vec![1],
+        counter: 0,
+        info: vec![1],
+    }
+}
+
+fn writer(kind: PackKind, domain: DomainId, random: u8) -> PackWriter {
+    PackWriter::new(kind, domain, [random; 16], vec![vec![1]]).expect("one short session record")
+}

@@ -1,0 +1,198 @@
+//! World: a store in memory with the kit's repository in it, for scenarios that go one step at a time.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use copal_engine::change::{Change, Operation};
+use copal_engine::client::Role;
+use copal_engine::id::{ObjectHash, SnapshotId};
+use copal_engine::layout;
+use copal_engine::receipt::Receipt;
+use copal_engine::repository::IngestBy;
+use copal_engine::state::SnapshotRecord;
+use copal_engine::time::Time;
+use copal_service::check::{self, Depth};
+use copal_service::error::JobError;
+use copal_service::host::Host;
+use copal_service::ingest::{Scope, ingest};
+use copal_service::prune::{self, Options};
+use copal_service::rebuild;
+use copal_service::view::{self, View};
+use copal_store::memory::MemoryStore;
+use copal_store::{Store, StoreTime, list_all};
+use futures::executor::block_on;
+
+use super::repository::key;
+use super::{Client, Failure, How, Reader, Repository, SeededEntropy, Tree};
+
+/// A repository and everybody's tools.
+pub struct World {
+    /// Its objects.
+    pub store: MemoryStore,
+    /// Its keys and sizes.
+    pub repository: Repository,
+    entropy: SeededEntropy,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A day.
+pub const DAY: Duration = Duration::from_secs(24 * 3600);
+
+impl World {
+    /// A repository to which nothing was written.
+    ///
+    /// # Panics
+    /// Never: memory does not fail.
+    pub fn new() -> Self {
+        let world = Self { store: MemoryStore::new(), repository: Repository::new(), entropy: SeededEntropy::new(1) };
+        world.store.set_now(StoreTime(1_700_000_000_000_000_000));
+        block_on(world.repository.create(&world.store)).expect("memory does not fail");
+        world
+    }
+
+    /// What jobs work with.
+    pub fn host(&self) -> Host<'_> {
+        self.repository.host(&self.store, &self.entropy)
+    }
+
+    /// The same with another store before this one.
+    pub fn host_of<'a>(&'a self, store: &'a dyn Store) -> Host<'a> {
+        self.repository.host(store, &self.entropy)
+    }
+
+    /// Registers a client.
+    pub fn register(&self, number: u8, role: Role) -> Client {
+        block_on(self.repository.register(&self.store, number, role)).expect("memory does not fail")
+    }
+
+    /// Backs up and expects a good answer.
+    pub fn back_up(&self, client: &Client, tree: &Tree) -> SnapshotId {
+        self.try_back_up(client, tree, &How::default()).expect("the backup is accepted")
+    }
+
+    /// Backs up.
+    pub fn try_back_up(&self, client: &Client, tree: &Tree, how: &How<'_>) -> Result<SnapshotId, Failure> {
+        block_on(client.back_up(&self.host(), tree, how))
+    }
+
+    /// The newest state.
+    pub fn view(&self) -> View {
+        block_on(view::read(&self.store)).expect("the state can be read")
+    }
+
+    /// What the state says of a snapshot.
+    pub fn snapshot(&self, id: SnapshotId) -> SnapshotRecord {
+        let view = self.view();
+        view.state.snapshots.values().find(|snapshot| snapshot.id == id).expect("the snapshot is known").clone()
+    }
+
+    /// Restores a snapshot.
+    pub fn restore(&self, id: SnapshotId) -> Result<Tree, String> {
+        let reader = Reader::new(&self.repository);
+        block_on(reader.restore(&self.store, &self.view(), &self.snapshot(id)))
+    }
+
+    /// Decides about everything that waits.
+    pub fn ingest(&self) -> Result<Vec<Receipt>, JobError> {
+        block_on(ingest(&self.host(), IngestBy::Service, Scope::All, &|_| false))
+    }
+
+    /// One prune.
+    pub fn prune(&self, grace: Duration) -> prune::Report {
+        self.try_prune(&Options { grace, ..Options::new([4096, 3072]) }).expect("the prune ends well")
+    }
+
+    /// One prune.
+    pub fn try_prune(&self, options: &Options) -> Result<prune::Report, JobError> {
+        block_on(prune::prune(&self.host(), options))
+    }
+
+    /// A check of everything.
+    pub fn check(&self) -> check::Report {
+        self.check_to(Depth::Data { part: 1, parts: 1 })
+    }
+
+    /// A check.
+    pub fn check_to(&self, depth: Depth) -> check::Report {
+        block_on(check::check(&self.host(), depth)).expect("the check ends well")
+    }
+
+    /// Folds the state anew.
+    pub fn rebuild(&self) -> rebuild::Report {
+        block_on(rebuild::rebuild(&self.host())).expect("the rebuild ends well")
+    }
+
+    /// Lets time pass.
+    pub fn wait(&self, time: Duration) {
+        self.store.advance(time);
+    }
+
+    /// A full client's decision, folded in.
+    pub fn change(&self, client: &Client, operations: Vec<Operation>) {
+        self.write_change(client, operations);
+        self.ingest().expect("the change is folded in");
+    }
+
+    /// Writes a change and leaves it to others to fold it in.
+    pub fn write_change(&self, client: &Client, operations: Vec<Operation>) {
+        let last = self.names("changes/").len() as u64;
+        let previous = match last {
+            0 => ObjectHash::NONE,
+            last => ObjectHash::of(&self.read(&layout::change(last))),
+        };
+        let change = Change { number: last + 1, previous, client: client.id, time: Time(0), operations };
+        let bytes = change.sign(self.repository.owner.repository(), &client.keys.manifest_key());
+        self.put(&layout::change(last + 1), bytes);
+    }
+
+    /// Creates an object.
+    pub fn put(&self, name: &str, bytes: Vec<u8>) {
+        block_on(self.store.create(&key(name), Bytes::from(bytes))).expect("memory does not fail");
+    }
+
+    /// Reads an object.
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        block_on(self.store.read(&key(name))).expect("the object is there").to_vec()
+    }
+
+    /// Whether there is such an object.
+    pub fn has(&self, name: &str) -> bool {
+        block_on(self.store.stat(&key(name))).expect("memory does not fail").is_some()
+    }
+
+    /// Destroys an object.
+    pub fn destroy(&self, name: &str) {
+        block_on(self.store.delete(&key(name))).expect("memory does not fail");
+    }
+
+    /// Destroys everything below a prefix.
+    pub fn destroy_all(&self, prefix: &str) {
+        self.names(prefix).iter().for_each(|name| self.destroy(name));
+    }
+
+    /// Flips a bit in the middle of an object.
+    pub fn flip(&self, name: &str) {
+        let flip = |bytes: &mut Vec<u8>| {
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+        };
+        self.store.corrupt(&key(name), flip).expect("the object is there");
+    }
+
+    /// The names below a prefix.
+    pub fn names(&self, prefix: &str) -> Vec<String> {
+        let listed = block_on(list_all(&self.store, prefix)).expect("memory does not fail");
+        listed.into_iter().map(|listed| listed.key.as_str().to_owned()).collect()
+    }
+
+    /// The receipt for a client's manifest.
+    pub fn receipt(&self, client: &Client, number: u64) -> Receipt {
+        let bytes = self.read(&layout::receipt(client.id, number));
+        Receipt::decode(client.id, number, &bytes).expect("receipts can be read")
+    }
+}

@@ -1,0 +1,186 @@
+//! Check: finds what is damaged, says whom it harms, and lets clients heal it.
+
+use copal_engine::change::Operation;
+use copal_engine::client::Role;
+use copal_engine::index::Status;
+use copal_engine::layout;
+use copal_engine::pack::{self, PackKind};
+use copal_service::check::{Depth, Finding, Kind};
+use copal_tests::kit::repository::key;
+use copal_tests::kit::{Client, DAY, Random, Tree, World, path};
+
+fn files(seed: u64, count: usize) -> Tree {
+    let mut random = Random::new(seed);
+    let file = |at: usize, random: &mut Random| {
+        let mut content = vec![0; 2000];
+        random.fill(&mut content);
+        (path(&format!("{seed}-{at:02}")), content)
+    };
+    (0..count).map(|at| file(at, &mut random)).collect()
+}
+
+fn begin() -> (World, Client, Tree) {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    let tree = files(1, 6);
+    world.back_up(&client, &tree);
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
+    (world, client, tree)
+}
+
+fn pack_of(world: &World, kind: PackKind) -> String {
+    let is_of = |name: &String| pack::parse(&world.read(name)).unwrap().kind == kind;
+    world.names("packs/").into_iter().find(is_of).unwrap()
+}
+
+fn about<'a>(findings: &'a [Finding], object: &str) -> Vec<&'a Finding> {
+    findings.iter().filter(|finding| finding.object == object).collect()
+}
+
+#[test]
+fn a_missing_truncated_or_flipped_pack_is_found_with_the_snapshots_it_harms_and_the_next_backup_heals_it() {
+    for (kind, harm) in
+        [(PackKind::Data, 0), (PackKind::Tree, 0), (PackKind::Data, 1), (PackKind::Tree, 1), (PackKind::Data, 2)]
+    {
+        let (world, client, tree) = begin();
+        let name = pack_of(&world, kind);
+        let ids = pack::parse(&world.read(&name)).unwrap().ids;
+        match harm {
+            0 => world.destroy(&name),
+            1 => world.store.corrupt(&key(&name), |bytes| bytes.truncate(bytes.len() / 2)).unwrap(),
+            _ => world.flip(&name),
+        }
+        let report = world.check();
+        let found = about(&report.findings, &name);
+        assert_eq!(found.len(), 1, "harm {harm}: {:?}", report.findings);
+        assert_eq!(found[0].kind, if harm == 0 { Kind::Missing } else { Kind::Damaged });
+        let snapshot = world.view().state.snapshots.values().next().unwrap().id;
+        assert_eq!(found[0].snapshots, [snapshot]);
+        let view = world.view();
+        let index = view.index(client.domain).unwrap();
+        assert!(ids.iter().all(|id| index.status(id) == Status::Lost));
+        let healed = world.back_up(&client, &tree);
+        assert_eq!(world.restore(healed).as_ref(), Ok(&tree), "harm {harm}");
+        assert_eq!(world.restore(snapshot).as_ref(), Ok(&tree), "harm {harm}");
+        assert!(world.check().findings.iter().all(|finding| finding.snapshots.is_empty()));
+        for _ in 0..3 {
+            world.prune(DAY);
+            world.wait(DAY * 2);
+        }
+        assert!(world.check().is_ok(), "harm {harm}: {:?}", world.check().findings);
+        assert_eq!(world.restore(snapshot).as_ref(), Ok(&tree), "harm {harm}");
+    }
+}
+
+#[test]
+fn a_pack_that_comes_back_is_lost_no_more() {
+    let (world, client, _) = begin();
+    let name = pack_of(&world, PackKind::Data);
+    let bytes = world.read(&name);
+    let ids = pack::parse(&bytes).unwrap().ids;
+    world.destroy(&name);
+    world.check();
+    world.put(&name, bytes);
+    world.check();
+    let view = world.view();
+    assert!(ids.iter().all(|id| view.index(client.domain).unwrap().status(id) == Status::Present));
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn a_structure_check_does_not_acquit_what_only_reading_can() {
+    let (world, _, _) = begin();
+    let name = pack_of(&world, PackKind::Data);
+    world.flip(&name);
+    assert!(world.check_to(Depth::Structure).is_ok());
+    assert!(!world.check().is_ok());
+    world.check_to(Depth::Structure);
+    assert!(world.view().state.packs.values().any(|pack| pack.is_damaged));
+}
+
+#[test]
+fn shares_of_the_data_are_read_in_turn_until_everything_was() {
+    let (world, _, _) = begin();
+    let packs = world.names("packs/").len() as u64;
+    let read: u64 = (0..4).map(|_| world.check_to(Depth::Data { part: 1, parts: 4 }).packs_read).sum();
+    assert!(read >= packs);
+    assert!(world.view().state.packs.values().all(|pack| pack.read.0 > 0));
+}
+
+#[test]
+fn damage_to_segments_runs_and_the_newest_root_is_found() {
+    for prefix in ["index/", "state/", "roots/"] {
+        for kind in [Kind::Missing, Kind::Damaged] {
+            let (world, client, _) = begin();
+            world.back_up(&client, &files(2, 1));
+            let name = world.names(prefix)[0].clone();
+            match kind {
+                Kind::Missing => world.destroy(&name),
+                _ => world.flip(&name),
+            }
+            let report = world.check();
+            let bad = |finding: &&Finding| matches!(finding.kind, Kind::Missing | Kind::Damaged);
+            assert!(report.findings.iter().any(|finding| bad(&finding)), "{prefix} {kind:?}: {:?}", report.findings);
+            let stale = about(&report.findings, &name).into_iter().filter(|finding| finding.kind == Kind::Stale);
+            assert_eq!(stale.count(), 0, "{name} is needed: {:?}", report.findings);
+        }
+    }
+}
+
+#[test]
+fn damage_to_what_nothing_needs_any_more_is_stale() {
+    let (world, client, _) = begin();
+    world.back_up(&client, &files(2, 3));
+    let oldest = world.names("roots/").last().unwrap().clone();
+    world.flip(&oldest);
+    let stray = layout::segment(copal_engine::id::ObjectHash([3; 32]));
+    world.put(&stray, vec![1, 2, 3]);
+    let report = world.check();
+    assert_eq!(about(&report.findings, &oldest)[0].kind, Kind::Stale);
+    assert_eq!(about(&report.findings, &stray)[0].kind, Kind::Stale);
+}
+
+#[test]
+fn damage_to_records_is_found() {
+    let (world, client, _) = begin();
+    let snapshot = world.back_up(&client, &files(2, 3));
+    world.change(&client, vec![Operation::Forget(vec![snapshot])]);
+    world.prune(std::time::Duration::ZERO);
+    world.back_up(&client, &files(3, 3));
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
+    for prefix in ["copal/", "keys/", "clients/", "manifests/", "receipts/", "changes/", "deletions/"] {
+        let name = world.names(prefix)[0].clone();
+        let bytes = world.read(&name);
+        world.flip(&name);
+        assert!(!world.check().is_ok(), "{name} was flipped");
+        world.destroy(&name);
+        world.put(&name, bytes);
+        assert!(world.check().is_ok(), "{name}: {:?}", world.check().findings);
+    }
+}
+
+#[test]
+fn records_that_are_gone_are_missed() {
+    for prefix in ["copal/", "keys/", "clients/", "manifests/", "receipts/", "changes/"] {
+        let (world, client, _) = begin();
+        for seed in 2..4 {
+            let snapshot = world.back_up(&client, &files(seed, 1));
+            world.change(&client, vec![Operation::Pin(vec![snapshot])]);
+        }
+        assert!(world.check().is_ok(), "{:?}", world.check().findings);
+        let names = world.names(prefix);
+        world.destroy(&names[0]);
+        assert!(!world.check().is_ok(), "{} is gone", names[0]);
+    }
+}
+
+#[test]
+fn the_last_manifest_and_the_last_change_are_missed_too() {
+    for prefix in ["manifests/", "changes/"] {
+        let (world, client, _) = begin();
+        let snapshot = world.back_up(&client, &files(2, 1));
+        world.change(&client, vec![Operation::Pin(vec![snapshot])]);
+        world.destroy(world.names(prefix).last().unwrap());
+        assert!(!world.check().is_ok(), "the last of {prefix} is gone");
+    }
+}

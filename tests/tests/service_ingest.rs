@@ -1,0 +1,357 @@
+//! Ingest: what is accepted, what is rejected and why, and what happens to answers.
+
+use copal_engine::change::Operation;
+use copal_engine::client::Role;
+use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
+use copal_engine::layout::{self, Place};
+use copal_engine::manifest::Manifest;
+use copal_engine::pack::Pack;
+use copal_engine::receipt::{Outcome, Reason, Receipt};
+use copal_engine::state::SnapshotState;
+use copal_service::error::JobError;
+use copal_tests::kit::craft::{claim, data_pack, id, tree_pack};
+use copal_tests::kit::{Client, DAY, How, Random, Tree, World, path, tree};
+
+fn random_tree(seed: u64, files: usize, most: usize) -> Tree {
+    let mut random = Random::new(seed);
+    let file = |at: usize, random: &mut Random| {
+        let mut content = vec![0; random.below(most)];
+        random.fill(&mut content);
+        (path(&format!("d{}/f{at:03}", at % 3)), content)
+    };
+    (0..files).map(|at| file(at, &mut random)).collect()
+}
+
+/// A manifest by hand: the next of the client's chain, with these packs and this root page.
+fn claim_by_hand(world: &World, client: &Client, packs: &[(PackId, u64)], root: Option<ChunkId>) -> Receipt {
+    let number = write_by_hand(world, client, client.domain, packs, root);
+    world.ingest().unwrap();
+    world.receipt(client, number)
+}
+
+fn write_by_hand(
+    world: &World,
+    client: &Client,
+    domain: DomainId,
+    packs: &[(PackId, u64)],
+    root: Option<ChunkId>,
+) -> u64 {
+    let prefix = format!("manifests/{}/", client.id);
+    let last = world.names(&prefix).len() as u64;
+    let previous = match last {
+        0 => ObjectHash::NONE,
+        last => ObjectHash::of(&world.read(&layout::manifest(client.id, last))),
+    };
+    let manifest = Manifest {
+        client: client.id,
+        number: last + 1,
+        previous,
+        domain,
+        root_seen: None,
+        packs: packs.to_vec(),
+        snapshot: root.map(|root| claim(root, false)),
+    };
+    put_manifest(world, client, &manifest);
+    last + 1
+}
+
+fn put_manifest(world: &World, client: &Client, manifest: &Manifest) {
+    let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
+    world.put(&layout::manifest(client.id, manifest.number), bytes);
+}
+
+fn store(world: &World, pack: &Pack) -> (PackId, u64) {
+    world.put(&layout::pack(Place::Packs, pack.id), pack.bytes.clone());
+    (pack.id, pack.bytes.len() as u64)
+}
+
+fn reasons(receipt: &Receipt) -> Vec<Reason> {
+    receipt.reasons.iter().map(|(reason, _)| *reason).collect()
+}
+
+fn begin() -> (World, Client) {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    (world, client)
+}
+
+#[test]
+fn what_was_backed_up_is_restored_also_with_many_manifests_and_content_lists() {
+    let (world, client) = begin();
+    let cases = [(1, 20, 3000, None), (2, 20, 3000, Some(4)), (3, 3, 90_000, None), (4, 0, 1, None)];
+    for (seed, files, most, split) in cases {
+        let tree = random_tree(seed, files, most);
+        let id = world.try_back_up(&client, &tree, &How { split, ..How::default() }).unwrap();
+        assert_eq!(world.restore(id).as_ref(), Ok(&tree), "seed {seed}");
+    }
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn packs_for_several_manifests_are_listed_so_that_each_of_these_is_accepted() {
+    let (world, client) = begin();
+    let tree = random_tree(5, 150, 4000);
+    let id = world.back_up(&client, &tree);
+    let manifests = world.names("manifests/").len() as u64;
+    assert!(manifests > 1);
+    assert!((1..=manifests).all(|number| world.receipt(&client, number).outcome == Outcome::Accepted));
+    assert_eq!(world.restore(id), Ok(tree));
+}
+
+#[test]
+fn an_unchanged_source_costs_one_manifest_and_no_pack() {
+    let (world, client) = begin();
+    let tree = random_tree(1, 9, 3000);
+    world.back_up(&client, &tree);
+    let packs = world.names("packs/");
+    let again = world.back_up(&client, &tree);
+    assert_eq!(world.names("packs/"), packs);
+    assert_eq!(world.restore(again), Ok(tree));
+}
+
+#[test]
+fn a_write_only_client_has_its_own_domain_and_needs_another_to_decide() {
+    let (world, full) = begin();
+    let other = world.register(2, Role::WriteOnly);
+    let tree = random_tree(1, 5, 2000);
+    world.back_up(&full, &tree);
+    let waiting = world.try_back_up(&other, &tree, &How { ingests: false, patience: 1, ..How::default() });
+    assert!(waiting.is_err());
+    let receipts = world.ingest().unwrap();
+    assert_eq!(receipts.len(), 1);
+    assert_eq!(receipts[0].outcome, Outcome::Accepted);
+    let view = world.view();
+    let domains: Vec<_> = view.indexes.keys().collect();
+    assert_eq!(domains, [&other.domain, &full.domain]);
+}
+
+#[test]
+fn a_pack_that_is_not_there_is_named_in_the_rejection() {
+    let (world, client) = begin();
+    let pack = data_pack(client.domain, 1, &[id(1)]);
+    let receipt = claim_by_hand(&world, &client, &[(pack.id, 10)], None);
+    assert_eq!((reasons(&receipt), receipt.packs), (vec![Reason::MissingPack], vec![pack.id]));
+}
+
+#[test]
+fn a_pack_of_another_length_hash_or_table_is_rejected() {
+    let (world, client) = begin();
+    let pack = data_pack(client.domain, 1, &[id(1)]);
+    let (name, length) = store(&world, &pack);
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[(name, length + 1)], None)), [Reason::PackLength]);
+    world.flip(&layout::pack(Place::Packs, name));
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[(name, length)], None)), [Reason::PackHash]);
+    let junk = vec![7; 500];
+    let named = PackId(ObjectHash::of(&junk).0);
+    world.put(&layout::pack(Place::Packs, named), junk);
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[(named, 500)], None)), [Reason::PackTable]);
+}
+
+#[test]
+fn a_pack_of_another_domain_is_rejected_and_a_write_only_client_stays_in_its_own() {
+    let (world, client) = begin();
+    let outsider = world.register(2, Role::WriteOnly);
+    let pack = store(&world, &data_pack(outsider.domain, 1, &[id(1)]));
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[pack], None)), [Reason::Domain]);
+    let inside = store(&world, &data_pack(client.domain, 2, &[id(1)]));
+    let number = write_by_hand(&world, &outsider, client.domain, &[inside], None);
+    world.ingest().unwrap();
+    assert_eq!(reasons(&world.receipt(&outsider, number)), [Reason::Domain]);
+    assert_eq!(world.view().state.packs.len(), 0);
+}
+
+#[test]
+fn a_page_must_be_higher_than_what_it_refers_to() {
+    let (world, client) = begin();
+    let pages = tree_pack(client.domain, 1, &[(id(1), 2, &[id(2)]), (id(2), 2, &[id(1)])]);
+    let pack = store(&world, &pages);
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[pack], None)), [Reason::Height; 2]);
+}
+
+#[test]
+fn every_reference_that_does_not_resolve_is_named_although_a_height_is_wrong_too() {
+    let (world, client) = begin();
+    let pages = tree_pack(client.domain, 1, &[(id(1), 1, &[id(1), id(8), id(9)])]);
+    let pack = store(&world, &pages);
+    let receipt = claim_by_hand(&world, &client, &[pack], None);
+    assert_eq!(reasons(&receipt), [Reason::Height, Reason::Unresolved]);
+    assert_eq!(receipt.missing, [id(8), id(9)]);
+}
+
+#[test]
+fn a_snapshot_without_its_root_page_or_with_a_chunk_as_root_is_rejected() {
+    let (world, client) = begin();
+    let receipt = claim_by_hand(&world, &client, &[], Some(id(3)));
+    assert_eq!((reasons(&receipt), receipt.missing), (vec![Reason::Unresolved], vec![id(3)]));
+    let pack = store(&world, &data_pack(client.domain, 1, &[id(3)]));
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[pack], Some(id(3)))), [Reason::Height]);
+}
+
+#[test]
+fn packs_of_a_rejected_manifest_may_be_named_again() {
+    let (world, client) = begin();
+    let page = store(&world, &tree_pack(client.domain, 1, &[(id(1), 1, &[id(2)])]));
+    assert_eq!(claim_by_hand(&world, &client, &[page], None).outcome, Outcome::Rejected);
+    let chunk = store(&world, &data_pack(client.domain, 2, &[id(2)]));
+    assert_eq!(claim_by_hand(&world, &client, &[chunk, page], Some(id(1))).outcome, Outcome::Accepted);
+}
+
+#[test]
+fn strangers_bad_signatures_broken_chains_and_revoked_clients_are_rejected() {
+    let (world, client) = begin();
+    let stranger = world.repository.client(9, Role::Full);
+    assert_eq!(reasons(&claim_by_hand(&world, &stranger, &[], None)), [Reason::UnknownClient]);
+    let by_another = |number, previous| Manifest {
+        client: client.id,
+        number,
+        previous,
+        domain: client.domain,
+        root_seen: None,
+        packs: vec![],
+        snapshot: None,
+    };
+    let forged = by_another(1, ObjectHash::NONE);
+    let bytes = forged.sign(world.repository.owner.repository(), &stranger.keys.manifest_key());
+    world.put(&layout::manifest(client.id, 1), bytes);
+    put_manifest(&world, &client, &by_another(2, ObjectHash([7; 32])));
+    world.ingest().unwrap();
+    assert_eq!(reasons(&world.receipt(&client, 1)), [Reason::BadSignature]);
+    assert_eq!(reasons(&world.receipt(&client, 2)), [Reason::BrokenChain]);
+    let last = (2, ObjectHash::of(&world.read(&layout::manifest(client.id, 2))));
+    futures::executor::block_on(world.repository.revoke(&world.store, &client, last)).unwrap();
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[], None)), [Reason::Revoked]);
+}
+
+#[test]
+fn a_doomed_or_spent_name_is_rejected_and_the_client_packs_anew() {
+    let (world, client) = begin();
+    let pack = data_pack(client.domain, 1, &[id(1)]);
+    let named = store(&world, &pack);
+    world.wait(DAY * 8);
+    world.back_up(&client, &Tree::new());
+    world.prune(DAY);
+    assert!(!world.has(&layout::pack(Place::Packs, pack.id)));
+    store(&world, &pack);
+    let receipt = claim_by_hand(&world, &client, &[named], None);
+    assert_eq!((reasons(&receipt), receipt.packs), (vec![Reason::Doomed], vec![pack.id]));
+}
+
+#[test]
+fn what_follows_a_gap_waits_without_an_answer() {
+    let (world, client) = begin();
+    write_by_hand(&world, &client, client.domain, &[], None);
+    write_by_hand(&world, &client, client.domain, &[], None);
+    let first = layout::manifest(client.id, 1);
+    let bytes = world.read(&first);
+    world.destroy(&first);
+    assert_eq!(world.ingest().unwrap(), []);
+    assert!(!world.has(&layout::receipt(client.id, 2)));
+    world.put(&first, bytes);
+    assert_eq!(world.ingest().unwrap().len(), 2);
+}
+
+#[test]
+fn an_event_that_comes_twice_changes_nothing() {
+    let (world, client) = begin();
+    world.back_up(&client, &random_tree(1, 3, 900));
+    let roots = world.names("roots/");
+    assert_eq!(world.ingest().unwrap(), []);
+    assert_eq!(world.names("roots/"), roots);
+}
+
+#[test]
+fn a_receipt_that_was_not_written_is_written_later_and_says_the_same() {
+    let (world, client) = begin();
+    world.back_up(&client, &random_tree(1, 3, 900));
+    claim_by_hand(&world, &client, &[(PackId([1; 32]), 5)], None);
+    let name = layout::receipt(client.id, 2);
+    let before = world.receipt(&client, 2);
+    world.destroy(&name);
+    world.ingest().unwrap();
+    let after = world.receipt(&client, 2);
+    assert_eq!((after.outcome, after.manifest, after.packs), (before.outcome, before.manifest, before.packs));
+}
+
+#[test]
+fn nothing_new_may_refer_to_what_is_lost() {
+    let (world, client) = begin();
+    let pack = store(&world, &data_pack(client.domain, 1, &[id(1)]));
+    let page = store(&world, &tree_pack(client.domain, 2, &[(id(2), 1, &[id(1)])]));
+    assert_eq!(claim_by_hand(&world, &client, &[pack, page], Some(id(2))).outcome, Outcome::Accepted);
+    world.destroy(&layout::pack(Place::Packs, pack.0));
+    assert!(!world.check().is_ok());
+    let other = store(&world, &tree_pack(client.domain, 3, &[(id(3), 1, &[id(1)])]));
+    let receipt = claim_by_hand(&world, &client, &[other], Some(id(3)));
+    assert_eq!((reasons(&receipt), receipt.missing), (vec![Reason::Unresolved], vec![id(1)]));
+}
+
+#[test]
+fn a_lost_pack_that_is_named_again_is_lost_no_more() {
+    let (world, client) = begin();
+    let made = data_pack(client.domain, 1, &[id(1)]);
+    let pack = store(&world, &made);
+    claim_by_hand(&world, &client, &[pack], None);
+    world.destroy(&layout::pack(Place::Packs, pack.0));
+    world.check();
+    assert_eq!(world.view().resolve(client.domain, &id(1)), None);
+    store(&world, &made);
+    assert_eq!(claim_by_hand(&world, &client, &[pack], None).outcome, Outcome::Accepted);
+    assert_eq!(world.view().resolve(client.domain, &id(1)), Some(0));
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn forgetting_undeleting_pinning_and_tagging_change_what_is_said_of_a_snapshot() {
+    let (world, client) = begin();
+    let snapshot = world.back_up(&client, &random_tree(1, 3, 900));
+    world.change(&client, vec![Operation::Forget(vec![snapshot])]);
+    assert_eq!(world.snapshot(snapshot).state, SnapshotState::Forgotten);
+    world.change(&client, vec![Operation::Undelete(vec![snapshot]), Operation::Pin(vec![snapshot])]);
+    world.change(&client, vec![Operation::Forget(vec![snapshot])]);
+    assert_eq!(world.snapshot(snapshot).state, SnapshotState::Kept, "it is pinned");
+    let tag = copal_engine::id::TagId([3; 16]);
+    let add = vec![(tag, vec![1])];
+    world.change(&client, vec![Operation::Tag { snapshots: vec![snapshot], add, remove: vec![] }]);
+    assert_eq!(world.snapshot(snapshot).tags, [tag]);
+}
+
+#[test]
+fn a_write_only_client_cannot_forget() {
+    let (world, full) = begin();
+    let other = world.register(2, Role::WriteOnly);
+    let snapshot = world.back_up(&full, &random_tree(1, 3, 900));
+    world.change(&other, vec![Operation::Forget(vec![snapshot])]);
+    assert_eq!(world.snapshot(snapshot).state, SnapshotState::Kept);
+    world.change(&full, vec![Operation::Forget(vec![snapshot])]);
+    assert_eq!(world.snapshot(snapshot).state, SnapshotState::Forgotten, "the number is spent and the chain goes on");
+}
+
+#[test]
+fn nobody_writes_on_a_root_older_than_one_that_a_receipt_or_a_deletion_tells_of() {
+    let (world, client) = begin();
+    let kept = world.back_up(&client, &random_tree(1, 3, 900));
+    world.back_up(&client, &random_tree(2, 3, 900));
+    let newest = world.names("roots/")[0].clone();
+    world.destroy(&newest);
+    let before = world.names("roots/");
+    assert!(matches!(world.ingest(), Err(JobError::StateLost { .. })) || world.ingest().unwrap().is_empty());
+    world.write_change(&client, vec![Operation::Forget(vec![kept])]);
+    assert!(matches!(world.ingest(), Err(JobError::StateLost { .. })));
+    let options = copal_service::prune::Options::new([4096, 3072]);
+    assert!(matches!(world.try_prune(&options), Err(JobError::StateLost { .. })));
+    assert!(!world.check().is_ok());
+    assert_eq!(world.names("roots/"), before);
+    world.destroy_all("roots/");
+    assert!(matches!(world.ingest(), Err(JobError::StateLost { .. })));
+    assert_eq!(world.names("roots/"), Vec::<String>::new());
+}
+
+#[test]
+fn a_damaged_segment_is_not_merged_into_a_new_one() {
+    let (world, client) = begin();
+    world.back_up(&client, &tree([("a", &[1; 900][..])]));
+    let damaged = world.names("index/")[0].clone();
+    world.flip(&damaged);
+    world.back_up(&client, &random_tree(2, 9, 3000));
+    assert!(world.view().state.segments.keys().any(|(_, hash)| layout::segment(*hash) == damaged));
+}

@@ -1,0 +1,419 @@
+//! Prune: what is freed, when, and what never is.
+
+use std::time::Duration;
+
+use copal_engine::change::Operation;
+use copal_engine::client::Role;
+use copal_engine::id::{ObjectHash, SnapshotId};
+use copal_engine::index::{Bits, Status};
+use copal_engine::layout::{self, Place};
+use copal_engine::pack;
+use copal_engine::state::{DoomedState, SnapshotState};
+use copal_service::error::JobError;
+use copal_service::prune::Options;
+use copal_tests::kit::picture::{Picture, Tables};
+use copal_tests::kit::{Client, DAY, How, Random, Tree, World, path};
+
+fn files(seed: u64, count: usize, bytes: usize) -> Tree {
+    let mut random = Random::new(seed);
+    let file = |at: usize, random: &mut Random| {
+        let mut content = vec![0; bytes];
+        random.fill(&mut content);
+        (path(&format!("{seed}-{at:02}")), content)
+    };
+    (0..count).map(|at| file(at, &mut random)).collect()
+}
+
+fn begin() -> (World, Client) {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    (world, client)
+}
+
+fn forget(world: &World, client: &Client, snapshot: SnapshotId) {
+    world.change(client, vec![Operation::Forget(vec![snapshot])]);
+}
+
+fn picture(world: &World) -> Picture {
+    let tables = Tables::default();
+    for name in world.names("packs/").into_iter().chain(world.names("moved/")) {
+        tables.learn(&name, &world.read(&name));
+    }
+    let newest = copal_tests::kit::picture::newest(&world.store).unwrap();
+    let picture = Picture::read(&world.store, newest, &tables).unwrap();
+    picture.check().unwrap();
+    picture
+}
+
+#[test]
+fn the_first_run_only_flags_and_what_is_flagged_is_not_deduplicated_against() {
+    let (world, client) = begin();
+    let tree = files(1, 4, 3000);
+    let old = world.back_up(&client, &tree);
+    forget(&world, &client, old);
+    world.back_up(&client, &files(2, 4, 3000));
+    let packs = world.names("packs/");
+    let report = world.prune(DAY);
+    assert_eq!(report.entries_removed, 0);
+    assert!(report.bytes_pending > 0 && report.pending_from.is_some());
+    assert_eq!(world.names("packs/"), packs);
+    let view = world.view();
+    let root = world.snapshot(old).root;
+    assert_eq!(view.index(client.domain).unwrap().status(&root), Status::Flagged);
+    let again = world.back_up(&client, &tree);
+    assert!(world.names("packs/").len() > packs.len(), "everything was uploaded again");
+    assert_eq!(world.restore(again), Ok(tree));
+}
+
+#[test]
+fn after_the_grace_period_what_was_forgotten_is_gone_and_all_else_restores() {
+    let (world, client) = begin();
+    let (one, two) = (files(1, 4, 3000), files(2, 4, 3000));
+    let old = world.back_up(&client, &one);
+    let kept = world.back_up(&client, &two);
+    forget(&world, &client, old);
+    world.prune(DAY);
+    world.wait(DAY - Duration::from_secs(60));
+    assert_eq!(world.prune(DAY).entries_removed, 0);
+    world.wait(Duration::from_secs(120));
+    assert!(world.prune(DAY).entries_removed > 0);
+    assert_eq!(world.snapshot(old).state, SnapshotState::Gone);
+    assert_eq!(world.restore(kept), Ok(two));
+    picture(&world);
+    assert!(world.check().is_ok());
+    world.change(&client, vec![Operation::Undelete(vec![old])]);
+    assert_eq!(world.snapshot(old).state, SnapshotState::Gone);
+}
+
+#[test]
+fn an_undeleted_snapshot_is_whole_again() {
+    let (world, client) = begin();
+    let tree = files(1, 4, 3000);
+    let snapshot = world.back_up(&client, &tree);
+    world.back_up(&client, &files(2, 1, 3000));
+    forget(&world, &client, snapshot);
+    world.prune(DAY);
+    world.wait(DAY / 2);
+    world.change(&client, vec![Operation::Undelete(vec![snapshot])]);
+    for _ in 0..3 {
+        world.prune(DAY);
+        world.wait(DAY * 2);
+    }
+    assert_eq!(world.restore(snapshot), Ok(tree));
+}
+
+#[test]
+fn without_grace_one_run_flags_removes_deletes_and_clears() {
+    let (world, client) = begin();
+    let old = world.back_up(&client, &files(1, 4, 3000));
+    let gone = world.names("packs/");
+    let tree = files(2, 4, 3000);
+    let kept = world.back_up(&client, &tree);
+    forget(&world, &client, old);
+    world.prune(Duration::ZERO);
+    assert!(gone.iter().all(|name| !world.has(name)));
+    let state = world.view().state;
+    assert!(gone.iter().all(|name| state.doomed[name].state == DoomedState::Spent));
+    assert_eq!(world.restore(kept), Ok(tree));
+}
+
+#[test]
+fn an_interrupted_deletion_is_finished_by_the_next_run() {
+    let (world, client) = begin();
+    let old = world.back_up(&client, &files(1, 4, 3000));
+    world.back_up(&client, &files(2, 4, 3000));
+    forget(&world, &client, old);
+    // The process dies at the first deletion.
+    let store = copal_store::fault::Fault::new(&world.store, |call| match call.op {
+        copal_store::Op::Delete => copal_store::fault::Fate::Crash,
+        _ => copal_store::fault::Fate::Proceed,
+    });
+    let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
+    let died = futures::executor::block_on(copal_service::prune::prune(&world.host_of(&store), &options));
+    assert!(died.is_err());
+    let is_doomed = |record: &copal_engine::state::DoomedRecord| record.state == DoomedState::Doomed;
+    let doomed: Vec<String> =
+        world.view().state.doomed.into_iter().filter(|(_, record)| is_doomed(record)).map(|(name, _)| name).collect();
+    assert!(!doomed.is_empty() && doomed.iter().any(|name| world.has(name)));
+    world.prune(Duration::ZERO);
+    assert!(doomed.iter().all(|name| !world.has(name)));
+    assert!(!world.view().state.doomed.values().any(is_doomed));
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn an_object_that_no_root_lists_is_left_alone_for_seven_days_whatever_the_grace() {
+    let (world, client) = begin();
+    world.back_up(&client, &files(1, 2, 900));
+    let junk = b"left behind".to_vec();
+    let orphans = [
+        layout::pack(Place::Packs, copal_engine::id::PackId([9; 32])),
+        layout::segment(ObjectHash([9; 32])),
+        layout::state(ObjectHash([9; 32])),
+    ];
+    orphans.iter().for_each(|name| world.put(name, junk.clone()));
+    world.wait(DAY * 6);
+    world.prune(Duration::ZERO);
+    assert!(orphans.iter().all(|name| world.has(name)));
+    world.wait(DAY * 2);
+    assert_eq!(world.prune(DAY).orphans, 3);
+    assert!(orphans.iter().all(|name| !world.has(name)));
+}
+
+#[test]
+fn a_hundred_roots_and_seven_days_of_them_stay() {
+    let (world, client) = begin();
+    for number in 0..60 {
+        world.back_up(&client, &files(number, 1, 20));
+    }
+    world.wait(DAY * 8);
+    for number in 60..130 {
+        world.back_up(&client, &files(number, 1, 20));
+    }
+    world.prune(DAY);
+    let left = world.names("roots/").len();
+    assert!((100..=103).contains(&left), "{left} roots");
+    world.wait(DAY * 8);
+    world.prune(DAY);
+    assert!((100..=103).contains(&world.names("roots/").len()));
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
+}
+
+#[test]
+fn a_damaged_old_root_does_not_stop_a_prune_and_leaves_with_its_time() {
+    let (world, client) = begin();
+    for number in 0..4 {
+        world.back_up(&client, &files(number, 1, 20));
+    }
+    let damaged = world.names("roots/").last().unwrap().clone();
+    world.flip(&damaged);
+    world.put(&layout::state(ObjectHash([9; 32])), vec![1]);
+    world.wait(DAY * 8);
+    let options = Options::new([4096, 3072]);
+    world.try_prune(&options).unwrap();
+    assert!(world.has(&layout::state(ObjectHash([9; 32]))), "the root that cannot be read may name it");
+    for number in 4..110 {
+        world.back_up(&client, &files(number, 1, 20));
+    }
+    world.wait(DAY * 8);
+    world.try_prune(&options).unwrap();
+    assert!(!world.has(&damaged));
+}
+
+#[test]
+fn sparse_packs_are_moved_as_ciphertext_and_dead_entries_stay_dead() {
+    let (world, client) = begin();
+    let mut all = files(1, 6, 900);
+    let old = world.back_up(&client, &all);
+    let before: Vec<Vec<u8>> = world.names("packs/").iter().map(|name| world.read(name)).collect();
+    all.retain(|path, _| path.as_bytes() == b"1-00");
+    let kept = world.back_up(&client, &all);
+    forget(&world, &client, old);
+    let report = world.prune(Duration::ZERO);
+    assert!(report.packs_rewritten > 0, "{report:?}");
+    let moved = world.names("moved/");
+    assert!(!moved.is_empty());
+    for name in &moved {
+        let bytes = world.read(name);
+        let table = pack::parse(&bytes).unwrap();
+        for row in &table.blocks {
+            let stored = &bytes[row.offset as usize..][..row.length as usize];
+            let is_copy = |old: &Vec<u8>| old.windows(stored.len()).any(|window| window == stored);
+            assert!(before.iter().any(is_copy), "a block of {name} is no copy");
+        }
+    }
+    let picture = picture(&world);
+    let reached = picture.reached();
+    assert!(picture.entries.iter().all(|entry| reached.contains(&(entry.domain, entry.id))));
+    assert_eq!(world.restore(kept), Ok(all));
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn a_small_pack_that_is_live_as_a_whole_is_not_copied_again_and_again() {
+    let (world, client) = begin();
+    world.back_up(&client, &files(1, 1, 300));
+    world.prune(Duration::ZERO);
+    let roots = world.names("roots/");
+    let report = world.prune(Duration::ZERO);
+    assert_eq!(report.packs_rewritten, 0);
+    assert_eq!(world.names("roots/"), roots, "with nothing to change no root is written");
+}
+
+#[test]
+fn of_copies_that_two_clients_made_one_stays() {
+    let (world, client) = begin();
+    let other = world.register(2, Role::Full);
+    let tree = files(1, 4, 3000);
+    // Both begin before either is done.
+    let view = world.view();
+    assert!(view.root.is_none());
+    let one = world.back_up(&client, &tree);
+    let host = world.host();
+    let mut run = other.begin(&host).unwrap();
+    let packs = futures::executor::block_on(run.take_all(&host, &tree)).unwrap();
+    let two = futures::executor::block_on(other.commit_run(&host, &view, &mut run, packs)).unwrap();
+    let copies = |world: &World| picture(world).copies().values().map(Vec::len).max().unwrap();
+    assert_eq!(copies(&world), 2);
+    for _ in 0..3 {
+        world.prune(DAY);
+        world.wait(DAY * 2);
+    }
+    assert_eq!(copies(&world), 1);
+    assert_eq!((world.restore(one).as_ref(), world.restore(two).as_ref()), (Ok(&tree), Ok(&tree)));
+}
+
+#[test]
+fn a_copy_whose_pack_is_gone_is_never_the_one_that_stays() {
+    let (world, client) = begin();
+    let other = world.register(2, Role::Full);
+    let tree = files(1, 4, 3000);
+    let view = world.view();
+    let one = world.back_up(&client, &tree);
+    let first = world.names("packs/");
+    let host = world.host();
+    let mut run = other.begin(&host).unwrap();
+    let packs = futures::executor::block_on(run.take_all(&host, &tree)).unwrap();
+    futures::executor::block_on(other.commit_run(&host, &view, &mut run, packs)).unwrap();
+    let second: Vec<String> = world.names("packs/").into_iter().filter(|name| !first.contains(name)).collect();
+    // Each client's data survives in part only.
+    world.destroy(&first[0]);
+    let lost = second.iter().find(|name| pack::parse(&world.read(name)).unwrap().ids.len() > 1).unwrap();
+    let lost_ids = pack::parse(&world.read(lost)).unwrap().ids;
+    world.destroy(lost);
+    for _ in 0..3 {
+        world.prune(DAY);
+        world.wait(DAY * 2);
+    }
+    let restored = world.restore(one);
+    let both_lost = lost_ids.iter().any(|id| world.view().resolve(client.domain, id).is_none());
+    assert!(restored == Ok(tree) || both_lost, "{restored:?}");
+}
+
+#[test]
+fn below_a_page_that_cannot_be_read_nothing_is_removed() {
+    let (world, client) = begin();
+    let tree = files(1, 6, 3000);
+    let kept = world.back_up(&client, &tree);
+    let is_tree = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == pack::PackKind::Tree;
+    let lost = world.names("packs/").iter().find(is_tree).unwrap().clone();
+    let bytes = world.read(&lost);
+    world.destroy(&lost);
+    for _ in 0..3 {
+        let report = world.prune(Duration::ZERO);
+        assert!(report.unread > 0);
+        assert_eq!(report.entries_removed, 0);
+        world.wait(DAY * 2);
+    }
+    world.put(&lost, bytes);
+    world.check();
+    world.prune(DAY);
+    assert_eq!(world.restore(kept), Ok(tree));
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn a_prune_that_finds_a_pack_gone_says_so_in_the_overlay() {
+    let (world, client) = begin();
+    world.back_up(&client, &files(1, 6, 3000));
+    let is_data = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == pack::PackKind::Data;
+    let lost = world.names("packs/").iter().find(is_data).unwrap().clone();
+    let ids = pack::parse(&world.read(&lost)).unwrap().ids;
+    world.destroy(&lost);
+    world.prune(DAY);
+    let view = world.view();
+    let index = view.index(client.domain).unwrap();
+    assert!(ids.iter().all(|id| index.status(id) == Status::Lost));
+    world.prune(DAY);
+    let (_, mark) = world.view().index(client.domain).unwrap().copies(&ids[0]).next().unwrap();
+    assert!(mark.bits.contains(Bits::LOST), "a second prune does not forget it");
+}
+
+#[test]
+fn a_pack_found_damaged_while_it_is_moved_does_not_cost_the_other_copy() {
+    let (world, client) = begin();
+    let mut tree = files(1, 6, 900);
+    let old = world.back_up(&client, &tree);
+    let first = world.names("packs/");
+    // Another client packs one of the files again.
+    let other = world.register(2, Role::Full);
+    tree.retain(|path, _| path.as_bytes() == b"1-00");
+    let host = world.host();
+    let mut run = other.begin(&host).unwrap();
+    let view = copal_service::view::View { indexes: Default::default(), ..world.view() };
+    let packs = futures::executor::block_on(run.take_all(&host, &tree)).unwrap();
+    let kept = futures::executor::block_on(other.commit_run(&host, &view, &mut run, packs)).unwrap();
+    forget(&world, &client, old);
+    for name in first.iter().filter(|name| pack::parse(&world.read(name)).unwrap().kind == pack::PackKind::Data) {
+        world.flip(name);
+    }
+    let second: Vec<String> = world.names("packs/").into_iter().filter(|name| !first.contains(name)).collect();
+    for _ in 0..3 {
+        world.prune(Duration::ZERO);
+    }
+    assert_eq!(world.restore(kept), Ok(tree), "{second:?}");
+}
+
+#[test]
+fn a_damaged_segment_stops_a_prune() {
+    let (world, client) = begin();
+    world.back_up(&client, &files(1, 6, 3000));
+    let name = world.names("index/")[0].clone();
+    world.store.corrupt(&copal_tests::kit::repository::key(&name), |bytes| *bytes.last_mut().unwrap() ^= 1).unwrap();
+    let damaged = world.try_prune(&Options::new([4096, 3072]));
+    assert!(matches!(damaged, Err(JobError::Damaged { object, .. }) if object == name));
+}
+
+#[test]
+fn a_checkpoint_is_kept_until_it_is_followed_or_its_client_is_silent_and_then_it_is_gone() {
+    let (world, client) = begin();
+    let tree = files(1, 4, 3000);
+    let open = world.try_back_up(&client, &tree, &How { partial: true, ..How::default() }).unwrap();
+    world.wait(DAY * 29);
+    world.prune(DAY);
+    world.wait(DAY / 2);
+    world.prune(DAY);
+    assert_eq!(world.restore(open), Ok(tree));
+    world.wait(DAY * 2);
+    world.prune(DAY);
+    world.wait(DAY * 2);
+    world.prune(DAY);
+    assert_eq!(world.snapshot(open).state, SnapshotState::Gone);
+    // The client wakes up: its old checkpoint is not missed.
+    world.back_up(&client, &files(2, 1, 100));
+    assert_eq!(world.prune(DAY).lost, 0);
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn a_dry_run_changes_nothing() {
+    let (world, client) = begin();
+    let old = world.back_up(&client, &files(1, 4, 3000));
+    world.back_up(&client, &files(2, 4, 3000));
+    forget(&world, &client, old);
+    let before = world.names("");
+    let options = Options { grace: Duration::ZERO, is_dry_run: true, ..Options::new([4096, 3072]) };
+    let report = world.try_prune(&options).unwrap();
+    assert!(report.entries_removed > 0 && report.packs_dead > 0);
+    assert_eq!(world.names(""), before);
+}
+
+#[test]
+fn wanted_entries_of_sparse_blocks_are_uploaded_again_by_who_still_has_them() {
+    let (world, client) = begin();
+    let mut tree = files(1, 12, 120);
+    let old = world.back_up(&client, &tree);
+    tree.retain(|path, _| path.as_bytes() == b"1-00");
+    let kept = world.back_up(&client, &tree);
+    forget(&world, &client, old);
+    let options = Options { grace: Duration::ZERO, repack_most: 0, ..Options::new([4096, 3072]) };
+    world.try_prune(&options).unwrap();
+    let packs = world.names("packs/").len();
+    let again = world.back_up(&client, &tree);
+    assert!(world.names("packs/").len() > packs);
+    for _ in 0..3 {
+        world.wait(DAY * 2);
+        world.prune(DAY);
+    }
+    assert_eq!((world.restore(kept).as_ref(), world.restore(again).as_ref()), (Ok(&tree), Ok(&tree)));
+}

@@ -1,0 +1,277 @@
+//! Rebuild: the state folded anew from what clients and prunes have left.
+
+use std::time::Duration;
+
+use copal_engine::change::Operation;
+use copal_engine::client::Role;
+use copal_engine::id::{ObjectHash, PackId};
+use copal_engine::layout::{self, Place};
+use copal_engine::manifest::Manifest;
+use copal_engine::pack::{self, PackKind};
+use copal_engine::receipt::Outcome;
+use copal_engine::state::{DoomedState, SnapshotState};
+use copal_tests::kit::craft::{claim, data_pack, id, tree_pack};
+use copal_tests::kit::{Client, DAY, How, Random, Tree, World, path};
+
+fn files(seed: u64, count: usize) -> Tree {
+    let mut random = Random::new(seed);
+    let file = |at: usize, random: &mut Random| {
+        let mut content = vec![0; 2000];
+        random.fill(&mut content);
+        (path(&format!("{seed}-{at:02}")), content)
+    };
+    (0..count).map(|at| file(at, &mut random)).collect()
+}
+
+fn begin() -> (World, Client) {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    (world, client)
+}
+
+fn manifest_by_hand(world: &World, client: &Client, packs: &[(PackId, u64)], root: u8) -> u64 {
+    let last = world.names(&format!("manifests/{}/", client.id)).len() as u64;
+    let previous = match last {
+        0 => ObjectHash::NONE,
+        last => ObjectHash::of(&world.read(&layout::manifest(client.id, last))),
+    };
+    let manifest = Manifest {
+        client: client.id,
+        number: last + 1,
+        previous,
+        domain: client.domain,
+        root_seen: None,
+        packs: packs.to_vec(),
+        snapshot: Some(claim(id(root), false)),
+    };
+    let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
+    world.put(&layout::manifest(client.id, last + 1), bytes);
+    last + 1
+}
+
+fn put_pack(world: &World, pack: &pack::Pack) -> (PackId, u64) {
+    world.put(&layout::pack(Place::Packs, pack.id), pack.bytes.clone());
+    (pack.id, pack.bytes.len() as u64)
+}
+
+#[test]
+fn everything_restores_after_roots_index_or_state_are_lost() {
+    let lost: [&[&str]; 5] = [&["roots/"], &["index/"], &["state/"], &["roots/", "index/", "state/"], &[]];
+    for prefixes in lost {
+        let (world, client) = begin();
+        let trees: Vec<Tree> = (0..3).map(|seed| files(seed, 4)).collect();
+        let ids: Vec<_> = trees.iter().map(|tree| world.back_up(&client, tree)).collect();
+        let before = world.view().number();
+        prefixes.iter().for_each(|prefix| world.destroy_all(prefix));
+        let report = world.rebuild();
+        assert!(report.root >= before + 1000, "{prefixes:?}: root {}", report.root);
+        assert_eq!((report.snapshots, report.lost), (3, 0), "{prefixes:?}");
+        for (id, tree) in ids.iter().zip(&trees) {
+            assert_eq!(world.restore(*id).as_ref(), Ok(tree), "{prefixes:?}");
+        }
+        assert!(world.check().is_ok(), "{prefixes:?}: {:?}", world.check().findings);
+        let next = world.back_up(&client, &files(9, 2));
+        assert_eq!(world.restore(next), Ok(files(9, 2)));
+    }
+}
+
+#[test]
+fn forgotten_stays_forgotten_and_deleted_stays_deleted() {
+    let (world, client) = begin();
+    let gone = world.back_up(&client, &files(1, 4));
+    let tree = files(2, 4);
+    let kept = world.back_up(&client, &tree);
+    world.change(&client, vec![Operation::Forget(vec![gone])]);
+    world.prune(Duration::ZERO);
+    let deleted = world.names("deletions/");
+    assert!(!deleted.is_empty());
+    let forgotten = world.back_up(&client, &files(3, 4));
+    world.change(&client, vec![Operation::Forget(vec![forgotten]), Operation::Pin(vec![kept])]);
+    world.destroy_all("roots/");
+    world.rebuild();
+    assert_eq!(world.snapshot(gone).state, SnapshotState::Gone);
+    assert_eq!(world.snapshot(forgotten).state, SnapshotState::Forgotten);
+    assert!(world.snapshot(kept).pinned);
+    assert_eq!(world.restore(kept), Ok(tree));
+    assert!(world.view().state.doomed.values().all(|record| record.state == DoomedState::Spent));
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn a_name_that_a_deletion_recorded_is_not_taken_although_the_object_is_there() {
+    let (world, client) = begin();
+    let gone = world.back_up(&client, &files(1, 4));
+    let packs: Vec<(String, Vec<u8>)> =
+        world.names("packs/").into_iter().map(|name| (name.clone(), world.read(&name))).collect();
+    world.back_up(&client, &files(2, 4));
+    world.change(&client, vec![Operation::Forget(vec![gone])]);
+    world.prune(Duration::ZERO);
+    packs.into_iter().for_each(|(name, bytes)| world.put(&name, bytes));
+    world.destroy_all("roots/");
+    world.rebuild();
+    assert_eq!(world.snapshot(gone).state, SnapshotState::Gone);
+    world.wait(DAY * 8);
+    world.prune(DAY);
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn an_unresolved_reference_of_a_kept_snapshot_becomes_lost_and_its_page_stays() {
+    let (world, client) = begin();
+    let tree = files(1, 4);
+    let kept = world.back_up(&client, &tree);
+    let is_data = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data;
+    let name = world.names("packs/").iter().find(is_data).unwrap().clone();
+    world.destroy(&name);
+    world.destroy_all("roots/");
+    let report = world.rebuild();
+    assert!(report.lost > 0);
+    assert_eq!(world.snapshot(kept).state, SnapshotState::Kept);
+    for _ in 0..3 {
+        world.prune(DAY);
+        world.wait(DAY * 2);
+    }
+    client.forget_memory();
+    let again = world.back_up(&client, &tree);
+    assert_eq!((world.restore(kept).as_ref(), world.restore(again).as_ref()), (Ok(&tree), Ok(&tree)));
+    world.prune(DAY);
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
+}
+
+#[test]
+fn packs_of_another_domain_and_packs_nobody_names_are_not_taken() {
+    let (world, client) = begin();
+    world.back_up(&client, &files(1, 2));
+    let other = world.register(2, Role::WriteOnly);
+    let foreign = put_pack(&world, &data_pack(client.domain, 1, &[id(1)]));
+    let tree = put_pack(&world, &tree_pack(other.domain, 2, &[(id(2), 1, &[])]));
+    put_pack(&world, &data_pack(client.domain, 3, &[id(3)]));
+    manifest_by_hand(&world, &other, &[foreign, tree], 2);
+    world.destroy_all("roots/");
+    let report = world.rebuild();
+    let left: Vec<&str> = report.packs_left_out.iter().map(|(_, why)| why.as_str()).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(world.view().height(client.domain, &id(1)).is_none());
+}
+
+#[test]
+fn a_write_only_client_cannot_smuggle_a_manifest_into_another_domain() {
+    let (world, client) = begin();
+    world.back_up(&client, &files(1, 2));
+    let other = world.register(2, Role::WriteOnly);
+    let pack = put_pack(&world, &tree_pack(client.domain, 2, &[(id(2), 1, &[])]));
+    let manifest = Manifest {
+        client: other.id,
+        number: 1,
+        previous: ObjectHash::NONE,
+        domain: client.domain,
+        root_seen: Some((u64::MAX - 1, ObjectHash([1; 32]))),
+        packs: vec![pack],
+        snapshot: Some(claim(id(2), false)),
+    };
+    let bytes = manifest.sign(world.repository.owner.repository(), &other.keys.manifest_key());
+    world.put(&layout::manifest(other.id, 1), bytes);
+    world.destroy_all("roots/");
+    let report = world.rebuild();
+    assert!(report.root < 1_000_000, "nor drive the numbers up: {}", report.root);
+    assert_eq!(world.receipt(&other, 1).outcome, Outcome::Rejected);
+    assert!(world.view().height(client.domain, &id(2)).is_none());
+}
+
+#[test]
+fn a_lost_or_damaged_manifest_does_not_take_later_snapshots_with_it() {
+    for is_lost in [true, false] {
+        let (world, client) = begin();
+        let trees: Vec<Tree> = (0..4).map(|seed| files(seed, 3)).collect();
+        let ids: Vec<_> = trees.iter().map(|tree| world.back_up(&client, tree)).collect();
+        let name = layout::manifest(client.id, 2);
+        if is_lost {
+            world.destroy(&name)
+        } else {
+            world.flip(&name)
+        }
+        world.destroy_all("roots/");
+        let report = world.rebuild();
+        assert_eq!(report.snapshots, 3, "{report:?}");
+        for at in [0, 2, 3] {
+            assert_eq!(world.restore(ids[at]).as_ref(), Ok(&trees[at]));
+        }
+        world.back_up(&client, &files(9, 1));
+    }
+}
+
+#[test]
+fn a_damaged_change_does_not_undo_later_ones() {
+    let (world, client) = begin();
+    let tree = files(1, 3);
+    let kept = world.back_up(&client, &tree);
+    world.change(&client, vec![Operation::Forget(vec![kept])]);
+    world.change(&client, vec![Operation::Pin(vec![kept])]);
+    world.change(&client, vec![Operation::Undelete(vec![kept])]);
+    world.flip(&layout::change(2));
+    world.destroy_all("roots/");
+    let report = world.rebuild();
+    assert_eq!(report.unreadable.len(), 1);
+    assert_eq!(world.snapshot(kept).state, SnapshotState::Kept);
+    assert_eq!(world.restore(kept), Ok(tree));
+}
+
+#[test]
+fn what_nobody_answered_is_decided_and_answered() {
+    let (world, client) = begin();
+    world.back_up(&client, &files(1, 3));
+    let patient = How { ingests: false, patience: 1, ..How::default() };
+    assert!(world.try_back_up(&client, &files(2, 3), &patient).is_err());
+    let missing = manifest_by_hand(&world, &client, &[], 77);
+    world.destroy_all("roots/");
+    let report = world.rebuild();
+    assert_eq!(report.snapshots, 2);
+    assert_eq!(world.receipt(&client, 2).outcome, Outcome::Accepted);
+    assert_eq!(world.receipt(&client, missing).outcome, Outcome::Rejected);
+    assert_eq!(world.ingest().unwrap(), []);
+}
+
+#[test]
+fn with_all_answers_lost_too_snapshots_whose_packs_were_moved_stay() {
+    let (world, client) = begin();
+    let mut tree = files(1, 6);
+    tree.values_mut().for_each(|content| content.truncate(900));
+    let old = world.back_up(&client, &tree);
+    tree.retain(|path, _| path.as_bytes() == b"1-00");
+    let kept = world.back_up(&client, &tree);
+    world.change(&client, vec![Operation::Forget(vec![old])]);
+    world.prune(Duration::ZERO);
+    assert!(!world.names("moved/").is_empty());
+    world.destroy_all("roots/");
+    world.destroy_all("receipts/");
+    world.rebuild();
+    assert_eq!(world.restore(kept), Ok(tree));
+    assert_ne!(world.view().state.snapshots.values().filter(|of| of.state == SnapshotState::Kept).count(), 0);
+}
+
+#[test]
+fn a_second_rebuild_goes_beyond_the_first_although_its_root_is_lost() {
+    let (world, client) = begin();
+    world.back_up(&client, &files(1, 3));
+    let first = world.rebuild().root;
+    world.destroy_all("roots/");
+    assert_eq!(world.rebuild().root, first + 1000);
+}
+
+#[test]
+fn what_no_kept_snapshot_reaches_is_flagged_and_gets_a_new_grace_period() {
+    let (world, client) = begin();
+    let old = world.back_up(&client, &files(1, 3));
+    world.back_up(&client, &files(2, 3));
+    world.change(&client, vec![Operation::Forget(vec![old])]);
+    world.prune(DAY);
+    world.wait(DAY * 2);
+    world.destroy_all("roots/");
+    world.rebuild();
+    let packs = world.names("packs/");
+    world.prune(DAY);
+    assert_eq!(world.names("packs/"), packs);
+    world.wait(DAY * 2);
+    world.prune(DAY);
+    assert!(world.names("packs/").len() < packs.len());
+}

@@ -1,0 +1,97 @@
+//! Roots: whose is the newest, when writers and readers sleep while numbers become free again.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use copal_engine::client::Role;
+use copal_engine::layout;
+use copal_engine::root::Root;
+use copal_service::commit::{Proposal, commit};
+use copal_service::faults::{Fault, Windows, plant};
+use copal_service::view;
+use copal_store::fault::{Fate, Fault as Faulty};
+use copal_store::{Op, Store};
+use copal_tests::kit::repository::key;
+use copal_tests::kit::{Client, DAY, Tree, World};
+use copal_tests::sim::alone;
+use futures::executor::block_on;
+
+/// Roots are deleted as soon as two newer ones are there.
+const SHORT: Windows = Windows { roots_kept: 2, roots_age: std::time::Duration::ZERO, ..Windows::DESIGN };
+
+fn begin() -> (World, Client) {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    for _ in 0..3 {
+        world.back_up(&client, &Tree::new());
+    }
+    (world, client)
+}
+
+/// Writes some roots and deletes the old ones.
+fn go_on(world: &World, client: &Client) {
+    for _ in 0..4 {
+        world.back_up(client, &Tree::new());
+    }
+    world.prune(DAY);
+}
+
+#[test]
+fn a_writer_that_slept_does_not_win_with_a_number_that_became_free() {
+    let (world, client) = begin();
+    for fault in [None, Some(Fault::WinUnchecked)] {
+        plant(fault, SHORT);
+        let stale = world.view();
+        go_on(&world, &client);
+        assert!(!world.has(&layout::root(stale.number() + 1)));
+        let change = Proposal { change_head: Some((1, stale.base().unwrap().1)), ..Proposal::default() };
+        let won = block_on(commit(&world.host(), &stale, change)).unwrap_or(None);
+        assert_eq!(won.is_some(), fault.is_some());
+    }
+    plant(None, Windows::DESIGN);
+}
+
+#[test]
+fn a_writer_that_slept_since_there_was_no_root_does_not_win_with_number_one() {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    plant(None, SHORT);
+    let stale = world.view();
+    go_on(&world, &client);
+    assert!(!world.has(&layout::root(1)));
+    // Without this the receipts alone would stop it.
+    world.destroy_all("receipts/");
+    world.destroy_all("deletions/");
+    let change = Proposal { change_head: Some((1, world.view().base().unwrap().1)), ..Proposal::default() };
+    assert!(block_on(commit(&world.host(), &stale, change)).unwrap().is_none());
+    plant(None, Windows::DESIGN);
+}
+
+#[test]
+fn a_reader_that_slept_does_not_take_the_root_of_a_writer_that_slept() {
+    for fault in [None, Some(Fault::BaseUnchecked)] {
+        plant(fault, SHORT);
+        let (world, client) = begin();
+        let world: &'static World = Box::leak(Box::new(world));
+        let newest = world.view();
+        let (root, _) = newest.root.clone().unwrap();
+        let name = layout::root(root.number);
+        // It names nothing, so that nothing it names is missed.
+        let stray = Root { random: [0xee; 16], runs: Vec::new(), ..root.clone() };
+        let bytes = Bytes::from(stray.encode().unwrap());
+        let has_slept = AtomicBool::new(false);
+        let object = key(&name);
+        let store = Faulty::new(&world.store, move |call| {
+            if call.op == Op::Read && call.key == name && !has_slept.swap(true, Ordering::Relaxed) {
+                // Between listing and reading others go on, and a sleeper creates the number anew.
+                go_on(world, &client);
+                block_on(world.store.create(&object, bytes.clone())).unwrap();
+            }
+            Fate::Proceed
+        });
+        let read = alone(view::read(&store)).unwrap();
+        let took_stray = read.root.as_ref().unwrap().0.random == [0xee; 16];
+        assert_eq!(took_stray, fault.is_some());
+    }
+    plant(None, Windows::DESIGN);
+}
