@@ -1,7 +1,6 @@
 //! Chains: that everything the state has decided about is still there: clients, manifests, receipts, changes; and that
 //! nothing in the store knows of a newer root.
 
-use core::time::Duration;
 use std::collections::BTreeSet;
 
 use copal_engine::id::ClientId;
@@ -56,7 +55,8 @@ async fn check_manifests(
     Ok(())
 }
 
-/// An ingest answers after its root is written, and the next one answers what it could not.
+/// An ingest answers after its root is written, and the next one answers what it could not: what the head still holds
+/// decisions of may lack answers.
 async fn check_receipts(
     host: &Host<'_>,
     client: ClientId,
@@ -64,11 +64,8 @@ async fn check_receipts(
     report: &mut Report,
 ) -> Result<(), JobError> {
     let found = numbers(host, &format!("receipts/{client}/")).await?;
-    let is_under_way = host.now().await?.since(head.time) < UNDER_WAY;
-    let decided: BTreeSet<u64> = head.decisions.iter().map(|decision| decision.number).collect();
-    let gaps = (1..=head.number)
-        .filter(|number| !found.contains(number))
-        .filter(|number| !(is_under_way && decided.contains(number)));
+    let pending: BTreeSet<u64> = head.decisions.iter().map(|decision| decision.number).collect();
+    let gaps = (1..=head.number).filter(|number| !found.contains(number) && !pending.contains(number));
     report_gaps(gaps, |number| layout::receipt(client, number), report);
     Ok(())
 }
@@ -88,6 +85,3 @@ fn report_gaps(gaps: impl Iterator<Item = u64>, name: impl Fn(u64) -> String, re
     };
     report.add(Kind::Missing, name(first), why);
 }
-
-/// So long an ingest may take between its root and its answer.
-const UNDER_WAY: Duration = Duration::from_secs(3600);
