@@ -3,14 +3,14 @@
 use copal_engine::tree::EntryKind;
 
 use super::context::Context;
-use super::failure::{of_dump, of_scope, of_tree};
+use super::failure::of_dump;
+use super::place::place;
 use crate::args::look::Dump;
 use crate::dump::{dump_file, dump_tar};
 use crate::exit::Exit;
-use crate::history::{History, pages};
+use crate::history::pages;
 use crate::report::Failure;
 use crate::report::field::PathField;
-use crate::restore::Scope;
 
 pub(super) fn run(context: &Context<'_>, options: &Dump) -> Result<Exit, Failure> {
     let Some(path) = &options.snapshot.path else {
@@ -18,16 +18,15 @@ pub(super) fn run(context: &Context<'_>, options: &Dump) -> Result<Exit, Failure
     };
     let repository = context.open()?;
     let view = context.view(&repository)?;
-    let history = History::read(&repository, &view)?;
+    let history = context.history(&repository, &view)?;
     let snapshot = history.find(&options.snapshot.which, &options.narrow, &context.this_host())?;
     let pages = pages(&repository, &view, snapshot.domain);
-    let scope = Scope::find(&pages, snapshot.root, path, &snapshot.sources())
-        .map_err(|error| of_scope(error, path, snapshot))?;
+    let scope = place(&pages, snapshot, Some(path))?;
     let mut lines = context.report.lines();
     if scope.is_directory() || options.format.is_some() {
         dump_tar(&pages, snapshot.root, &scope, lines.raw()).map_err(of_dump)?;
     } else {
-        let entry = scope.entries(&pages, snapshot.root).next().map_err(of_tree)?;
+        let entry = scope.entries(&pages, snapshot.root).next()?;
         match entry {
             Some(entry) if entry.kind() == EntryKind::File => {
                 dump_file(&pages, &entry, lines.raw()).map_err(of_dump)?;

@@ -13,7 +13,7 @@ use crate::changes::ChangeError;
 use crate::dump::DumpError;
 use crate::history::Snapshot;
 use crate::materialize::WriteError;
-use crate::reader::{ReadError, TreeError};
+use crate::reader::ReadError;
 use crate::report::Failure;
 use crate::report::field::{Hex, PathField};
 use crate::repository::{ClientError, InitError, OpenError};
@@ -107,24 +107,10 @@ pub(super) fn of_restore(error: RestoreError, target: &Path) -> Failure {
     }
 }
 
-pub(super) fn of_tree(error: TreeError) -> Failure {
-    match error {
-        TreeError::Read(error) => of_read(error),
-        TreeError::Walk(error) => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
-    }
-}
-
-pub(super) fn of_read(error: ReadError) -> Failure {
-    match error {
-        ReadError::Store(error) => of_store(error),
-        error => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
-    }
-}
-
 pub(super) fn of_dump(error: DumpError) -> Failure {
     match error {
         DumpError::Output(error) => Failure::output(error),
-        DumpError::Tree(error) => of_tree(error),
+        DumpError::Tree(error) => error.into(),
         DumpError::Content { source: ReadError::Store(error), .. } => of_store(error),
         DumpError::Content { path, source } => {
             Failure::Damaged { object: PathField::of(&path).human(), cause: source.into() }
