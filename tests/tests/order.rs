@@ -197,7 +197,7 @@ async fn forget_all_but_newest(host: &Host<'_>, client: &Client, number: u64) {
 fn tree(round: u64) -> Tree {
     let file = |at: u64| {
         // A third of the files stays, the others differ each time.
-        let mut random = Random::new(if at % 3 == 0 { at } else { at + 100 * round });
+        let mut random = Random::new(if at.is_multiple_of(3) { at } else { at + 100 * round });
         let mut content = vec![0; random.below(5_000)];
         random.fill(&mut content);
         (path(&format!("d{}/f{at:02}", at % 2)), content)
