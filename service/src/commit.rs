@@ -86,7 +86,7 @@ async fn create(store: &dyn Store, root: Root) -> Result<Option<(Root, ObjectHas
         _ if is_planted(Fault::WinUnchecked) => true,
         Some((base, base_hash)) => view::is_there(store, base, base_hash).await?,
         // Number 1 may have been free because it was deleted long ago: without a base only the newest root counts.
-        None => store.list("roots/", None, 1).await?.objects.first().is_some_and(|newest| newest.key.as_str() == name),
+        None => view::is_newest(store, &name).await?,
     };
     Ok(has_won.then_some((root, hash)))
 }

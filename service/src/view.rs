@@ -111,11 +111,15 @@ async fn attempt(store: &dyn Store) -> Result<Attempt, JobError> {
         return again(format!("{name} is gone"));
     };
     let root = Root::decode(number, &bytes).map_err(|error| JobError::damaged(name, error))?;
-    if let Some((base, hash)) = root.base
-        && !is_planted(Fault::BaseUnchecked)
-        && !is_there(store, base, hash).await?
-    {
-        return again(format!("the base of {name}, {}, is gone", layout::root(base)));
+    match root.base {
+        _ if is_planted(Fault::BaseUnchecked) => {}
+        Some((base, hash)) if !is_there(store, base, hash).await? => {
+            return again(format!("the base of {name}, {}, is gone", layout::root(base)));
+        }
+        Some(_) => {}
+        // Without a base only the newest counts: this may be what a writer made that slept since there was none.
+        None if !is_newest(store, name).await? => return again(format!("{name} is not the newest any more")),
+        None => {}
     }
     let hash = ObjectHash::of(&bytes);
     match read_state(store, &root).await? {
@@ -153,6 +157,12 @@ async fn evidence(store: &dyn Store, view: &View) -> Result<Option<(String, u64)
 /// Whether a root is there with the hash that another one names.
 pub async fn is_there(store: &dyn Store, number: u64, hash: ObjectHash) -> Result<bool, StoreError> {
     Ok(objects::read(store, &layout::root(number)).await?.is_some_and(|bytes| ObjectHash::of(&bytes) == hash))
+}
+
+/// Whether no newer root than that of this name is listed.
+pub(crate) async fn is_newest(store: &dyn Store, name: &str) -> Result<bool, StoreError> {
+    let page = store.list("roots/", None, 1).await?;
+    Ok(page.objects.first().is_some_and(|newest| newest.key.as_str() == name))
 }
 
 type Folded = (State, BTreeMap<DomainId, Index<Bytes>>);

@@ -68,6 +68,30 @@ fn a_writer_that_slept_since_there_was_no_root_does_not_win_with_number_one() {
 }
 
 #[test]
+fn a_reader_that_slept_does_not_take_another_first_root() {
+    plant(None, SHORT);
+    let world: &'static World = Box::leak(Box::new(World::new()));
+    let client = world.register(1, Role::Full);
+    world.back_up(&client, &Tree::new());
+    let (first, _) = world.view().root.unwrap();
+    assert_eq!((first.number, first.base), (1, None));
+    let stray = Root { random: [0xee; 16], runs: Vec::new(), ..first };
+    let bytes = Bytes::from(stray.encode().unwrap());
+    let has_slept = AtomicBool::new(false);
+    let name = layout::root(1);
+    let store = Faulty::new(&world.store, move |call| {
+        if call.op == Op::Read && call.key == name && !has_slept.swap(true, Ordering::Relaxed) {
+            go_on(world, &client);
+            block_on(world.store.create(&key(&name), bytes.clone())).unwrap();
+        }
+        Fate::Proceed
+    });
+    let read = alone(view::read(&store)).unwrap();
+    assert_ne!(read.number(), 1);
+    plant(None, Windows::DESIGN);
+}
+
+#[test]
 fn a_reader_that_slept_does_not_take_the_root_of_a_writer_that_slept() {
     for fault in [None, Some(Fault::BaseUnchecked)] {
         plant(fault, SHORT);

@@ -58,6 +58,13 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
             }
         }
     });
+    // With a pack damaged, what nobody was told of may be found incomplete, and is refused.
+    let is_owed = |client, number| {
+        let receipt = key(&layout::receipt(client, number));
+        !world.is_damaged || block_on(memory.stat(&receipt)).is_ok_and(|stat| stat.is_some())
+    };
+    let owed: BTreeSet<_> =
+        before.state.snapshots.keys().copied().filter(|(of, number)| is_owed(*of, *number)).collect();
     let host = world.repository.host(world.store, world.entropy);
     let rebuilt = loop {
         match alone(rebuild::rebuild(&host)) {
@@ -71,8 +78,9 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
     let Err(error) = rebuilt.map(|_| ()) else {
         let kept = world.store.watch.seen().kept();
         let forgotten = world.memory.forgotten.borrow();
-        for snapshot in before.state.snapshots.values().filter(|snapshot| !snapshot.partial) {
-            if snapshot.state == SnapshotState::Kept
+        for (at, snapshot) in before.state.snapshots.iter().filter(|(_, snapshot)| !snapshot.partial) {
+            if owed.contains(at)
+                && snapshot.state == SnapshotState::Kept
                 && !forgotten.contains(&snapshot.id)
                 && !kept.contains(&snapshot.id)
             {

@@ -103,7 +103,7 @@ pub fn run(setting: &Setting) -> Outcome {
         crash: *random.pick(&[0, 2, 6]),
         sleep: *random.pick(&[2, 8, 20]),
         rebuild: *random.pick(&[0, 0, 1]),
-        damage: *random.pick(&[0, 0, 1]),
+        damage: *random.pick(if setting.fault == Some(Fault::LostPreferred) { &[3, 3, 3] } else { &[0, 0, 1] }),
         steps: *random.pick(&[1500, 3000, 5000]),
     };
     let world = World {
