@@ -9,7 +9,7 @@ use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::view::{self, View};
-use copal_service::{clients, evidence, objects};
+use copal_service::{clients, objects};
 use copal_store::{Created, Store, StoreError};
 
 use crate::repository::{LocalClient, Repository};
@@ -53,7 +53,9 @@ pub fn write(
     }
     let by = repository.descriptor.as_ref().ok_or(ChangeError::NoDescriptor)?.ingest;
     let before = wait(view::read(repository.store().as_ref()))?;
-    wait(evidence::refuse_older(&repository.host(), before.number()))?;
+    if let Some((_, evidence)) = wait(view::lost_newer(&repository.host(), &before))? {
+        return Err(JobError::StateLost { evidence }.into());
+    }
     let mut chain = Chain::find(repository, client, &before)?;
     let mut written = None;
     for operations in parts(operations) {

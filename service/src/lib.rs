@@ -10,7 +10,6 @@ pub mod commit;
 pub mod compact;
 pub mod error;
 pub mod faults;
-pub mod evidence;
 pub mod host;
 pub mod ingest;
 pub mod objects;

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use copal_service::prune::{self as job, GRACE, prune};
-use copal_service::{evidence, view};
 
 use super::context::Context;
 use super::failure::{of_client, of_job};
@@ -42,8 +41,6 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     if options.grace.is_zero() && !options.is_dry_run {
         context.report.warn("without a grace period a backup that runs at the same time, anywhere, may lose data");
     }
-    let newest = wait(view::read(repository.store().as_ref())).map_err(of_job)?.number();
-    wait(evidence::refuse_older(&repository.host(), newest)).map_err(of_job)?;
     let done = wait(prune(&repository.host(), &service_options(repository, &options)?)).map_err(of_job)?;
     if done.unread > 0 {
         let pages = human::things(done.unread, "page is", "pages are");

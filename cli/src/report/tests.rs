@@ -91,7 +91,7 @@ fn init_summary() -> InitSummary {
         repository: "/mnt/backup".into(),
         client: Hex(ClientId([1; 16])),
         recovery_code: "copal-recovery-1 ABCDEFG".into(),
-        key_file: Some("/media/stick/key".into()),
+        key_file: Some("/mnt/key".into()),
     }
 }
 

@@ -9,10 +9,9 @@ use copal_engine::state::ClientHead;
 
 use super::{Kind, Report};
 use crate::error::JobError;
-use crate::evidence;
 use crate::host::Host;
 use crate::objects;
-use crate::view::View;
+use crate::view::{self, View};
 
 /// Checks the chains of all clients; says whether the state is the newest that anything knows of.
 pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
@@ -31,14 +30,12 @@ pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> 
         let found = numbers(host, "changes/").await?;
         report_gaps((1..=number).filter(|number| !found.contains(number)), layout::change, report);
     }
-    match evidence::refuse_older(host, view.number()).await {
-        Ok(()) => Ok(true),
-        Err(JobError::StateLost { evidence }) => {
-            let known = evidence::newest_known(host).await?.map_or(view.number() + 1, |(number, _)| number);
-            report.add(Kind::Missing, layout::root(known), evidence);
+    match view::lost_newer(host, view).await? {
+        None => Ok(true),
+        Some((number, evidence)) => {
+            report.add(Kind::Missing, layout::root(number), evidence);
             Ok(false)
         }
-        Err(error) => Err(error),
     }
 }
 

@@ -89,7 +89,7 @@ pub async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobErro
     for _ in 0..ATTEMPTS {
         let view = view::read(host.store).await?;
         let Some((root, hash)) = view.root.clone() else { return Ok(Report::default()) };
-        if let Some(evidence) = view::lost_newer(host, &view).await? {
+        if let Some((_, evidence)) = view::lost_newer(host, &view).await? {
             return Err(JobError::StateLost { evidence });
         }
         // What an earlier root doomed and an interrupted prune left.
