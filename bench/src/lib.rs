@@ -1,2 +1,3 @@
-//! bench
+//! Reproducible measurements. `src/bin/parameters.rs` measures what the format's parameters do to real data; the tables it
+//! prints stand in `docs/decisions/`.
 #![forbid(unsafe_code)]

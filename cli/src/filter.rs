@@ -126,6 +126,11 @@ impl Filter {
 }
 
 impl Selection {
+    /// Whether there is no pattern at all.
+    pub fn is_everything(&self) -> bool {
+        self.includes.is_empty() && self.excludes.is_empty()
+    }
+
     /// Whether the entry is to be worked on.
     pub fn selects(&self, path: &TreePath, is_directory: bool) -> bool {
         let included = self.includes.is_empty() || self.includes.covers(path, is_directory);

@@ -12,7 +12,6 @@ pub mod secrets;
 pub mod wait;
 
 // the file system
-pub mod duration;
 pub mod filter;
 pub mod materialize;
 mod names;
@@ -21,12 +20,19 @@ pub mod open;
 mod privileges;
 pub mod read;
 pub mod scan;
-pub mod size;
 pub mod stat;
 
 // the repository
-pub mod reader;
 pub mod repository;
+pub mod reader;
+pub mod history;
 
 // the acts
 pub mod backup;
+pub mod restore;
+pub mod dump;
+pub mod look;
+pub mod changes;
+pub mod retain;
+pub mod verify;
+pub mod commands;

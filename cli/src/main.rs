@@ -1,3 +1,8 @@
 //! The `copal` command.
+#![forbid(unsafe_code)]
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    copal_cli::commands::run().into()
+}

@@ -77,8 +77,14 @@ impl BlockBuilder {
 
     /// Takes what was gathered as a block of this number; none if there is nothing, and then the number stays unused.
     pub fn take(&mut self, counter: Counter) -> Option<SealJob> {
-        let (items, raw) = (core::mem::take(&mut self.items), core::mem::take(&mut self.raw));
-        (!items.is_empty()).then_some(SealJob { kind: self.kind, counter, items, raw })
+        if self.is_empty() {
+            return None;
+        }
+        // The next block will be about as long.
+        let next = Vec::with_capacity(self.raw.len());
+        let raw = core::mem::replace(&mut self.raw, next);
+        let items = core::mem::take(&mut self.items);
+        Some(SealJob { kind: self.kind, counter, items, raw })
     }
 }
 

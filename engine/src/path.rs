@@ -80,6 +80,15 @@ impl TreePath {
         }
     }
 
+    /// The least path that follows everything in this directory; none for the top, or if no path could lie in it.
+    pub fn behind(&self) -> Option<TreePath> {
+        if self.0.is_empty() || self.0.len() + 1 > PATH_BYTES {
+            return None;
+        }
+        // `/` orders below the least byte that a name may hold.
+        Some(Self([&self.0[..], &[1]].concat()))
+    }
+
     /// Compares two paths' bytes in tree order.
     pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
         let rank = |byte: u8| if byte == b'/' { 0 } else { byte };
@@ -125,6 +134,13 @@ mod tests {
         let mut paths = ["a.b", "a/z", "a", "a-b", "a/b/c", "a/b", "b", ""].map(path);
         paths.sort();
         assert_eq!(paths.map(|p| p.to_string()), ["", "a", "a/b", "a/b/c", "a/z", "a-b", "a.b", "b"]);
+    }
+
+    #[test]
+    fn what_is_behind_a_directory_follows_its_content_and_precedes_all_else() {
+        let behind = path("a").behind().unwrap();
+        assert!(path("a/\u{10ffff}/z") < behind && behind <= path("a\u{1}") && behind < path("a-b"));
+        assert_eq!(TreePath::TOP.behind(), None);
     }
 
     #[test]

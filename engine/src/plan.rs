@@ -84,7 +84,7 @@ pub fn plan(inventory: &Inventory, roots: &[ChunkId], mark: impl Fn(u32) -> Mark
         return plan;
     }
     let live = live_entries(inventory, |id| kept.reached.has(id));
-    let best = best_copies(inventory, &live, |id| kept.reached.has(id));
+    let best = best_copies(inventory, &live, rules, |id| kept.reached.has(id));
     let flagged: Vec<Option<Time>> = (0..copies)
         .map(|copy| if best.has(copy as u32) { None } else { Some(old[copy].flagged.unwrap_or(rules.now)) })
         .collect();
@@ -123,10 +123,8 @@ pub fn plan(inventory: &Inventory, roots: &[ChunkId], mark: impl Fn(u32) -> Mark
     for copy in (0..copies).filter(|&copy| !is_removed[copy]) {
         let block = inventory.copies[copy].block;
         let item = &inventory.blocks[block as usize];
-        let is_sparse = item.entries > 0
-            && flagged[copy].is_none()
-            && u64::from(useful[block as usize]) * 100 < u64::from(item.entries) * u64::from(rules.wanted_below)
-            && !rewritten.contains(&block);
+        let is_sparse =
+            flagged[copy].is_none() && is_sparse(item, useful[block as usize], rules) && !rewritten.contains(&block);
         let is_harmed = flagged[copy].is_none() && !inventory.pack_of(&inventory.copies[copy]).is_healthy;
         let mark = Mark { flagged: flagged[copy], wanted: is_sparse || is_harmed };
         if mark != Mark::default() {
@@ -156,9 +154,14 @@ fn spare_one(
     }
 }
 
-/// For each reached id the copy that is kept: a healthy one before any other, then the one in the block with the most
-/// live bytes, then the newer.
-fn best_copies(inventory: &Inventory, live: &[u32], is_reached: impl Fn(u32) -> bool) -> crate::mark::Bits {
+/// For each reached id the copy that is kept: a healthy one before any other, then one in a block that is not sparse,
+/// then the one in the block with the most live bytes, then the newer.
+fn best_copies(
+    inventory: &Inventory,
+    live: &[u32],
+    rules: &Rules,
+    is_reached: impl Fn(u32) -> bool,
+) -> crate::mark::Bits {
     let mut best = crate::mark::Bits::new(inventory.copies.len());
     let mut at = 0;
     while at < inventory.copies.len() {
@@ -169,7 +172,10 @@ fn best_copies(inventory: &Inventory, live: &[u32], is_reached: impl Fn(u32) -> 
                 let item = &inventory.copies[*copy];
                 let block = &inventory.blocks[item.block as usize];
                 let pack = inventory.pack_of(item);
-                (pack.is_healthy, live_bytes(block, live[item.block as usize]), pack.accepted, pack.id, item.ordinal)
+                let live = live[item.block as usize];
+                // What was asked for again and came must win, or the sparse block would never die.
+                let is_dense = !is_sparse(block, live, rules);
+                (pack.is_healthy, is_dense, live_bytes(block, live), pack.accepted, pack.id, item.ordinal)
             };
             let kept = (at..end).max_by_key(rank).expect("at least one copy");
             best.set(kept as u32);
@@ -177,6 +183,11 @@ fn best_copies(inventory: &Inventory, live: &[u32], is_reached: impl Fn(u32) -> 
         at = end;
     }
     best
+}
+
+/// Whether so little of a block is needed that what is needed is wanted.
+fn is_sparse(block: &BlockItem, live: u32, rules: &Rules) -> bool {
+    u64::from(live) * 100 < u64::from(block.entries) * u64::from(rules.wanted_below)
 }
 
 fn live_bytes(block: &BlockItem, live: u32) -> u64 {

@@ -151,9 +151,9 @@ pub struct Parameters {
 impl Default for Parameters {
     fn default() -> Self {
         Self {
-            chunk_min: 64 << 10,
-            chunk_average: 256 << 10,
-            chunk_max: 1 << 20,
+            chunk_min: 16 << 10,
+            chunk_average: 64 << 10,
+            chunk_max: 256 << 10,
             block_target: 1 << 20,
             tree_block_target: 256 << 10,
             pack_target: 32 << 20,
@@ -183,9 +183,9 @@ pub enum BadParameters {
         /// The largest value allowed.
         most: i64,
     },
-    /// The chunker takes even sizes only.
-    #[error("{parameter} is {value}, an odd number")]
-    Odd {
+    /// The chunker takes powers of two only.
+    #[error("{parameter} is {value}, not a power of two")]
+    PowerOfTwo {
         /// Which parameter.
         parameter: &'static str,
         /// Its value.
@@ -205,7 +205,7 @@ impl Parameters {
     /// Whether a client can follow these parameters within its limits.
     pub fn check(&self) -> Result<(), BadParameters> {
         let chunks = [
-            ("the least chunk size", self.chunk_min, 64, 1 << 20),
+            ("the least chunk size", self.chunk_min, 256, 1 << 20),
             ("the average chunk size", self.chunk_average, 256, 4 << 20),
             ("the largest chunk size", self.chunk_max, 1 << 10, CHUNK_BYTES),
         ];
@@ -225,8 +225,8 @@ impl Parameters {
         }
         within("the zstd level", self.zstd_level.into(), -7, 22)?;
         for (parameter, value, ..) in chunks {
-            if value % 2 != 0 {
-                return Err(BadParameters::Odd { parameter, value });
+            if !value.is_power_of_two() {
+                return Err(BadParameters::PowerOfTwo { parameter, value });
             }
         }
         ascend(&chunks[0], &chunks[1])?;
@@ -277,6 +277,7 @@ const CHUNKER: u64 = 1;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunk::ChunkSizes;
 
     fn key(seed: u8) -> SigningKey {
         SigningKey::from_bytes(&[seed; 32])
@@ -356,13 +357,29 @@ mod tests {
     }
 
     #[test]
-    fn chunk_and_page_sizes_must_ascend_and_chunk_sizes_be_even() {
+    fn chunk_and_page_sizes_must_ascend() {
         let default = Parameters::default;
         let average = Parameters { chunk_average: 2 << 20, ..default() }.check().unwrap_err();
         assert_eq!(average.to_string(), "the average chunk size exceeds the largest chunk size");
-        assert!(Parameters { chunk_average: 32 << 10, ..default() }.check().is_err());
+        assert!(Parameters { chunk_average: 8 << 10, ..default() }.check().is_err());
         assert!(Parameters { page_min: 65 << 10, ..default() }.check().is_err());
-        let odd = Parameters { chunk_min: 65, ..default() }.check().unwrap_err();
-        assert_eq!(odd.to_string(), "the least chunk size is 65, an odd number");
+    }
+
+    #[test]
+    fn chunk_sizes_are_powers_of_two_from_256_bytes() {
+        let least = |chunk_min| Parameters { chunk_min, ..Parameters::default() }.check();
+        assert_eq!(least(256), Ok(()));
+        assert_eq!(least(128).unwrap_err().to_string(), "the least chunk size is 128, allowed is 256 to 1048576");
+        assert_eq!(least(258).unwrap_err().to_string(), "the least chunk size is 258, not a power of two");
+    }
+
+    #[test]
+    fn chunk_sizes_that_can_be_followed_are_those_the_chunker_takes() {
+        let sizes = [64, 128, 255, 256, 257, 384, 512, 1 << 10, 1 << 16, 1 << 20];
+        for (chunk_min, chunk_average) in sizes.iter().flat_map(|min| sizes.map(|average| (*min, average))) {
+            let parameters = Parameters { chunk_min, chunk_average, chunk_max: 1 << 20, ..Parameters::default() };
+            let taken = ChunkSizes::new(chunk_min.into(), chunk_average.into(), 1 << 20);
+            assert_eq!(parameters.check().is_ok(), taken.is_ok(), "{chunk_min} {chunk_average}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! before it deletes what a root dooms.
 
 use crate::id::ObjectHash;
+use crate::layout;
 use crate::limits::{RECORD_BYTES, ROOT_BYTES};
 use crate::state::{RunKind, RunRef};
 use crate::time::Time;
@@ -76,6 +77,9 @@ impl Root {
             change_head: fields.optional(6)?.map(link).transpose()?,
         };
         fields.end()?;
+        if root.number == 0 || root.base.is_some_and(|(base, _)| base >= root.number) {
+            return Err(DecodeError::new(0, "a root does not follow its base"));
+        }
         Ok(root)
     }
 }
@@ -101,7 +105,7 @@ fn run(reader: &mut Reader<'_>) -> Result<RunRef, DecodeError> {
 pub struct Deletion {
     /// The number of the root that dooms them.
     pub root_number: u64,
-    /// Makes the record's name one that never was.
+    /// Makes the record's name one that never was: there may be several under one root.
     pub random: [u8; 16],
     /// The store's time.
     pub time: Time,
@@ -110,7 +114,19 @@ pub struct Deletion {
 }
 
 impl Deletion {
+    /// Names that surely fit one record.
+    pub const NAMES: usize = 8_000;
+
+    /// The object's name. A record that was read under another one is misplaced.
+    pub fn name(&self) -> String {
+        layout::deletion(self.root_number, &self.random)
+    }
+
     /// The object's bytes.
+    ///
+    /// # Panics
+    /// If there are more names than [`Deletion::NAMES`], or longer ones than any store has, so that no reader would take
+    /// the record.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.map(4).key(0).uint(self.root_number).key(1).bytes(&self.random).key(2).time(self.time);
@@ -118,7 +134,9 @@ impl Deletion {
         self.names.iter().for_each(|name| {
             writer.text(name);
         });
-        close(Kind::Deletion, &writer.finish())
+        let body = writer.finish();
+        assert!(body.len() <= RECORD_BYTES, "a record of deletions holds at most {} names", Self::NAMES);
+        close(Kind::Deletion, &body)
     }
 
     /// Reads the object.
@@ -134,7 +152,7 @@ impl Deletion {
             root_number: fields.required(0)?.uint()?,
             random: fields.required(1)?.fixed()?,
             time: fields.required(2)?.time()?,
-            names: fields.required(3)?.list(RECORD_BYTES, |reader| reader.text(NAME_BYTES).map(str::to_owned))?,
+            names: fields.required(3)?.list(RECORD_BYTES, |reader| reader.text(RECORD_BYTES).map(str::to_owned))?,
         };
         fields.end()?;
         Ok(deletion)
@@ -143,5 +161,103 @@ impl Deletion {
 
 /// Runs that fit a root.
 const RUNS: usize = 256;
-/// Bytes of an object's name.
-const NAME_BYTES: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn root() -> Root {
+        let run = |kind, byte| RunRef { kind, hash: ObjectHash([byte; 32]), length: 1 << 40, records: 300 };
+        Root {
+            number: 7,
+            random: [9; 16],
+            base: Some((6, ObjectHash([6; 32]))),
+            time: Time(1_790_000_000_000_000_000),
+            rebuilt: false,
+            runs: vec![run(RunKind::Packs, 1), run(RunKind::Packs, 2), run(RunKind::Overlay, 3)],
+            change_head: Some((12, ObjectHash([12; 32]))),
+        }
+    }
+
+    fn deletion() -> Deletion {
+        let names = vec!["packs/ab/cd".to_owned(), "state/ef".to_owned()];
+        Deletion { root_number: 3, random: [5; 16], time: Time(-1), names }
+    }
+
+    #[test]
+    fn a_root_reads_back_with_and_without_its_optional_fields() {
+        let first = Root { number: 1, base: None, change_head: None, runs: Vec::new(), ..root() };
+        for root in [root(), first] {
+            assert_eq!(Root::decode(root.number, &root.encode().unwrap()), Ok(root));
+        }
+    }
+
+    #[test]
+    fn a_root_under_another_name_is_refused() {
+        let bytes = root().encode().unwrap();
+        assert_eq!(Root::decode(8, &bytes), Err(RecordError::Misplaced { kind: "root" }));
+    }
+
+    #[test]
+    fn a_root_that_does_not_follow_its_base_is_refused() {
+        let own_base = Root { base: Some((7, ObjectHash::NONE)), ..root() };
+        let zero = Root { number: 0, base: None, ..root() };
+        for root in [own_base, zero] {
+            let decoded = Root::decode(root.number, &root.encode().unwrap());
+            assert!(matches!(decoded, Err(RecordError::Malformed { .. })));
+        }
+    }
+
+    #[test]
+    fn eight_runs_of_each_kind_fit_and_a_root_that_no_reader_takes_is_not_written() {
+        let runs = |count| Root { runs: vec![root().runs[0].clone(); count], ..root() };
+        assert!(runs(48).encode().is_ok());
+        assert!(matches!(runs(200).encode(), Err(RootSize(bytes)) if bytes > ROOT_BYTES));
+    }
+
+    #[test]
+    fn any_flipped_bit_of_a_root_is_noticed() {
+        let bytes = root().encode().unwrap();
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 4;
+            assert!(Root::decode(7, &flipped).is_err(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_deletion_record_reads_back_and_tells_its_name() {
+        assert_eq!(Deletion::decode(&deletion().encode()), Ok(deletion()));
+        assert_eq!(deletion().name(), format!("deletions/{:020}-{}", 3, "05".repeat(16)));
+    }
+
+    #[test]
+    fn as_many_of_the_longest_names_as_promised_fit_a_deletion_record() {
+        let names = vec!["n".repeat(512); Deletion::NAMES];
+        let bytes = Deletion { names, ..deletion() }.encode();
+        assert_eq!(Deletion::decode(&bytes).map(|deletion| deletion.names.len()), Ok(Deletion::NAMES));
+    }
+
+    proptest! {
+        #[test]
+        fn any_body_gives_a_record_or_an_error(body: Vec<u8>) {
+            let _ = Root::decode(7, &close(Kind::Root, &body));
+            let _ = Deletion::decode(&close(Kind::Deletion, &body));
+        }
+
+        #[test]
+        fn a_mutated_body_gives_a_record_or_an_error(at: prop::sample::Index, value: u8) {
+            let root = root().encode().unwrap();
+            let deletion = deletion().encode();
+            let mutated = |bytes: &[u8], kind| {
+                let mut body = open(kind, bytes).unwrap().to_vec();
+                let at = at.index(body.len());
+                body[at] = value;
+                close(kind, &body)
+            };
+            let _ = Root::decode(7, &mutated(&root, Kind::Root));
+            let _ = Deletion::decode(&mutated(&deletion, Kind::Deletion));
+        }
+    }
+}

@@ -37,7 +37,7 @@ pub struct Proposal {
 /// that was decided has to be decided again on the new root.
 pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<Option<(Root, ObjectHash)>, JobError> {
     if proposal.rebuilt_as.is_none()
-        && let Some(evidence) = view::lost_newer(host, view).await?
+        && let Some((_, evidence)) = view::lost_newer(host, view).await?
     {
         return Err(JobError::StateLost { evidence });
     }

@@ -7,6 +7,7 @@
 pub mod check;
 pub mod clients;
 pub mod commit;
+pub mod compact;
 pub mod error;
 pub mod faults;
 pub mod host;

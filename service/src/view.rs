@@ -128,11 +128,13 @@ async fn attempt(store: &dyn Store) -> Result<Attempt, JobError> {
     }
 }
 
-/// What tells of a newer root than the newest one there is: that was lost, and nobody may write on an older one.
-pub async fn lost_newer(host: &Host<'_>, view: &View) -> Result<Option<String>, JobError> {
+/// The number of a newer root than the newest one there is, and what tells of it: that was lost, and nobody may write on
+/// an older one.
+pub async fn lost_newer(host: &Host<'_>, view: &View) -> Result<Option<(u64, String)>, JobError> {
     let Some((evidence, number)) = evidence(host.store, view).await? else { return Ok(None) };
     let newest = read(host.store).await?.number();
-    Ok((newest < number).then(|| format!("{evidence} tells of root {number}, and the newest there is {newest}")))
+    let words = || format!("{evidence} tells of root {number}, and the newest there is {newest}");
+    Ok((newest < number).then(|| (number, words())))
 }
 
 /// An object that tells of a newer root than the view's, and its number.

@@ -10,7 +10,7 @@ pub struct Check {
     /// Read every pack and compare it with its name.
     #[arg(long, conflicts_with = "read_data_share")]
     pub read_data: bool,
-    /// Read a part of the packs: 3/30 is the third of thirty parts.
+    /// Read a part of the packs, those not read for longest first: 3/30 is the third of thirty runs that read all.
     #[arg(long, value_name = "PART/PARTS")]
     pub read_data_share: Option<Share>,
     /// Decrypt everything and walk every snapshot, as a restore would (with --read-data-share: that part).

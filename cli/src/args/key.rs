@@ -13,11 +13,14 @@ pub enum Key {
     ///
     /// Asks for the new passphrase twice, unless an option says where it is.
     Add(Add),
-    /// Remove a passphrase, key file or recovery code. The last one cannot be removed.
+    /// Remove a passphrase, key file or recovery code.
+    ///
+    /// The one that opens the repository this time cannot be removed: open it with another one, which shows that another
+    /// one works. Nor can the last one.
     Remove(Remove),
     /// Replace the passphrase by a new one.
     ///
-    /// Whoever knew the old one and copied the repository's keys/ can still open that copy.
+    /// The passphrase in use is replaced; if a key file or recovery code is in use, the only passphrase there is. Whoever knew the old one and copied the repository's keys/ can still open that copy.
     Change(Change),
     /// Make a new recovery code and print it, once. Earlier codes stay valid until "key remove".
     Recovery,

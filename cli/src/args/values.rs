@@ -231,12 +231,36 @@ mod tests {
     #[test]
     fn sizes_name_their_unit() {
         let size = |text: &str| text.parse::<Size>().map(|size| size.0);
-        assert_eq!(size("512"), Ok(512));
-        assert_eq!(size("10M"), Ok(10 << 20));
-        assert_eq!(size("2GiB"), Ok(2 << 30));
-        assert_eq!(size("1.5 k"), Ok(1536));
-        assert_eq!(size("3MB"), Ok(3_000_000));
-        for bad in ["", "M", "-1", "1.2.3", "10X", "1e9", "99999999999999999999", "20000000T"] {
+        for (text, bytes) in [
+            ("0", 0),
+            ("512", 512),
+            ("512B", 512),
+            ("10M", 10 << 20),
+            ("10m", 10 << 20),
+            ("2GiB", 2 << 30),
+            ("2 GiB", 2 << 30),
+            ("1.5 k", 1536),
+            ("1.5G", 3 << 29),
+            ("3MB", 3_000_000),
+        ] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for bad in [
+            "",
+            "M",
+            "-1",
+            "ten",
+            ".5",
+            "1.2.3",
+            "1.0000000001",
+            "10X",
+            "10MiBB",
+            "1 000",
+            "1e9",
+            "3é",
+            "99999999999999999999",
+            "20000000T",
+        ] {
             assert_eq!(size(bad), Err(BadValue::Size), "{bad:?}");
         }
     }
@@ -244,12 +268,33 @@ mod tests {
     #[test]
     fn lengths_of_time_are_sums_of_units() {
         let span = |text: &str| text.parse::<Span>().map(|span| span.0.as_secs());
-        assert_eq!(span("0s"), Ok(0));
-        assert_eq!(span("24h"), Ok(86_400));
-        assert_eq!(span("7d"), Ok(604_800));
-        assert_eq!(span("1y6mo"), Ok((365 + 180) * 86_400));
-        assert_eq!(span("1.5h 30min"), Ok(7_200));
-        for bad in ["", "5", "h", "1x", "1d-", "99999999999999y"] {
+        for (text, seconds) in [
+            ("0s", 0),
+            ("90s", 90),
+            ("15min", 900),
+            ("24h", 86_400),
+            ("7d", 604_800),
+            ("2w", 1_209_600),
+            ("1d12h", 129_600),
+            ("1d 12h", 129_600),
+            ("1y6mo", (365 + 180) * 86_400),
+            ("1.5h 30min", 7_200),
+        ] {
+            assert_eq!(span(text), Ok(seconds), "{text}");
+        }
+        for bad in [
+            "",
+            "5",
+            "h",
+            "1x",
+            "-1d",
+            "1d-",
+            "1d5",
+            "3 days",
+            "99999999999999y",
+            "99999999999999999999s",
+            "9999999999999999999w",
+        ] {
             assert_eq!(span(bad), Err(BadValue::Span), "{bad:?}");
         }
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use copal_engine::backup::change::Signs;
 use copal_engine::backup::session::{Action, FinishedTree, Session, SessionStart};
 use copal_engine::block::{BlockBuilder, SealTools};
 use copal_engine::chunk::{ChunkSizes, Chunker};
@@ -88,8 +89,8 @@ impl Attempt<'_> {
                 own: HashSet::new(),
                 recorder: Recorder::default(),
                 linked: HashMap::new(),
-                outcome: Outcome { basis: self.basis.snapshot.map(|(id, _)| id), ..Outcome::default() },
-                started: self.options.time.unwrap_or_else(now),
+                outcome: Outcome { basis: self.basis.snapshot.map(|basis| basis.id), ..Outcome::default() },
+                started: now(),
                 listed: Instant::now(),
             };
             match source {
@@ -121,8 +122,8 @@ struct Assembly<'a, 'c> {
     chain: Option<Chain<'a>>,
     own: HashSet<PackId>,
     recorder: Recorder,
-    /// Content and attributes of files with several names.
-    linked: HashMap<FileId, (u64, Content, Extras)>,
+    /// Size, content and attributes of files with several names, by group.
+    linked: HashMap<u64, (u64, Content, Extras)>,
     outcome: Outcome,
     started: Time,
     listed: Instant,
@@ -133,7 +134,7 @@ impl<'a> Assembly<'a, '_> {
         let attempt = self.attempt;
         let comparison = Comparison {
             basis: &attempt.basis,
-            signs: attempt.options.signs,
+            signs: Signs { basis_begun: attempt.basis.snapshot.map(|basis| basis.begun), ..attempt.options.signs },
             force: attempt.options.force,
             rewrite_budget: attempt.options.rewrite_budget,
             tools,
@@ -164,9 +165,9 @@ impl<'a> Assembly<'a, '_> {
     fn take_items(&mut self, items: &Receiver<Item>, budget: &Budget) -> Result<(), BackupError> {
         for item in items {
             match item {
-                Item::Same(entry) => self.take_same(*entry)?,
-                Item::Job { path, parts, is_in_basis, cost, reused } => {
-                    let taken = self.take_job(path, &parts, is_in_basis, reused);
+                Item::Same(entry, file) => self.take_same(*entry, file)?,
+                Item::Job { path, parts, old, cost, is_reused } => {
+                    let taken = self.take_job(path, &parts, old, is_reused);
                     budget.give(cost);
                     taken?;
                 }
@@ -182,15 +183,16 @@ impl<'a> Assembly<'a, '_> {
         Ok(())
     }
 
-    fn take_same(&mut self, entry: Entry) -> Result<(), BackupError> {
+    fn take_same(&mut self, mut entry: Entry, file: FileId) -> Result<(), BackupError> {
         if entry.kind() == EntryKind::File {
             self.outcome.summary.unmodified += 1;
         }
         self.attempt.progress.now_at(entry.path.as_bytes());
         self.attempt.progress.add_done(entry.size);
         if let Some(group) = entry.extras.hardlink {
-            let stat = FileId { device: 0, inode: group };
-            self.linked.insert(stat, (entry.size, entry.content.clone(), entry.extras.clone()));
+            let group = self.recorder.group_of(file, group);
+            entry.extras.hardlink = Some(group);
+            self.linked.insert(group, (entry.size, entry.content.clone(), entry.extras.clone()));
         }
         self.add(entry)
     }
@@ -199,8 +201,8 @@ impl<'a> Assembly<'a, '_> {
         &mut self,
         path: TreePath,
         parts: &Receiver<Part>,
-        is_in_basis: bool,
-        reused: Option<Content>,
+        old: Option<Box<Entry>>,
+        is_reused: bool,
     ) -> Result<(), BackupError> {
         self.attempt.progress.now_at(path.as_bytes());
         let mut pieces: Vec<Piece> = Vec::new();
@@ -239,11 +241,15 @@ impl<'a> Assembly<'a, '_> {
         for why in &found.unreadable {
             self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why: why.clone() });
         }
-        let content = match (reused, inline) {
-            (Some(content), _) => content,
-            (None, Some(bytes)) if bytes.is_empty() => Content::None,
-            (None, Some(bytes)) => Content::Inline(bytes),
-            (None, None) => {
+        let mut found = found;
+        let content = match (&old, inline) {
+            (Some(old), _) if is_reused => {
+                found.extras.holes = old.extras.holes.clone();
+                old.content.clone()
+            }
+            (_, Some(bytes)) if bytes.is_empty() => Content::None,
+            (_, Some(bytes)) => Content::Inline(bytes),
+            (_, None) => {
                 let known = Known::new(self.attempt, self.carried);
                 self.session.content_of(pieces, |id| known.has(id))?
             }
@@ -255,12 +261,16 @@ impl<'a> Assembly<'a, '_> {
             return Ok(());
         };
         if let Some(group) = entry.extras.hardlink {
-            let key = FileId { device: 0, inode: group };
-            self.linked.insert(key, (entry.size, entry.content.clone(), entry.extras.clone()));
+            self.linked.insert(group, (entry.size, entry.content.clone(), entry.extras.clone()));
         }
         if entry.kind() == EntryKind::File {
             let summary = &mut self.outcome.summary;
-            *(if is_in_basis { &mut summary.changed } else { &mut summary.new }) += 1;
+            *match old {
+                None => &mut summary.new,
+                // Read again to be sure, and found to be the same.
+                Some(old) if *old == entry => &mut summary.unmodified,
+                Some(_) => &mut summary.changed,
+            } += 1;
         }
         self.add(entry)
     }
@@ -268,7 +278,7 @@ impl<'a> Assembly<'a, '_> {
     /// Another name of a file that was taken before: the same content.
     fn take_link(&mut self, path: TreePath, stat: &EntryStat) -> Result<(), BackupError> {
         let group = self.recorder.group(stat).unwrap_or(stat.inode);
-        let Some((size, content, extras)) = self.linked.get(&FileId { device: 0, inode: group }).cloned() else {
+        let Some((size, content, extras)) = self.linked.get(&group).cloned() else {
             let why = "the file it is another name of could not be read".to_owned();
             self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
             return Ok(());
@@ -467,7 +477,7 @@ impl<'a> Assembly<'a, '_> {
         };
         self.flush()?;
         self.outcome.tally = self.session.tally();
-        let is_same = self.attempt.basis.snapshot.is_some_and(|(_, root)| root == tree.root);
+        let is_same = self.attempt.basis.snapshot.is_some_and(|basis| basis.root == tree.root);
         if self.attempt.options.is_dry_run || (is_same && self.attempt.options.skip_if_unchanged) {
             return Ok(Answer::Done(Box::new(self.outcome)));
         }
@@ -504,7 +514,7 @@ impl<'a> Assembly<'a, '_> {
         Ok(SnapshotClaim {
             root: tree.root,
             partial: false,
-            client_time: self.started,
+            client_time: options.time.unwrap_or(self.started),
             source: self.keys.source_id(&info.host, &info.paths, &info.label),
             tags,
             session_record: self.record.bytes().to_vec(),

@@ -9,11 +9,13 @@ use copal_engine::keys::domain::DomainKeys;
 use copal_engine::layout;
 use copal_engine::manifest::Manifest;
 use copal_engine::state::SnapshotState;
+use copal_engine::time::Time;
 use copal_service::view::View;
 use copal_service::{clients, objects};
 use copal_store::Store;
 
 use super::{BackupError, Options};
+use crate::history::open_info;
 use crate::reader::{BlockReader, PageReader};
 use crate::repository::{LocalClient, Repository};
 use crate::wait::wait;
@@ -21,9 +23,20 @@ use crate::wait::wait;
 /// The domain as the newest root has it, and the snapshot to compare with.
 pub struct Basis {
     /// The snapshot, if there is one.
-    pub snapshot: Option<(SnapshotId, ChunkId)>,
+    pub snapshot: Option<Compared>,
     /// Reads its pages.
     pub pages: PageReader,
+}
+
+/// The snapshot a backup compares with.
+#[derive(Copy, Clone, Debug)]
+pub struct Compared {
+    /// Its id.
+    pub id: SnapshotId,
+    /// Its root page.
+    pub root: ChunkId,
+    /// When its backup was begun, by the client's clock.
+    pub begun: Time,
 }
 
 impl Basis {
@@ -53,7 +66,8 @@ impl Basis {
             let Some(public) = signed_by.keys else { continue };
             let verified = Manifest::verify(repository.id(), &public.manifest, *signer, *number, &bytes);
             let Some(claim) = verified.ok().and_then(|verified| verified.manifest.snapshot) else { continue };
-            snapshot = Some((record.id, claim.root));
+            let Ok(info) = open_info(repository, client.domain, &claim) else { continue };
+            snapshot = Some(Compared { id: record.id, root: claim.root, begun: info.started });
             break;
         }
         Ok(Self { snapshot, pages: page_reader(repository, client, view, keys) })

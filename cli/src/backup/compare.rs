@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use copal_engine::backup::change::{Signs, is_reusable, is_unchanged};
 use copal_engine::index::Status;
 use copal_engine::path::TreePath;
-use copal_engine::tree::{Content, Entry};
+use copal_engine::tree::Entry;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::basis::Basis;
@@ -20,10 +20,11 @@ use crate::stat::{EntryStat, FileId};
 
 /// One entry on its way to the session, in tree order.
 pub(super) enum Item {
-    /// As it is in the basis.
-    Same(Box<Entry>),
-    /// To be made of what a job gives; whether the basis has it, and what it costs of the budget.
-    Job { path: TreePath, parts: Receiver<Part>, is_in_basis: bool, cost: u64, reused: Option<Content> },
+    /// As it is in the basis; and which file it is.
+    Same(Box<Entry>, FileId),
+    /// To be made of what a job gives; what the basis has, whether its content stays, and what
+    /// the job costs of the budget.
+    Job { path: TreePath, parts: Receiver<Part>, old: Option<Box<Entry>>, cost: u64, is_reused: bool },
     /// Another name of a file that came before.
     Link { path: TreePath, stat: EntryStat },
     /// Something to be told.
@@ -49,7 +50,7 @@ impl Comparison<'_> {
         items: &Sender<Item>,
     ) -> Result<(), TreeError> {
         let mut basis = match self.basis.snapshot {
-            Some((_, root)) => Beside::new(self.basis.pages.entries(root)),
+            Some(basis) => Beside::new(self.basis.pages.entries(basis.root)),
             None => Beside::none(),
         };
         let mut linked: HashSet<FileId> = HashSet::new();
@@ -84,27 +85,20 @@ impl Comparison<'_> {
 
     /// None if nobody takes jobs any more.
     fn compare(&mut self, entry: Scanned, old: Option<Entry>, jobs: &Sender<Job>) -> Option<Item> {
-        let is_in_basis = old.is_some();
-        let mut reused = None;
-        if let Some(old) = old.filter(|old| !self.force && is_unchanged(old, &look(&entry.stat), self.signs)) {
-            if self.may_reuse(&old) {
-                // With the same ctime nothing else about it has changed either.
-                if old.ctime == entry.stat.ctime && old.inode == entry.stat.inode && is_same_link(&old, &entry.stat) {
-                    return Some(Item::Same(Box::new(old)));
-                }
-                reused = Some((old.content, old.extras.holes));
-            }
-        }
-        let cost = self.tools.budget.take(Tools::cost(if reused.is_some() { 0 } else { entry.stat.size }));
-        let (parts, taken) = bounded(2);
-        let item = Item::Job {
-            path: entry.path.clone(),
-            parts: taken,
-            is_in_basis,
-            cost,
-            reused: reused.map(|(content, _)| content),
+        let is_unchanged = |old: &Entry| !self.force && is_unchanged(old, &look(&entry.stat), self.signs);
+        let is_reused = old.as_ref().is_some_and(is_unchanged) && old.as_ref().is_some_and(|old| self.may_reuse(old));
+        // With the same ctime nothing else about it has changed either.
+        let is_same = |old: &Entry| {
+            old.ctime == entry.stat.ctime && old.inode == entry.stat.inode && is_same_link(old, &entry.stat)
         };
-        jobs.send(Job { path: entry.path, stat: entry.stat, parts }).ok()?;
+        let old = match old {
+            Some(old) if is_reused && is_same(&old) => return Some(Item::Same(Box::new(old), entry.stat.id())),
+            old => old.map(Box::new),
+        };
+        let cost = self.tools.budget.take(Tools::cost(if is_reused { 0 } else { entry.stat.size }));
+        let (parts, taken) = bounded(2);
+        let item = Item::Job { path: entry.path.clone(), parts: taken, old, cost, is_reused };
+        jobs.send(Job { path: entry.path, stat: entry.stat, is_content_needed: !is_reused, parts }).ok()?;
         Some(item)
     }
 

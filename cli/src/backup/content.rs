@@ -20,6 +20,8 @@ use crate::stat::EntryStat;
 pub(super) struct Job {
     pub(super) path: TreePath,
     pub(super) stat: EntryStat,
+    /// Whether its content is read; else only what else there is to it.
+    pub(super) is_content_needed: bool,
     pub(super) parts: Sender<Part>,
 }
 
@@ -59,7 +61,7 @@ pub(super) struct Tools<'a> {
 /// Does jobs until there are no more.
 pub(super) fn work(jobs: &Receiver<Job>, tools: &Tools<'_>) {
     for job in jobs {
-        let last = if job.stat.kind() == rustix::fs::FileType::RegularFile {
+        let last = if job.is_content_needed && job.stat.kind() == rustix::fs::FileType::RegularFile {
             read_file(&job, tools).unwrap_or_else(Part::Failed)
         } else {
             look_at(&job)

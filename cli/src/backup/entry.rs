@@ -1,6 +1,6 @@
 //! Entries: what is recorded of what the scan and the readers found.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use copal_engine::backup::change::Look;
@@ -16,7 +16,7 @@ pub(super) struct Recorder {
     names: Option<Owners>,
     owners: HashMap<(u32, u32), Arc<Owner>>,
     groups: HashMap<FileId, u64>,
-    inodes: HashMap<u64, u64>,
+    taken: HashSet<u64>,
 }
 
 impl Recorder {
@@ -45,18 +45,26 @@ impl Recorder {
         })
     }
 
-    /// The group that a file with several names forms: its inode's number, with something added where another device has
-    /// the same number in this snapshot.
+    /// The group that a file with several names forms: its inode's number, unless a file of another device has that in
+    /// this snapshot.
     pub(super) fn group(&mut self, stat: &EntryStat) -> Option<u64> {
         if stat.links < 2 || stat.is_directory() {
             return None;
         }
-        let inodes = &mut self.inodes;
-        Some(*self.groups.entry(stat.id()).or_insert_with(|| {
-            let devices = inodes.entry(stat.inode).or_default();
-            *devices += 1;
-            stat.inode ^ (*devices - 1) << 48
-        }))
+        Some(self.group_of(stat.id(), stat.inode))
+    }
+
+    /// The group of a file that the basis put into `wanted`.
+    pub(super) fn group_of(&mut self, file: FileId, wanted: u64) -> u64 {
+        if let Some(group) = self.groups.get(&file) {
+            return *group;
+        }
+        let mut group = wanted;
+        while !self.taken.insert(group) {
+            group = group.wrapping_add(1 << 48);
+        }
+        self.groups.insert(file, group);
+        group
     }
 
     fn owner(&mut self, uid: u32, gid: u32) -> Arc<Owner> {
@@ -72,4 +80,26 @@ impl Recorder {
 /// What change detection looks at.
 pub(super) fn look(stat: &EntryStat) -> Look {
     Look { mode: stat.mode, size: stat.size, mtime: stat.mtime, ctime: stat.ctime, inode: stat.inode }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_two_devices_with_one_inode_number_are_never_one_group() {
+        let mut recorder = Recorder::default();
+        let [a, b] = [FileId { device: 1, inode: 5 }, FileId { device: 2, inode: 5 }];
+        let first = recorder.group_of(a, 5);
+        let second = recorder.group_of(b, 5);
+        assert_ne!(first, second);
+        assert_eq!((recorder.group_of(a, 5), recorder.group_of(b, 5)), (first, second));
+    }
+
+    #[test]
+    fn a_group_of_the_basis_stays_unless_a_new_file_took_its_number() {
+        let mut recorder = Recorder::default();
+        assert_eq!(recorder.group_of(FileId { device: 1, inode: 7 }, 9), 9);
+        assert_ne!(recorder.group_of(FileId { device: 2, inode: 9 }, 9), 9);
+    }
 }

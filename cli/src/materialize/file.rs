@@ -3,21 +3,32 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use copal_engine::path::TreePath;
+use copal_engine::restore::extents::Extents;
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
 
 use super::WriteError;
+use super::directory::Directory;
+use super::metadata::Metadata;
+use super::shortfalls::Lack;
+use super::target::Target;
+use crate::read::{Extras, holes_of};
+use crate::stat::EntryStat;
 
 /// A file of the target, open for writing. What is never written stays a hole.
-#[derive(Debug)]
 pub struct TargetFile {
     path: TreePath,
     pub(super) file: File,
+    /// Where it was just made; none if it was there before.
+    pub(super) made_in: Option<Arc<Directory>>,
 }
 
 impl TargetFile {
-    pub(super) fn new(path: TreePath, file: File) -> Self {
-        Self { path, file }
+    pub(super) fn new(path: TreePath, file: File, made_in: Option<Arc<Directory>>) -> Self {
+        Self { path, file, made_in }
     }
 
     /// Which entry it is.
@@ -39,3 +50,57 @@ impl TargetFile {
         WriteError::io("write", &self.path, error)
     }
 }
+
+impl Target {
+    /// Opens a restored file to read it again.
+    pub fn open_to_read(&self, path: &TreePath) -> Result<File, WriteError> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let open = || -> io::Result<File> {
+            let at = self.at(path)?;
+            Ok(openat(&at.directory, &at.name, flags, Mode::empty())?.into())
+        };
+        open().map_err(|error| WriteError::io("read", path, error))
+    }
+
+    /// Makes another name for a file of the target; where the file system takes none, another file of the same content.
+    pub fn second_name(&self, path: &TreePath, existing: &TreePath) -> Result<(), WriteError> {
+        let refused = match self.hardlink(path, existing) {
+            Err(WriteError::Io { source, .. }) if takes_no_link(&source) => source,
+            made => return made,
+        };
+        let from = self.open_to_read(existing)?;
+        let stat = EntryStat::of(&from).map_err(|error| WriteError::io("read", existing, error))?;
+        let xattrs = Extras::of_file(&from).xattrs;
+        let file = self.copy(path, &from, &stat).map_err(|error| WriteError::io("copy", existing, error))?;
+        let EntryStat { mode, uid, gid, mtime, .. } = stat;
+        self.set_file_metadata(&file, &Metadata { mode, uid, gid, mtime, xattrs: &xattrs });
+        self.lacks(Lack::Names, path, refused);
+        Ok(())
+    }
+
+    /// Copies what is not a hole.
+    pub(super) fn copy(&self, path: &TreePath, from: &File, stat: &EntryStat) -> io::Result<TargetFile> {
+        let holes = holes_of(from, stat.size)?;
+        let file = self.create_file(path).map_err(io::Error::other)?;
+        file.file.set_len(stat.size)?;
+        let mut buffer = vec![0; COPY_BYTES];
+        for mut part in Extents::new(stat.size, &holes).place(0..stat.size) {
+            while part.start < part.end {
+                let bytes = &mut buffer[..(part.end - part.start).min(COPY_BYTES as u64) as usize];
+                from.read_exact_at(bytes, part.start)?;
+                file.file.write_all_at(bytes, part.start)?;
+                part.start += bytes.len() as u64;
+            }
+        }
+        Ok(file)
+    }
+}
+
+/// Whether the file system, not the place, is why a second name cannot be made.
+fn takes_no_link(error: &io::Error) -> bool {
+    let reasons = [Errno::PERM, Errno::MLINK, Errno::XDEV, Errno::OPNOTSUPP, Errno::NOSYS];
+    reasons.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+/// Bytes copied at once.
+const COPY_BYTES: usize = 1 << 20;

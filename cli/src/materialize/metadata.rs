@@ -14,6 +14,7 @@ use super::object::Object;
 use super::shortfalls::Lack;
 use super::target::Target;
 use crate::read::Xattr;
+use crate::stat::EntryStat;
 
 /// What an entry's metadata shall be.
 #[derive(Debug, Copy, Clone)]
@@ -42,23 +43,57 @@ impl Target {
         let at = self.at(path).map_err(|error| WriteError::io("set the metadata of", path, error))?;
         let openable = matches!(metadata.kind(), FileType::Directory | FileType::RegularFile);
         let object = Object::at(&at, openable);
-        self.set_owner_and_mode(&object, path, metadata);
+        self.set_owner_and_mode(&object, path, metadata, false);
         if !self.options.no_xattrs {
             self.remove_other_xattrs(&object, path, metadata);
         }
-        self.set_xattrs_and_times(&object, path, metadata);
+        self.set_xattrs(&object, path, metadata);
+        self.set_times(&object, path, metadata);
         Ok(())
+    }
+
+    /// Sets the metadata of an entry that was there before, unless it has it already.
+    pub fn renew_metadata(&self, path: &TreePath, metadata: &Metadata<'_>) -> Result<(), WriteError> {
+        let Some(stat) = self.existing(path)? else { return Ok(()) };
+        let has_owner = self.options.no_owner || (stat.uid, stat.gid) == (metadata.uid, metadata.gid);
+        let is_right = has_owner && self.is_alike(&stat, metadata) && stat.mtime == metadata.mtime;
+        if is_right && (self.options.no_xattrs || (metadata.xattrs.is_empty() && !self.has_xattrs(path)?)) {
+            return Ok(());
+        }
+        self.set_metadata(path, metadata)
+    }
+
+    /// Whether an entry has the owner, as far as that would be set, and the mode that it shall have.
+    pub fn is_alike(&self, stat: &EntryStat, metadata: &Metadata<'_>) -> bool {
+        let has_owner = (stat.uid, stat.gid) == (metadata.uid, metadata.gid);
+        let keeps_owner = self.options.no_owner || !rustix::process::geteuid().is_root();
+        (has_owner || keeps_owner) && (stat.mode == metadata.mode || metadata.kind() == FileType::Symlink)
     }
 
     /// Sets the metadata of a file just written; it should not be written to afterwards.
     pub fn set_file_metadata(&self, file: &TargetFile, metadata: &Metadata<'_>) {
         let object = Object::Open(file.file.as_fd());
-        self.set_owner_and_mode(&object, file.path(), metadata);
-        self.set_xattrs_and_times(&object, file.path(), metadata);
+        self.set_file_rights(file, metadata);
+        self.set_times(&object, file.path(), metadata);
     }
 
-    fn set_owner_and_mode(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) {
-        let owned = self.set_owner(object, path, metadata);
+    /// Sets all but the times of a file that is not whole: with the right time it would be taken for whole later.
+    pub fn set_file_rights(&self, file: &TargetFile, metadata: &Metadata<'_>) {
+        let object = Object::Open(file.file.as_fd());
+        let owner = (metadata.uid, metadata.gid);
+        let is_ours = file.made_in.as_ref().is_some_and(|made_in| made_in.gives(file.file.as_fd(), owner));
+        self.set_owner_and_mode(&object, file.path(), metadata, is_ours);
+        if file.made_in.as_ref().is_none_or(|made_in| made_in.passes_acl_on()) && !self.options.no_xattrs {
+            self.remove_other_xattrs(&object, file.path(), metadata);
+        }
+        self.set_xattrs(&object, file.path(), metadata);
+    }
+
+    fn set_owner_and_mode(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>, is_owned: bool) {
+        let owned = match is_owned {
+            true => Owned { user: true, group: true },
+            false => self.set_owner(object, path, metadata),
+        };
         if metadata.kind() == FileType::Symlink {
             return;
         }
@@ -92,12 +127,17 @@ impl Target {
         Owned { user, group: group.is_some() && object.chown(None, group).is_ok() }
     }
 
+    fn has_xattrs(&self, path: &TreePath) -> Result<bool, WriteError> {
+        let at = self.at(path).map_err(|error| WriteError::io("look at", path, error))?;
+        let names = Object::at(&at, false).xattr_names().unwrap_or_default();
+        Ok(names.split(|&byte| byte == 0).any(is_ours))
+    }
+
     /// An entry that was there before keeps no attributes of its own.
     fn remove_other_xattrs(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) {
         let names = object.xattr_names().unwrap_or_default();
         for name in names.split(|&byte| byte == 0) {
-            let is_ours = name.starts_with(b"user.") || is_acl(name);
-            if !is_ours || metadata.xattrs.iter().any(|xattr| xattr.name == name) {
+            if !is_ours(name) || metadata.xattrs.iter().any(|xattr| xattr.name == name) {
                 continue;
             }
             let c_name = CString::new(name).expect("the list was split at its zero bytes");
@@ -107,13 +147,16 @@ impl Target {
         }
     }
 
-    fn set_xattrs_and_times(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) {
+    fn set_xattrs(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) {
         for xattr in metadata.xattrs.iter().filter(|_| !self.options.no_xattrs) {
             let name = CString::new(xattr.name.as_slice()).map_err(|_| Errno::INVAL);
             if let Err(errno) = name.and_then(|name| object.set_xattr(&name, &xattr.value)) {
                 self.lacks(Lack::xattr(&xattr.name), path, errno);
             }
         }
+    }
+
+    fn set_times(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) {
         let (seconds, nanoseconds) = metadata.mtime.to_unix();
         let times = Timestamps {
             last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
@@ -135,6 +178,11 @@ impl Lack {
     fn xattr(name: &[u8]) -> Self {
         if is_acl(name) { Self::Acl } else { Self::Xattr }
     }
+}
+
+/// Whether an attribute is part of what a backup brings back; others are made by the system.
+fn is_ours(name: &[u8]) -> bool {
+    name.starts_with(b"user.") || is_acl(name)
 }
 
 fn is_acl(name: &[u8]) -> bool {

@@ -3,10 +3,12 @@
 //! Every call names its object by an open directory and one name in it. Directories are opened below the target without
 //! following links, so neither a hostile tree nor a link that already lies in the target leads out of it.
 
+mod directory;
 mod file;
 mod later;
 mod metadata;
 mod object;
+mod place;
 mod shortfalls;
 mod surplus;
 mod target;
@@ -21,9 +23,10 @@ use copal_engine::path::TreePath;
 pub use file::TargetFile;
 pub use later::DirectoriesLater;
 pub use metadata::Metadata;
+pub use place::{Place, Wanted};
 pub use shortfalls::{Example, Lack, Shortfalls};
 pub use surplus::SurplusError;
-pub use target::{Created, Place, Removal, Target, Wanted};
+pub use target::{Created, Removal, Target};
 
 /// How to write.
 #[derive(Debug, Copy, Clone, Default)]
@@ -80,6 +83,24 @@ pub enum WriteError {
 }
 
 impl WriteError {
+    /// The entry it is about; the top for the target itself.
+    pub fn path(&self) -> TreePath {
+        match self {
+            Self::Io { path, .. } | Self::InTheWay { path } => path.clone(),
+            Self::Target { .. } => TreePath::TOP,
+        }
+    }
+
+    /// Whether every other entry would fail in the same way: there is no space, or nothing may be written.
+    pub fn hits_all(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        match self {
+            Self::Io { source, .. } => matches!(source.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem),
+            Self::InTheWay { .. } => false,
+            Self::Target { .. } => true,
+        }
+    }
+
     fn io(act: &'static str, path: &TreePath, source: impl Into<io::Error>) -> Self {
         Self::Io { act, path: path.clone(), source: source.into() }
     }

@@ -22,6 +22,8 @@ pub enum Lack {
     Times,
     /// A device file as a whole.
     Device,
+    /// That several names are one file: they are several files.
+    Names,
 }
 
 /// Counts by kind, with the first examples of each.

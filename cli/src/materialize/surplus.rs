@@ -8,7 +8,6 @@ use rustix::fs::{Mode, OFlags, openat};
 
 use super::WriteError;
 use super::target::Target;
-use crate::filter::Selection;
 use crate::names::{Kind, Names};
 use crate::stat::EntryStat;
 
@@ -37,7 +36,7 @@ impl Target {
         &self,
         within: &TreePath,
         snapshot: impl IntoIterator<Item = Result<TreePath, E>>,
-        selection: &Selection,
+        selects: impl Fn(&TreePath, bool) -> bool,
     ) -> Result<Vec<TreePath>, SurplusError<E>> {
         let mut snapshot = snapshot.into_iter().peekable();
         let mut surplus = Vec::new();
@@ -59,7 +58,7 @@ impl Target {
             let below = if is_directory { self.level(&path, top.device)? } else { None };
             let is_elsewhere = is_directory && below.is_none();
             let is_kept = has(&mut snapshot, &path).map_err(SurplusError::Snapshot)?;
-            if !is_kept && !is_elsewhere && selection.selects(&path, is_directory) {
+            if !is_kept && !is_elsewhere && selects(&path, is_directory) {
                 surplus.push(path);
             }
             levels.extend(below);
@@ -71,7 +70,7 @@ impl Target {
     /// Everything within a directory, deepest first.
     pub(super) fn everything_within(&self, path: &TreePath) -> Result<Vec<TreePath>, WriteError> {
         let nothing = std::iter::empty::<Result<TreePath, Infallible>>();
-        self.surplus(path, nothing, &Selection::default()).map_err(|error| match error {
+        self.surplus(path, nothing, |_, _| true).map_err(|error| match error {
             SurplusError::Target(error) => error,
             SurplusError::Snapshot(never) => match never {},
         })

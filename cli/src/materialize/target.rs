@@ -1,54 +1,29 @@
 //! Target: the directory that is restored into, and the entries made below it.
 
-use std::collections::HashMap;
 use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use copal_engine::path::TreePath;
-use copal_engine::time::Time;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, linkat, mkdirat, mknodat, openat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
+use super::directory::{Directories, Directory};
 use super::file::TargetFile;
 use super::object::Object;
 use super::shortfalls::{Lack, Shortfalls};
 use super::{Overwrite, TargetOptions, WriteError};
-use crate::open;
 use crate::stat::EntryStat;
 
 /// A directory being restored into. Threads may share it.
 pub struct Target {
     directory: OwnedFd,
     pub(super) options: TargetOptions,
-    /// Directories opened lately.
-    open: Mutex<HashMap<TreePath, Arc<OwnedFd>>>,
+    open: Directories,
     shortfalls: Mutex<Shortfalls>,
-}
-
-/// What is to be written somewhere.
-#[derive(Debug, Copy, Clone)]
-pub struct Wanted {
-    /// Its kind; not a directory.
-    pub kind: FileType,
-    /// Bytes of a regular file.
-    pub size: u64,
-    /// When its content last changed.
-    pub mtime: Time,
-}
-
-/// What is where something is to be written.
-#[derive(Debug, Copy, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// Nothing, or nothing any more: create the entry.
-    Free,
-    /// A file with the right content: set its metadata.
-    Same,
-    /// Something to be left as it is.
-    Kept,
 }
 
 /// Whether an entry was made.
@@ -73,48 +48,23 @@ pub enum Removal {
 
 /// Where an entry lies: an open directory, and its name there. The top directory is `.` in itself.
 pub(super) struct At {
-    pub(super) directory: Arc<OwnedFd>,
+    pub(super) directory: Arc<Directory>,
     pub(super) name: CString,
 }
 
 impl Target {
     /// Opens a directory, making it first if need be. The path may lead through links: it is the user's.
     pub fn open(path: &Path, options: TargetOptions) -> Result<Self, WriteError> {
+        std::fs::create_dir_all(path).map_err(|source| WriteError::Target { path: path.into(), source })?;
+        Self::open_existing(path, options)
+    }
+
+    /// Opens a directory that is there.
+    pub fn open_existing(path: &Path, options: TargetOptions) -> Result<Self, WriteError> {
         let failed = |source: io::Error| WriteError::Target { path: path.into(), source };
-        std::fs::create_dir_all(path).map_err(failed)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = openat(CWD, path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
-        Ok(Self { directory, options, open: Mutex::default(), shortfalls: Mutex::default() })
-    }
-
-    /// What the file system says of an entry of the target, if there is one.
-    pub fn existing(&self, path: &TreePath) -> Result<Option<EntryStat>, WriteError> {
-        let look = || -> io::Result<EntryStat> {
-            let at = self.at(path)?;
-            EntryStat::at(&at.directory, &at.name)
-        };
-        match look() {
-            Ok(stat) => Ok(Some(stat)),
-            Err(error) if is_blocked(&error) => Ok(None),
-            Err(error) => Err(WriteError::io("look at", path, error)),
-        }
-    }
-
-    /// Whether a regular file with this size and mtime is there already.
-    pub fn existing_matches(&self, path: &TreePath, wanted: &Wanted) -> Result<bool, WriteError> {
-        Ok(self.existing(path)?.is_some_and(|stat| matches(&stat, wanted)))
-    }
-
-    /// Makes room for an entry that is no directory, as far as the options allow.
-    pub fn make_way(&self, path: &TreePath, wanted: &Wanted) -> Result<Place, WriteError> {
-        let Some(stat) = self.existing(path)? else { return Ok(Place::Free) };
-        match self.options.overwrite {
-            Overwrite::Never => return Ok(Place::Kept),
-            Overwrite::Changed if matches(&stat, wanted) => return Ok(Place::Same),
-            Overwrite::Changed | Overwrite::Always => {}
-        }
-        self.remove_existing(path)?;
-        Ok(Place::Free)
+        Ok(Self { directory, options, open: Directories::default(), shortfalls: Mutex::default() })
     }
 
     /// Makes a directory, and those above it, readable by nobody else until its metadata is set. What is in the way is
@@ -158,7 +108,7 @@ impl Target {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&at.directory, &at.name, flags, Mode::RUSR | Mode::WUSR);
         let file = file.map_err(|errno| WriteError::io("create", path, errno))?;
-        Ok(TargetFile::new(path.clone(), file.into()))
+        Ok(TargetFile::new(path.clone(), file.into(), Some(at.directory)))
     }
 
     /// Opens a file made earlier, to go on writing.
@@ -168,7 +118,7 @@ impl Target {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = openat(&at.directory, &at.name, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
         match EntryStat::of(&file).map_err(failed)?.kind() {
-            FileType::RegularFile => Ok(TargetFile::new(path.clone(), file.into())),
+            FileType::RegularFile => Ok(TargetFile::new(path.clone(), file.into(), None)),
             _ => Err(WriteError::InTheWay { path: path.clone() }),
         }
     }
@@ -235,7 +185,7 @@ impl Target {
         };
         let mut removed = unlinkat(&at.directory, &at.name, AtFlags::empty());
         if removed == Err(Errno::ISDIR) {
-            self.opened().clear();
+            self.open.clear();
             removed = unlinkat(&at.directory, &at.name, AtFlags::REMOVEDIR);
         }
         match removed {
@@ -243,6 +193,13 @@ impl Target {
             Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Removal::NotEmpty),
             Err(errno) => Err(WriteError::io("remove", path, errno)),
         }
+    }
+
+    /// Has everything written to the disk, so that what is read again comes from there.
+    pub fn write_back(&self) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // A file system that cannot be asked still gives back what it has.
+        let _ = openat(&self.directory, c".", flags, Mode::empty()).and_then(rustix::fs::syncfs);
     }
 
     /// What could not be restored as it was for want of rights or of the file system's support.
@@ -257,7 +214,7 @@ impl Target {
 
     /// Where an entry lies, if the directories above it are there.
     pub(super) fn at(&self, path: &TreePath) -> io::Result<At> {
-        let directory = self.directory(&path.parent().unwrap_or_default())?;
+        let directory = self.open.at(self.directory.as_fd(), &path.parent().unwrap_or_default())?;
         let name = if path.is_top() { c".".into() } else { CString::new(path.name())? };
         Ok(At { directory, name })
     }
@@ -273,36 +230,10 @@ impl Target {
         }
         .map_err(|error| WriteError::io("reach", path, error))
     }
-
-    fn directory(&self, path: &TreePath) -> io::Result<Arc<OwnedFd>> {
-        if let Some(open) = self.opened().get(path) {
-            return Ok(open.clone());
-        }
-        let flags = OFlags::PATH | OFlags::DIRECTORY;
-        let directory = Arc::new(open::beneath(self.directory.as_fd(), path.as_bytes(), flags)?);
-        let mut opened = self.opened();
-        if opened.len() >= OPEN {
-            opened.clear();
-        }
-        opened.insert(path.clone(), directory.clone());
-        Ok(directory)
-    }
-
-    fn opened(&self) -> MutexGuard<'_, HashMap<TreePath, Arc<OwnedFd>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn matches(stat: &EntryStat, wanted: &Wanted) -> bool {
-    let found = (stat.kind(), stat.size, stat.mtime);
-    found == (FileType::RegularFile, wanted.size, wanted.mtime) && wanted.kind == FileType::RegularFile
 }
 
 /// Whether a path leads nowhere, because a directory on it is missing or is something else.
-fn is_blocked(error: &io::Error) -> bool {
+pub(super) fn is_blocked(error: &io::Error) -> bool {
     let nowhere = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].map(|errno| errno.raw_os_error());
     error.raw_os_error().is_some_and(|code| nowhere.contains(&code))
 }
-
-/// Directories kept open.
-const OPEN: usize = 128;

@@ -1,3 +1,5 @@
+mod way;
+
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,7 +11,7 @@ use rustix::fs::{FileType, XattrFlags, lsetxattr};
 use super::*;
 use crate::filter::{Case, Filter, FilterBuilder, Selection};
 use crate::privileges::as_nobody;
-use crate::read::{Extras, SourceFile, Xattr};
+use crate::read::{Extras, SourceFile, Xattr, holes_of};
 use crate::stat::EntryStat;
 
 struct Playground {
@@ -64,8 +66,8 @@ fn metadata(mode: u32) -> Metadata<'static> {
     Metadata { mode, uid, gid, mtime: MTIME, xattrs: &[] }
 }
 
-fn wanted(size: u64) -> Wanted {
-    Wanted { kind: FileType::RegularFile, size, mtime: MTIME }
+fn wanted(size: u64) -> Wanted<'static> {
+    Wanted { kind: FileType::RegularFile, size, mtime: MTIME, points_to: None, device: None, is_alone: true }
 }
 
 fn write(target: &Target, at: &str, content: &[u8]) {
@@ -187,155 +189,54 @@ fn attributes_that_were_there_before_do_not_stay() {
 }
 
 #[test]
-fn overwriting_never_changed_and_always_do_what_they_say() {
-    for (overwrite, same, other) in [
-        (Overwrite::Never, Place::Kept, Place::Kept),
-        (Overwrite::Changed, Place::Same, Place::Free),
-        (Overwrite::Always, Place::Free, Place::Free),
-    ] {
-        let place = Playground::new();
-        let target = place.overwriting(overwrite);
-        write(&target, "file", b"12345");
-        write(&target, "other", b"1");
-        symlink("nowhere", place.at("link")).unwrap();
-        assert_eq!(target.make_way(&path("file"), &wanted(5)).unwrap(), same, "{overwrite:?}");
-        assert_eq!(target.make_way(&path("other"), &wanted(5)).unwrap(), other, "{overwrite:?}");
-        assert_eq!(target.make_way(&path("link"), &wanted(5)).unwrap(), other, "{overwrite:?}");
-        assert_eq!(target.make_way(&path("absent"), &wanted(5)).unwrap(), Place::Free, "{overwrite:?}");
-        assert_eq!(place.at("other").exists(), other == Place::Kept);
+fn an_acl_that_new_entries_inherit_does_not_reach_what_is_restored() {
+    let place = Playground::new();
+    fs::create_dir(place.at("directory")).unwrap();
+    let entry = |tag: u16, permissions: u16, id: u32| {
+        [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    let nobody = u32::MAX;
+    let entries =
+        [entry(1, 7, nobody), entry(2, 7, 1000), entry(4, 5, nobody), entry(16, 7, nobody), entry(32, 5, nobody)];
+    let acl = [2u32.to_le_bytes().to_vec(), entries.concat()].concat();
+    if lsetxattr(place.at("directory"), "system.posix_acl_default", &acl, XattrFlags::empty()).is_err() {
+        return;
     }
-}
-
-#[test]
-fn a_file_with_several_names_is_replaced_under_one_only() {
-    let place = Playground::new();
-    let target = place.overwriting(Overwrite::Always);
-    write(&target, "file", b"old");
-    fs::hard_link(place.at("file"), place.path.join("elsewhere")).unwrap();
-    assert_eq!(target.make_way(&path("file"), &wanted(3)).unwrap(), Place::Free);
-    write(&target, "file", b"new");
-    assert_eq!(fs::read(place.path.join("elsewhere")).unwrap(), b"old");
-}
-
-#[test]
-fn a_directory_with_content_makes_way_only_if_allowed() {
-    let place = Playground::new();
-    fs::create_dir_all(place.at("full/below")).unwrap();
-    fs::create_dir(place.at("empty")).unwrap();
-    fs::write(place.at("full/below/file"), "").unwrap();
-    symlink(place.path.join("outside"), place.at("full/link")).unwrap();
     let target = place.target(TargetOptions::default());
-    assert_eq!(target.make_way(&path("empty"), &wanted(1)).unwrap(), Place::Free);
-    assert!(matches!(target.make_way(&path("full"), &wanted(1)), Err(WriteError::InTheWay { .. })));
-    assert!(place.at("full/below/file").exists());
-    let target = place.target(TargetOptions { replace_full_directories: true, ..TargetOptions::default() });
-    assert_eq!(target.make_way(&path("full"), &wanted(1)).unwrap(), Place::Free);
-    assert!(!place.at("full").exists());
-    place.assert_outside_is_untouched();
-}
-
-#[test]
-fn a_file_in_the_place_of_a_directory_is_replaced_only_if_it_may() {
-    let place = Playground::new();
-    fs::write(place.at("entry"), "").unwrap();
-    let never = place.overwriting(Overwrite::Never);
-    assert!(matches!(never.ensure_directory(&path("entry")), Err(WriteError::InTheWay { .. })));
-    assert!(matches!(never.create_file(&path("entry/file")), Err(WriteError::InTheWay { .. })));
-    assert_eq!(place.overwriting(Overwrite::Changed).ensure_directory(&path("entry")).unwrap(), Created::New);
-}
-
-#[test]
-fn a_link_in_the_target_never_leads_out_of_it() {
-    for overwrite in [Overwrite::Never, Overwrite::Changed, Overwrite::Always] {
-        let place = Playground::new();
-        let out = place.at("out");
-        let renew = || {
-            let _ = fs::remove_file(&out);
-            let _ = fs::remove_dir_all(&out);
-            symlink("../outside", &out).unwrap();
-        };
-        let target = place.overwriting(overwrite);
-        let inside = path("out/below/file");
-        let acts: [&dyn Fn() -> Result<(), WriteError>; 11] = [
-            &|| target.create_file(&path("out/below/new")).map(drop),
-            &|| target.create_file(&path("out/new")).map(drop),
-            &|| target.reopen_file(&inside).and_then(|file| file.write_at(0, b"escaped")),
-            &|| target.ensure_directory(&path("out/below/new")).map(drop),
-            &|| target.symlink(&path("out/below/link"), b"x"),
-            &|| target.fifo(&path("out/fifo")),
-            &|| target.hardlink(&path("stolen"), &inside),
-            &|| target.hardlink(&path("out/below/name"), &path("out")),
-            &|| target.remove_existing(&inside),
-            &|| target.make_way(&inside, &wanted(0)).map(drop),
-            &|| target.set_metadata(&inside, &metadata(0o100777)),
-        ];
-        for act in acts {
-            renew();
-            let _ = act();
-            place.assert_outside_is_untouched();
-        }
-        assert!(!place.at("stolen").exists());
-        renew();
-        target.set_metadata(&path("out"), &metadata(0o120777)).unwrap();
-        target.set_metadata(&path("out"), &metadata(0o040700)).unwrap();
-        assert_eq!(target.existing(&inside).unwrap(), None);
-        let nothing = std::iter::empty::<Result<TreePath, BadEnd>>();
-        assert_eq!(target.surplus(&path("out"), nothing, &Selection::default()).unwrap(), []);
-        target.remove_existing(&path("out")).unwrap();
-        place.assert_outside_is_untouched();
+    write(&target, "directory/file", b"1");
+    target.ensure_directory(&path("directory/below")).unwrap();
+    write(&target, "directory/below/file", b"1");
+    target.set_metadata(&path("directory/below"), &metadata(0o040755)).unwrap();
+    for name in ["directory/file", "directory/below", "directory/below/file"] {
+        assert_eq!(Extras::read(&place.at(name)).xattrs, [], "{name}");
     }
+    assert_eq!(place.stat("directory/file").mode, 0o100644);
 }
 
 #[test]
-fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
+fn a_copy_has_the_holes_of_the_original() {
     let place = Playground::new();
-    symlink("../outside/below/file", place.at("file")).unwrap();
-    let target = place.overwriting(Overwrite::Always);
-    assert!(target.create_file(&path("file")).is_err());
-    assert!(target.reopen_file(&path("file")).is_err());
-    assert_eq!(target.make_way(&path("file"), &wanted(4)).unwrap(), Place::Free);
-    write(&target, "file", b"mine");
-    place.assert_outside_is_untouched();
-}
-
-#[test]
-fn surplus_is_what_the_snapshot_lacks_deepest_first() {
-    let place = Playground::new();
-    for file in ["a/kept", "a/extra", "b/c/extra", "b/c/keep.o", "kept", "z/y/x"] {
-        fs::create_dir_all(place.at(file).parent().unwrap()).unwrap();
-        fs::write(place.at(file), "").unwrap();
-    }
-    symlink("../outside", place.at("link")).unwrap();
     let target = place.target(TargetOptions::default());
-    let snapshot = || ["a", "a/gone", "a/kept", "kept", "later"].map(|entry| Ok::<_, BadEnd>(path(entry)));
-    let texts = |found: Vec<TreePath>| found.iter().map(TreePath::to_string).collect::<Vec<_>>();
-    let all = Selection::default();
-    let surplus = target.surplus(&TreePath::TOP, snapshot(), &all).unwrap();
-    assert_eq!(texts(surplus), ["z/y/x", "z/y", "z", "link", "b/c/keep.o", "b/c/extra", "b/c", "b", "a/extra"]);
-
-    let selection = Selection { excludes: patterns(&["*.o", "/z"]), ..Selection::default() };
-    let surplus = target.surplus(&TreePath::TOP, snapshot(), &selection).unwrap();
-    assert_eq!(texts(surplus.clone()), ["link", "b/c/extra", "b/c", "b", "a/extra"]);
-    let removals: Vec<_> = surplus.iter().map(|path| target.remove(path).unwrap()).collect();
-    assert_eq!(removals.iter().filter(|removal| **removal == Removal::NotEmpty).count(), 2);
-    assert!(place.at("b/c/keep.o").exists() && !place.at("a/extra").exists() && !place.at("link").exists());
-    place.assert_outside_is_untouched();
-
-    let surplus = target.surplus(&path("z/y"), snapshot(), &all).unwrap();
-    assert_eq!(texts(surplus), ["z/y/x"]);
+    let file = target.create_file(&path("original")).unwrap();
+    file.set_length(3 << 20).unwrap();
+    file.write_at(1 << 20, &[7; 100_000]).unwrap();
+    let from = target.open_to_read(&path("original")).unwrap();
+    let copy = target.copy(&path("copy"), &from, &EntryStat::of(&from).unwrap()).unwrap();
+    assert_eq!(fs::read(place.at("copy")).unwrap(), fs::read(place.at("original")).unwrap());
+    assert_eq!(holes_of(&copy.file, 3 << 20).unwrap(), holes_of(&from, 3 << 20).unwrap());
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("the entries end too early")]
-struct BadEnd;
-
 #[test]
-fn nothing_is_surplus_if_the_snapshot_cannot_be_read() {
+fn metadata_that_is_right_is_not_set_again() {
     let place = Playground::new();
-    fs::write(place.at("file"), "").unwrap();
     let target = place.target(TargetOptions::default());
-    let surplus = target.surplus(&TreePath::TOP, [Err(BadEnd)], &Selection::default());
-    assert!(matches!(surplus, Err(SurplusError::Snapshot(BadEnd))));
+    write(&target, "file", b"1");
+    let before = place.stat("file").ctime;
+    target.renew_metadata(&path("file"), &metadata(0o100644)).unwrap();
+    assert_eq!(place.stat("file").ctime, before);
+    lsetxattr(place.at("file"), "user.surplus", b"", XattrFlags::empty()).unwrap();
+    target.renew_metadata(&path("file"), &metadata(0o100600)).unwrap();
+    assert_eq!((place.stat("file").mode, Extras::read(&place.at("file")).xattrs), (0o100600, Vec::new()));
 }
 
 #[test]

@@ -40,11 +40,14 @@ impl Extras {
             Err(error) => Self { xattrs: Vec::new(), unreadable: vec![(Vec::new(), error)] },
         }
     }
-}
 
-/// Those of an open file.
-pub(super) fn of_file(file: impl AsFd) -> Extras {
-    collect(|buffer| rustix::fs::flistxattr(&file, buffer), |name, buffer| rustix::fs::fgetxattr(&file, name, buffer))
+    /// Those of an open file.
+    pub fn of_file(file: impl AsFd) -> Self {
+        collect(
+            |buffer| rustix::fs::flistxattr(&file, buffer),
+            |name, buffer| rustix::fs::fgetxattr(&file, name, buffer),
+        )
+    }
 }
 
 /// Where a symbolic link points, as its bytes say.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{Advice, FileType, OFlags, fadvise};
 
-use super::extras::{self, Extras};
+use super::extras::Extras;
 use super::holes::{self, Hole};
 use crate::open;
 use crate::stat::EntryStat;
@@ -129,7 +129,7 @@ impl SourceFile {
 
     /// Its extended attributes.
     pub fn extras(&self) -> Extras {
-        extras::of_file(&self.file)
+        Extras::of_file(&self.file)
     }
 
     /// Looks at the metadata again.

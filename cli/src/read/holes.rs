@@ -50,6 +50,11 @@ pub(super) fn holes(file: impl AsFd, size: u64) -> io::Result<Vec<Hole>> {
     Ok(holes)
 }
 
+/// The holes of an open file of so many bytes, as ranges.
+pub fn holes_of(file: impl AsFd, size: u64) -> io::Result<Vec<Range<u64>>> {
+    Ok(holes(file, size)?.into_iter().map(|hole| hole.offset..hole.end()).collect())
+}
+
 /// The parts between the holes.
 pub(super) fn data(holes: &[Hole], size: u64) -> Vec<Range<u64>> {
     let starts = std::iter::once(0).chain(holes.iter().map(Hole::end));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use bytes::Bytes;
 use copal_engine::block::{BlockError, OpenBlock, OpenTools};
 use copal_engine::id::{ChunkId, DomainId, PackId, RepositoryId, SessionId};
-use copal_engine::index::{Index, Location};
+use copal_engine::index::{Index, Location, Status};
 use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::session::SessionRecord;
 use copal_engine::layout::{self, Place};
@@ -53,9 +53,19 @@ pub struct BlockReader {
 }
 
 /// What went wrong with one copy.
-pub(super) enum CopyError {
+pub(crate) enum CopyError {
     Damaged(String),
     Store(StoreError),
+}
+
+impl CopyError {
+    /// What is wrong, in words.
+    pub(crate) fn words(self) -> String {
+        match self {
+            CopyError::Damaged(why) => why,
+            CopyError::Store(error) => error.to_string(),
+        }
+    }
 }
 
 impl From<StoreError> for CopyError {
@@ -63,6 +73,8 @@ impl From<StoreError> for CopyError {
         match error {
             StoreError::NotFound { .. } => CopyError::Damaged("it is not there".into()),
             StoreError::OutOfRange { .. } => CopyError::Damaged("it is shorter than the index says".into()),
+            // A bad sector hits one object, not the others.
+            StoreError::Io { source, .. } => CopyError::Damaged(source.to_string()),
             other => CopyError::Store(other),
         }
     }
@@ -90,15 +102,15 @@ impl BlockReader {
         Self { store, owner, repository, domain, tables: RwLock::default(), ciphers: Mutex::default() }
     }
 
-    /// The copies of an id that may be tried, the healthy ones first.
+    /// The copies of an id that may be tried, the best first: that is the one that [`Index::lookup`] gives.
     pub fn copies(index: &Index<Bytes>, id: &ChunkId) -> Vec<Location> {
         let mut copies: Vec<_> = index.copies(id).collect();
-        copies.sort_by_key(|(_, overlay)| overlay.bits.contains(copal_engine::index::Bits::LOST));
+        copies.sort_by_key(|(_, mark)| Status::of_copy(mark.bits));
         copies.into_iter().map(|(location, _)| location).collect()
     }
 
     /// Opens the block at a location, reading it from the store.
-    pub(super) fn open_at(
+    pub(crate) fn open_at(
         &self,
         location: &Location,
         kind: BlockKind,
@@ -112,7 +124,7 @@ impl BlockReader {
 
     /// Opens a block whose stored bytes were read already.
     #[expect(clippy::too_many_arguments, reason = "a block is named by all of these")]
-    pub(super) fn open_stored(
+    pub(crate) fn open_stored(
         &self,
         place: Place,
         pack: PackId,

@@ -5,7 +5,33 @@
 //! leads astray, other copies are tried.
 
 mod blocks;
+mod chunks;
 mod pages;
 
+use crate::report::Failure;
+
+pub(crate) use blocks::CopyError;
 pub use blocks::{BlockReader, ReadError};
+pub use chunks::ChunkReader;
 pub use pages::{EntryStream, PageReader, TreeError};
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Store(error) => Failure::Other(error.into()),
+            ReadError::Damaged { id, object, why } => {
+                Failure::Damaged { object, cause: format!("{id} cannot be read: {why}").into() }
+            }
+            ReadError::Absent { id } => Failure::Damaged { object: id.to_string(), cause: "no pack holds it".into() },
+        }
+    }
+}
+
+impl From<TreeError> for Failure {
+    fn from(error: TreeError) -> Self {
+        match error {
+            TreeError::Read(error) => error.into(),
+            TreeError::Walk(error) => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
+        }
+    }
+}

@@ -150,6 +150,7 @@ impl EntryStream<'_> {
     }
 
     /// The next entry. A page that cannot be read ends the stream with an error.
+    #[expect(clippy::should_implement_trait, reason = "reading can fail, and then the stream has not ended")]
     pub fn next(&mut self) -> Result<Option<Entry>, TreeError> {
         loop {
             match self.walk.step() {
@@ -166,22 +167,34 @@ impl EntryStream<'_> {
             match self.walk.step() {
                 Step::Entry(entry) => return Ok(Some(entry)),
                 Step::Need(id) => match self.pages.page(&id) {
-                    Ok(page) => self.walk.supply(page)?,
-                    Err(ReadError::Store(error)) => return Err(ReadError::Store(error).into()),
-                    Err(error) => {
-                        if let Some(range) = self.walk.skip(id) {
-                            self.lost.push((range, error));
+                    Ok(page) => {
+                        if let Err(error) = self.walk.supply(page) {
+                            let object = "a page".to_owned();
+                            self.pass(id, ReadError::Damaged { id, object, why: error.to_string() });
                         }
                     }
+                    Err(ReadError::Store(error)) => return Err(ReadError::Store(error).into()),
+                    Err(error) => self.pass(id, error),
                 },
                 Step::Done => return Ok(None),
             }
         }
     }
 
+    fn pass(&mut self, id: ChunkId, error: ReadError) {
+        if let Some(range) = self.walk.skip(id) {
+            self.lost.push((range, error));
+        }
+    }
+
     /// The ranges of paths that could not be read, and why.
     pub fn lost(&self) -> &[(LostRange, ReadError)] {
         &self.lost
+    }
+
+    /// The same, when nothing more is to be read.
+    pub fn into_lost(self) -> Vec<(LostRange, ReadError)> {
+        self.lost
     }
 }
 

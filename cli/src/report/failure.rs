@@ -56,6 +56,15 @@ pub enum Failure {
     /// The secret opens none of the repository's key slots.
     #[error("wrong {}", kind_of_secret(*.0))]
     WrongSecret(Kind),
+    /// The text cannot be a secret of its kind: it was mistyped, or the file is another one or damaged.
+    #[error("this {} cannot be right", kind_of_secret(*.kind))]
+    BadSecret {
+        /// What it should be.
+        kind: Kind,
+        /// What is wrong with it.
+        #[source]
+        cause: Box<dyn Error + Send + Sync>,
+    },
     /// The store does not behave as a repository needs.
     #[error("{location} cannot hold a repository")]
     UnfitStore {
@@ -84,6 +93,28 @@ pub enum Failure {
         wanted: String,
         /// Those that fit.
         candidates: Vec<SnapshotRow>,
+    },
+    /// Nothing in the repository is called so.
+    #[error("the repository has no {what} \"{wanted}\"")]
+    NoObject {
+        /// What was looked for: `key`, `object`.
+        what: &'static str,
+        /// What the command line says.
+        wanted: String,
+    },
+    /// The key to be removed is the one that opened the repository.
+    #[error("{}", in_use(.slot, *.is_only))]
+    KeyInUse {
+        /// The slot's first digits.
+        slot: String,
+        /// Whether no other key is there.
+        is_only: bool,
+    },
+    /// The snapshot was forgotten, and prune has freed what it needs.
+    #[error("snapshot {snapshot} cannot come back: prune has freed what it needs")]
+    Freed {
+        /// The snapshot's first digits.
+        snapshot: String,
     },
     /// The snapshot has no such path.
     #[error("snapshot {snapshot} has no {}", human::path(.path))]
@@ -164,7 +195,7 @@ impl Failure {
         match self {
             Self::Usage(_) | Self::Location(_) => Exit::Usage,
             Self::NoRepository { .. } => Exit::NoRepository,
-            Self::WrongSecret(_) => Exit::WrongPassphrase,
+            Self::WrongSecret(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
             Self::Damaged { .. } => Exit::Damage,
             Self::Rejected { .. } | Self::NotYetAccepted => Exit::Rejected,
             Self::Interrupted => Exit::Interrupted,
@@ -184,11 +215,13 @@ impl Failure {
             Self::RepositoryExists { .. } => "repository_exists",
             Self::NotEmpty { .. } => "not_empty",
             Self::NewerFormat { .. } => "newer_format",
-            Self::WrongSecret(_) => "wrong_passphrase",
+            Self::WrongSecret(_) | Self::BadSecret { .. } => "wrong_passphrase",
             Self::UnfitStore { .. } => "unfit_store",
             Self::NotPermitted { .. } => "not_permitted",
-            Self::NoSnapshot { .. } => "no_snapshot",
+            Self::NoSnapshot { .. } | Self::Freed { .. } => "no_snapshot",
             Self::AmbiguousSnapshot { .. } => "ambiguous_snapshot",
+            Self::NoObject { .. } => "no_object",
+            Self::KeyInUse { .. } => "key_in_use",
             Self::NotInSnapshot { .. } => "not_in_snapshot",
             Self::NoSuchPath { .. } => "no_such_path",
             Self::InsideRepository { .. } => "inside_repository",
@@ -244,6 +277,7 @@ impl Failure {
             Self::WrongSecret(_) => {
                 "try again; the recovery code opens the repository too, where a passphrase is asked for"
             }
+            Self::BadSecret { .. } => "compare it with what was written down, letter by letter",
             Self::NotPermitted { .. } => "use a machine that knows the passphrase, or give the passphrase",
             Self::NoSnapshot { .. } => {
                 "\"copal snapshots\" lists what there is; --host, --path and --tag narrow \"latest\""
@@ -251,10 +285,15 @@ impl Failure {
             Self::AmbiguousSnapshot { .. } => {
                 "give more digits of the id, or narrow \"latest\" with --host, --path and --tag"
             }
+            Self::KeyInUse { is_only: true, .. } => "add another key first, with \"copal key add\"",
+            Self::KeyInUse { .. } => "open the repository with another key: that shows that another one works",
             Self::NotInSnapshot { .. } => "\"copal ls SNAPSHOT\" and \"copal find GLOB\" show what is there",
             Self::NoSuchPath { .. } => "look at the path's name and whether it is mounted",
             Self::InsideRepository { .. } => {
                 "keep the repository out of what is backed up, or leave it out with --exclude"
+            }
+            Self::Damaged { object, .. } if is_index(object) => {
+                "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests"
             }
             Self::Damaged { .. } => {
                 "run \"copal check --full\" to see what is hit; back up the sources again, and what they still have heals"
@@ -265,9 +304,16 @@ impl Failure {
             Self::NotYetAccepted => {
                 "it counts once \"copal ingest\" (or the service) has run; nothing needs to be uploaded again"
             }
-            Self::Interrupted => "what was uploaded is kept: the next run goes on from there",
+            Self::Interrupted => "what is done is kept: the next run goes on from there",
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
-            Self::Secret(_) | Self::UnfitStore { .. } | Self::OutputClosed | Self::Other(_) => return None,
+            Self::Secret(_)
+            | Self::UnfitStore { .. }
+            | Self::Freed { .. }
+            | Self::NoObject { .. }
+            | Self::OutputClosed
+            | Self::Other(_) => {
+                return None;
+            }
         })
     }
 
@@ -295,11 +341,23 @@ struct ErrorObject<'a> {
     candidates: Option<&'a [SnapshotRow]>,
 }
 
+/// Whether an object is made again by `rebuild-index`.
+fn is_index(object: &str) -> bool {
+    object == "the index" || ["roots/", "state/", "index/"].iter().any(|folder| object.starts_with(folder))
+}
+
 fn kind_of_secret(kind: Kind) -> &'static str {
     match kind {
         Kind::Passphrase => "passphrase",
         Kind::KeyFile => "key file",
         Kind::RecoveryCode => "recovery code",
+    }
+}
+
+fn in_use(slot: &str, is_only: bool) -> String {
+    match is_only {
+        true => format!("key {slot} is the only one that opens the repository"),
+        false => format!("key {slot} is in use: it opened the repository this time"),
     }
 }
 

@@ -187,7 +187,9 @@ impl Lines {
     pub fn row(&mut self, answer: &impl Answer) -> Result<(), Failure> {
         let written = match self.form {
             Form::Human => answer.human(&mut self.out),
-            Form::Json => writeln!(self.out, "{}", json(answer)),
+            Form::Json => {
+                serde_json::to_writer(&mut self.out, answer).map_err(io::Error::from).and_then(|()| writeln!(self.out))
+            }
         };
         written.map_err(Failure::output)
     }
@@ -195,6 +197,11 @@ impl Lines {
     /// Writes bytes as they are, for `dump` and completions.
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.out.write_all(bytes).map_err(Failure::output)
+    }
+
+    /// Takes bytes as they are, for whoever writes them piece by piece.
+    pub fn raw(&mut self) -> &mut dyn Write {
+        &mut self.out
     }
 
     /// Hands everything over.

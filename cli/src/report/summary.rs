@@ -145,11 +145,15 @@ pub struct Damage {
     pub kind: DamageKind,
     /// The object's name, or the id of a chunk or page.
     pub object: String,
+    /// What is wrong with it, in words.
+    pub why: String,
     /// Snapshots that need it.
     pub snapshots: Vec<Hex<SnapshotId>>,
     /// Entries that need it, as far as keys were at hand to tell.
     #[serde(flatten)]
     pub paths: PathsField,
+    /// How many more entries need it than are named.
+    pub more_paths: u64,
 }
 
 /// What is wrong with an object.
@@ -186,12 +190,16 @@ impl DamageKind {
 impl Answer for CheckReport {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         for damage in &self.errors {
-            writeln!(out, "{}: {}", human::text(&damage.object), damage.kind.human())?;
+            let (object, why) = (human::text(&damage.object), human::text(&damage.why));
+            writeln!(out, "{object}: {} ({why})", damage.kind.human())?;
             let snapshots: Vec<String> = damage.snapshots.iter().map(Hex::short).collect();
             if !snapshots.is_empty() {
                 writeln!(out, "  in snapshots {}", snapshots.join(", "))?;
             }
             damage.paths.0.iter().try_for_each(|path| writeln!(out, "  hits {}", human::path(path)))?;
+            if damage.more_paths > 0 {
+                writeln!(out, "  and {} more", human::count(damage.more_paths))?;
+            }
         }
         let read = format!("{} ({}) read", things(self.packs_read, "pack", "packs"), human::size(self.bytes_read));
         let time = human::duration(self.seconds);

@@ -74,8 +74,14 @@ fn forget_report() -> ForgetReport {
 }
 
 fn check_report() -> CheckReport {
-    let damage =
-        Damage { kind: DamageKind::Missing, object: "packs/00/ab".into(), snapshots: vec![snapshot()], paths: paths() };
+    let damage = Damage {
+        kind: DamageKind::Missing,
+        object: "packs/00/ab".into(),
+        why: "it is not there".into(),
+        snapshots: vec![snapshot()],
+        paths: paths(),
+        more_paths: 2,
+    };
     CheckReport { ok: false, errors: vec![damage], packs_read: 1, bytes_read: 10, seconds: 0.5 }
 }
 
@@ -85,7 +91,7 @@ fn init_summary() -> InitSummary {
         repository: "/mnt/backup".into(),
         client: Hex(ClientId([1; 16])),
         recovery_code: "copal-recovery-1 ABCDEFG".into(),
-        key_file: Some("/root/key".into()),
+        key_file: Some("/mnt/key".into()),
     }
 }
 
@@ -148,6 +154,7 @@ fn samples() -> Vec<(&'static str, Value)> {
         ("prune", json_of(&PruneReport::default())),
         ("tag", json_of(&ChangeSummary { change: Some(1), snapshots: vec![snapshot()] })),
         ("ingest", json_of(&IngestReport::default())),
+        ("compact", json_of(&CompactReport::default())),
         ("repair", json_of(&RepairReport::default())),
         ("stats", json_of(&Stats::default())),
         ("key list", json_of(&[key])),
@@ -267,7 +274,8 @@ fn a_backup_says_what_was_saved_or_that_nothing_was() {
 fn damage_is_named_with_what_it_hits_and_how_it_heals() {
     let text = human_of(&check_report());
     for words in [
-        "packs/00/ab: missing",
+        "packs/00/ab: missing (it is not there)",
+        "and 2 more",
         "in snapshots abababab",
         "hits /home/u",
         "1 damaged object found",
@@ -283,7 +291,7 @@ fn forget_and_prune_say_when_how_much_is_freed_and_how_to_free_it_now() {
     assert!(
         text.contains("last, daily")
             && text.contains("1 would be forgotten")
-            && text.contains("prune frees about 1.00 MiB")
+            && text.contains("About 1.00 MiB becomes free. Run \"copal prune\" now")
     );
     let prune = PruneReport { bytes_pending: 5 << 20, pending_until: Some(Stamp(Time(0))), ..PruneReport::default() };
     let text = human_of(&prune);
@@ -308,11 +316,15 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
         (Failure::NotEmpty { location: at() }, 1, "empty"),
         (Failure::NewerFormat { found: 2, known: 1 }, 1, "newer copal"),
         (Failure::WrongSecret(Kind::Passphrase), 12, "recovery code"),
+        (Failure::BadSecret { kind: Kind::RecoveryCode, cause: broken() }, 12, "letter by letter"),
         (Failure::NoSnapshot { wanted: "latest".into() }, 1, "copal snapshots"),
+        (Failure::KeyInUse { slot: "ab".into(), is_only: true }, 1, "copal key add"),
+        (Failure::KeyInUse { slot: "ab".into(), is_only: false }, 1, "another key"),
         (Failure::NotInSnapshot { path: b"/a".to_vec(), snapshot: "ab".into() }, 1, "copal ls"),
         (Failure::NoSuchPath { path: "/a".into() }, 1, "mounted"),
         (Failure::InsideRepository { path: "/a".into() }, 1, "--exclude"),
         (Failure::Damaged { object: "packs/x".into(), cause: broken() }, 4, "copal check --full"),
+        (Failure::Damaged { object: "roots/x".into(), cause: broken() }, 4, "copal rebuild-index"),
         (Failure::Rejected { reasons: vec!["gap".into()] }, 5, "again"),
         (Failure::NotYetAccepted, 5, "copal ingest"),
         (Failure::io("write", "/a", full()), 1, "free some space"),

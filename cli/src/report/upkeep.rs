@@ -141,10 +141,18 @@ impl Answer for ForgetReport {
         table.write(out)?;
         let verb = if self.dry_run { "would be forgotten" } else { "forgotten" };
         writeln!(out, "{} kept, {} {verb}", things(self.kept, "snapshot", "snapshots"), human::count(self.forgotten))?;
-        if let (Some(bytes), Some(from)) = (self.freeable_bytes, self.freeable_from) {
-            writeln!(out, "prune frees about {} from {} on", human::size(bytes), human::time(from.0))?;
+        match (self.freeable_bytes, self.freeable_from) {
+            (Some(0), _) => {
+                writeln!(out, "Nothing becomes free now: other snapshots need the same data, or data beside it.")
+            }
+            (Some(bytes), Some(from)) => {
+                let (bytes, from) = (human::size(bytes), human::time(from.0));
+                writeln!(out, "About {bytes} becomes free. Run \"copal prune\" now, and again after {from}:")?;
+                writeln!(out, "data is deleted once nothing has needed it for 24 h, counted from the first prune.")?;
+                writeln!(out, "To free it now, while no backup runs anywhere: copal prune --grace 0s")
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -167,7 +175,11 @@ pub struct PruneReport {
     pub bytes_pending: u64,
     /// From when on.
     pub pending_until: Option<Stamp>,
-    /// Chunks that a backup is asked to upload again, so that the blocks they lie in can be freed.
+    /// Bytes of blocks that nothing needs, in packs of which at least half is needed.
+    pub bytes_dead: u64,
+    /// Bytes that nothing needs, in blocks that also hold what is needed.
+    pub bytes_trapped: u64,
+    /// Chunks and pages that backups are asked to upload again, so that the blocks they lie in can be freed.
     pub chunks_wanted: u64,
     /// How long it took.
     pub seconds: f64,
@@ -183,15 +195,30 @@ impl Answer for PruneReport {
             true => writeln!(out, "{freed} would be freed by deleting {packs}, {written} written anew (dry run)")?,
             false => writeln!(out, "{freed} freed, {packs} deleted, {written} written anew")?,
         }
-        if self.bytes_pending == 0 {
-            return Ok(());
+        if self.bytes_pending > 0 {
+            let pending = human::size(self.bytes_pending);
+            match self.pending_until {
+                Some(time) => writeln!(out, "{pending} more can be freed by a prune after {}", human::time(time.0))?,
+                None => writeln!(out, "{pending} more can be freed by a later prune")?,
+            }
+            writeln!(out, "To free it now, while no backup runs anywhere: copal prune --grace 0s")?;
         }
-        let pending = human::size(self.bytes_pending);
-        match self.pending_until {
-            Some(time) => writeln!(out, "{pending} more can be freed by a prune after {}", human::time(time.0))?,
-            None => writeln!(out, "{pending} more can be freed by a later prune")?,
+        if self.bytes_dead > 0 {
+            let dead = human::size(self.bytes_dead);
+            writeln!(out, "{dead} not needed stay in packs of which at least half is needed, until less of them is.")?;
         }
-        writeln!(out, "To free it now, while no backup runs anywhere: copal prune --grace 0s")
+        if self.bytes_trapped > 0 {
+            let trapped = human::size(self.bytes_trapped);
+            writeln!(out, "{trapped} not needed stay in blocks with data that is needed.")?;
+        }
+        if self.chunks_wanted > 0 {
+            let wanted = human::things(self.chunks_wanted, "chunk", "chunks");
+            writeln!(
+                out,
+                "Backups of sources that still have it write {wanted} of that data again: later prunes free the old."
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -233,6 +260,27 @@ impl Answer for IngestReport {
     }
 }
 
+/// What `compact` merged.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct CompactReport {
+    /// Index segments there were.
+    pub segments_before: u64,
+    /// Index segments there are now.
+    pub segments_after: u64,
+    /// The number of the newest root.
+    pub root: u64,
+}
+
+impl Answer for CompactReport {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let segments = things(self.segments_before, "index segment", "index segments");
+        match self.segments_before == self.segments_after {
+            true => writeln!(out, "{segments}: nothing to merge"),
+            false => writeln!(out, "{segments} merged into {}", self.segments_after),
+        }
+    }
+}
+
 /// What `repair` found.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct RepairReport {
@@ -242,14 +290,25 @@ pub struct RepairReport {
     pub lost: u64,
     /// Snapshots that cannot be restored whole.
     pub snapshots: Vec<Hex<SnapshotId>>,
-    /// Entries that cannot be restored.
+    /// The first entries that cannot be restored.
     #[serde(flatten)]
     pub paths: PathsField,
+    /// Copies of key slots that were missing and are written again.
+    pub restored: Vec<String>,
+    /// Objects that are damaged and cannot be mended.
+    pub damaged: Vec<String>,
 }
 
 impl Answer for RepairReport {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{} healed, {} still lost", human::count(self.healed), human::count(self.lost))?;
+        for name in &self.restored {
+            writeln!(out, "{name}: written again from its other copy")?;
+        }
+        for name in &self.damaged {
+            writeln!(out, "{name}: damaged; \"copal key add\" makes a whole key, then \"copal key remove\" this one")?;
+        }
+        let healed = things(self.healed, "chunk or page", "chunks and pages");
+        writeln!(out, "{healed} healed, {} still lost", human::count(self.lost))?;
         let snapshots: Vec<String> = self.snapshots.iter().map(Hex::short).collect();
         if !snapshots.is_empty() {
             writeln!(out, "not whole: snapshots {}", snapshots.join(", "))?;

@@ -1,18 +1,21 @@
 //! The repository as this machine uses it: the store, what it says of itself, and the secrets that open it.
 
 mod client;
+mod copies;
 mod init;
+mod slots;
 mod unlock;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use copal_engine::id::{DomainId, RepositoryId};
+use copal_engine::id::{DomainId, RepositoryId, SlotId};
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::slot::{SlotError, SlotInput};
 use copal_engine::layout;
 use copal_engine::repository::{Descriptor, DescriptorError};
+use copal_engine::wire::record::RecordError;
 use copal_service::error::JobError;
 use copal_service::host::Host;
 use copal_service::objects;
@@ -20,7 +23,9 @@ use copal_store::fs::FsStore;
 use copal_store::{Store, StoreError};
 
 pub use client::{ClientError, LocalClient};
+pub use copies::{Copies, restore_copies};
 pub use init::{Init, InitError, Initialised, add_slot, init};
+pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 pub use unlock::{find_slots, unlock};
 
 use crate::entropy::SystemEntropy;
@@ -32,8 +37,12 @@ pub struct Repository {
     directory: PathBuf,
     /// What the repository says of itself; none if that was lost, and then it can only be read.
     pub descriptor: Option<Descriptor>,
+    /// What is wrong with the newest descriptor, if it is damaged.
+    pub descriptor_fault: Option<(String, DescriptorError)>,
     /// The secret everything derives from.
     pub owner: Arc<OwnerSecret>,
+    /// The key slot that opened it.
+    pub slot: SlotId,
     state_dir: PathBuf,
 }
 
@@ -68,7 +77,7 @@ pub enum OpenError {
         #[source]
         source: SlotError,
     },
-    /// The descriptor is damaged or of a newer format.
+    /// The descriptor is of a newer format.
     #[error("descriptor {object} cannot be used")]
     Descriptor {
         /// Its name.
@@ -93,23 +102,38 @@ pub enum OpenError {
 
 impl Repository {
     /// Opens and unlocks the repository in a directory.
-    pub fn open(directory: &Path, input: &SlotInput, state_dir: &Path) -> Result<Self, OpenError> {
+    pub fn open(
+        directory: &Path,
+        input: &SlotInput,
+        state_dir: impl FnOnce(RepositoryId) -> PathBuf,
+    ) -> Result<Self, OpenError> {
         let store = open_store(directory)?;
         let descriptors = list_descriptors(&store)?;
         let slots = find_slots(&store)?;
         if descriptors.is_empty() && slots.is_empty() {
             return Err(OpenError::NoRepository(directory.to_owned()));
         }
-        let owner = unlock(directory, slots, input)?;
-        let descriptor = newest_descriptor(&descriptors, &owner)?;
-        let state_dir = state_dir.join(owner.repository().to_string());
+        let (owner, slot) = unlock(directory, slots, input)?;
+        let (descriptor, descriptor_fault) = match newest_descriptor(&descriptors, &owner)? {
+            Newest::Whole(descriptor) => (Some(*descriptor), None),
+            Newest::Damaged(object, fault) => (None, Some((object, fault))),
+            Newest::None => (None, None),
+        };
+        let state_dir = state_dir(owner.repository());
         Ok(Self {
             store: Arc::new(store),
             directory: directory.to_owned(),
             descriptor,
+            descriptor_fault,
             owner: Arc::new(owner),
+            slot,
             state_dir,
         })
+    }
+
+    /// Whether something that looks like a repository is in a directory.
+    pub fn is_at(directory: &Path) -> bool {
+        ["copal", "keys"].iter().any(|folder| directory.join(folder).is_dir())
     }
 
     /// The repository's id.
@@ -173,16 +197,25 @@ pub fn list_descriptors(store: &dyn Store) -> Result<Vec<NamedDescriptor>, Store
     Ok(descriptors)
 }
 
-/// The newest descriptor, which must be whole and the owner's. An older one may stand in for a newer one that is
-/// damaged only for reading, so that is an error here.
-fn newest_descriptor(descriptors: &[NamedDescriptor], owner: &OwnerSecret) -> Result<Option<Descriptor>, OpenError> {
-    let Some((object, newest)) = descriptors.last() else { return Ok(None) };
+enum Newest {
+    Whole(Box<Descriptor>),
+    Damaged(String, DescriptorError),
+    None,
+}
+
+/// The newest descriptor, which must be the owner's. An older one does not stand in for a newer one that is damaged:
+/// without any the repository can still be read.
+fn newest_descriptor(descriptors: &[NamedDescriptor], owner: &OwnerSecret) -> Result<Newest, OpenError> {
+    let Some((object, newest)) = descriptors.last() else { return Ok(Newest::None) };
     match newest {
         Ok(descriptor) => {
             if descriptor.verify_owner(&owner.verifying_key()).is_err() || descriptor.repository != owner.repository() {
                 return Err(OpenError::ForeignDescriptor { object: object.clone() });
             }
-            Ok(Some(descriptor.clone()))
+            Ok(Newest::Whole(Box::new(descriptor.clone())))
+        }
+        Err(DescriptorError::Record(error)) if !matches!(error, RecordError::Version { .. }) => {
+            Ok(Newest::Damaged(object.clone(), DescriptorError::Record(error.clone())))
         }
         Err(source) => Err(OpenError::Descriptor { object: object.clone(), source: source.clone() }),
     }

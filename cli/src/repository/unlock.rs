@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use copal_engine::id::SlotId;
 use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::slot::{Slot, SlotError, SlotInput};
 use copal_service::objects;
@@ -35,8 +36,8 @@ pub fn find_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, StoreError> {
     Ok(slots.into_values().collect())
 }
 
-/// Tries the slots of the right kind, one after another.
-pub fn unlock(directory: &Path, slots: Vec<FoundSlot>, input: &SlotInput) -> Result<OwnerSecret, OpenError> {
+/// Tries the slots of the right kind, one after another; tells which one opened.
+pub fn unlock(directory: &Path, slots: Vec<FoundSlot>, input: &SlotInput) -> Result<(OwnerSecret, SlotId), OpenError> {
     let kind = input.kind().to_string();
     let mut damaged = None;
     let mut is_tried = false;
@@ -45,7 +46,7 @@ pub fn unlock(directory: &Path, slots: Vec<FoundSlot>, input: &SlotInput) -> Res
             Ok(slot) if slot.kind() == input.kind() => {
                 is_tried = true;
                 match slot.open(input) {
-                    Ok(owner) => return Ok(owner),
+                    Ok(owner) => return Ok((owner, slot.id())),
                     Err(SlotError::WrongSecret { .. }) => {}
                     Err(source) => damaged = Some((found.object, source)),
                 }

@@ -1,5 +1,7 @@
 //! Change: whether an entry is what the basis says it was, so that its content need not be read again.
 
+use core::time::Duration;
+
 use crate::time::Time;
 use crate::tree::{Content, Entry, EntryKind};
 
@@ -25,11 +27,14 @@ pub struct Signs {
     pub inode: bool,
     /// A file with another ctime has changed; off after tools that touch metadata only.
     pub ctime: bool,
+    /// When the basis was begun. A file that was touched shortly before, or later, may have been written once more within
+    /// the same tick of the file system's clock, so its times prove nothing.
+    pub basis_begun: Option<Time>,
 }
 
 impl Default for Signs {
     fn default() -> Self {
-        Self { inode: true, ctime: true }
+        Self { inode: true, ctime: true, basis_begun: None }
     }
 }
 
@@ -37,12 +42,19 @@ impl Default for Signs {
 /// when a file system is mounted again.
 pub fn is_unchanged(basis: &Entry, now: &Look, signs: Signs) -> bool {
     const TYPE: u32 = 0o170_000;
+    let touched = if signs.ctime { basis.ctime.max(basis.mtime) } else { basis.mtime };
+    if signs.basis_begun.is_some_and(|begun| touched > begun - TICK) {
+        return false;
+    }
     basis.mode.bits() & TYPE == now.mode & TYPE
         && basis.size == now.size
         && basis.mtime == now.mtime
         && (!signs.ctime || basis.ctime == now.ctime)
         && (!signs.inode || basis.inode == now.inode)
 }
+
+/// No file system's clock has longer ticks (FAT's).
+const TICK: Duration = Duration::from_secs(2);
 
 /// Whether everything an entry's content refers to may be referred to again. `is_good` says of one chunk or page that
 /// the repository has a copy that is neither flagged nor wanted nor lost.
@@ -57,4 +69,56 @@ pub fn is_reusable(basis: &Entry, mut is_good: impl FnMut(&crate::id::ChunkId) -
 /// Whether the entry has content of its own to read.
 pub fn has_content(entry: &Entry) -> bool {
     entry.kind() == EntryKind::File && entry.size > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::path::TreePath;
+    use crate::tree::{Extras, Mode};
+
+    fn file(changed: i64) -> Entry {
+        Entry {
+            path: TreePath::new("f").unwrap(),
+            mode: Mode::from_bits(0o100_644).unwrap(),
+            owner: Arc::default(),
+            mtime: Time::from_unix(50, 0),
+            ctime: Time::from_unix(changed, 0),
+            birth: None,
+            inode: 7,
+            size: 3,
+            content: Content::Inline(b"abc".to_vec()),
+            extras: Extras::default(),
+        }
+    }
+
+    fn look(entry: &Entry) -> Look {
+        Look { mode: entry.mode.bits(), size: 3, mtime: entry.mtime, ctime: entry.ctime, inode: 7 }
+    }
+
+    #[test]
+    fn every_sign_of_change_counts_unless_it_is_not_believed() {
+        let basis = file(100);
+        let now = look(&basis);
+        assert!(is_unchanged(&basis, &now, Signs::default()));
+        assert!(!is_unchanged(&basis, &Look { size: 4, ..now }, Signs::default()));
+        assert!(!is_unchanged(&basis, &Look { mtime: Time(1), ..now }, Signs::default()));
+        assert!(!is_unchanged(&basis, &Look { mode: 0o120_777, ..now }, Signs::default()));
+        let other = Look { ctime: Time(1), ..now };
+        assert!(!is_unchanged(&basis, &other, Signs::default()));
+        assert!(is_unchanged(&basis, &other, Signs { ctime: false, ..Signs::default() }));
+        let other = Look { inode: 8, ..now };
+        assert!(!is_unchanged(&basis, &other, Signs::default()));
+        assert!(is_unchanged(&basis, &other, Signs { inode: false, ..Signs::default() }));
+    }
+
+    #[test]
+    fn a_file_touched_while_the_basis_was_made_is_read_again() {
+        let signs = Signs { basis_begun: Some(Time::from_unix(200, 0)), ..Signs::default() };
+        let [settled, racy] = [file(190), file(199)];
+        assert!(is_unchanged(&settled, &look(&settled), signs));
+        assert!(!is_unchanged(&racy, &look(&racy), signs));
+    }
 }

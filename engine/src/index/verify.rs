@@ -2,7 +2,7 @@
 
 use super::segment::{PAGE, RawEntry, Segment, SegmentBlock, SegmentError, SegmentPack};
 use crate::limits::{BLOCK_BYTES, HEIGHT, PACK_BYTES};
-use crate::pack::PackKind;
+use crate::pack::{PackKind, TRAILER_BYTES};
 use crate::wire::DecodeError;
 
 impl<B: AsRef<[u8]>> Segment<B> {
@@ -22,7 +22,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
             if packs.last().is_some_and(|before| before.id >= pack.id) {
                 return Err(error("a segment's packs do not ascend"));
             }
-            if pack.length > PACK_BYTES || u64::from(pack.table_length) > pack.length {
+            if pack.length > PACK_BYTES || blocks_end(&pack).is_none() {
                 return Err(error("a pack has a length that cannot be"));
             }
             if self.pack_row(at)[46..] != [0, 0] {
@@ -40,7 +40,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
             let error = |what| DecodeError::new(at, what);
             let pack = packs.get(block.pack as usize).ok_or(error("a block's pack does not exist"))?;
             let end = u64::from(block.offset) + u64::from(block.length);
-            if !(1..=BLOCK_BYTES).contains(&block.length) || end > pack.length - u64::from(pack.table_length) {
+            if !(1..=BLOCK_BYTES).contains(&block.length) || Some(end) > blocks_end(pack) {
                 return Err(error("a block does not lie in its pack"));
             }
             let follows = blocks.last().is_some_and(|before| {
@@ -85,4 +85,9 @@ impl<B: AsRef<[u8]>> Segment<B> {
             Some(at) => Err(DecodeError::new(at, "a block has no entry")),
         }
     }
+}
+
+/// Where a pack's table begins; none if the pack is too short for table and trailer.
+fn blocks_end(pack: &SegmentPack) -> Option<u64> {
+    pack.length.checked_sub(TRAILER_BYTES as u64 + u64::from(pack.table_length))
 }

@@ -7,7 +7,7 @@ pub(crate) mod run;
 use std::collections::BTreeMap;
 
 pub use record::{
-    BadKey, ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SegmentRecord, SnapshotRecord, SnapshotState,
+    ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SegmentRecord, SnapshotRecord, SnapshotState,
 };
 pub use run::{Older, Run, RunKind, RunReader, RunRef, runs_to_fold, write_run};
 
@@ -50,7 +50,7 @@ pub type Records = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 impl StateDelta {
     /// Whether nothing changes.
     pub fn is_empty(&self) -> bool {
-        RunKind::RECORDS.iter().all(|kind| self.records(*kind).is_empty())
+        *self == Self::default()
     }
 
     /// The changes of one kind, as a run holds them.
@@ -102,29 +102,29 @@ impl StateFold {
     /// Adds a run; what newer ones said of its keys stands.
     pub fn add(&mut self, run: &RunReader<'_>) -> Result<(), DecodeError> {
         for (key, value) in run.records() {
-            let bad = |what: BadKey| DecodeError::new(0, what.0);
+            let bad_key = DecodeError::new(0, "a run's key has the wrong form");
             match run.kind() {
                 RunKind::Segments => {
                     let value = value.map(SegmentRecord::decode).transpose()?;
-                    self.state.segments.entry(record::segment_of(key).map_err(bad)?).or_insert(value);
+                    self.state.segments.entry(record::segment_of(key).ok_or(bad_key)?).or_insert(value);
                 }
                 RunKind::Snapshots => {
                     let value = value.map(SnapshotRecord::decode).transpose()?;
-                    self.state.snapshots.entry(record::snapshot_of(key).map_err(bad)?).or_insert(value);
+                    self.state.snapshots.entry(record::snapshot_of(key).ok_or(bad_key)?).or_insert(value);
                 }
                 RunKind::Heads => {
                     let value = value.map(ClientHead::decode).transpose()?;
-                    let key = ClientId::from_slice(key).ok_or_else(|| bad(record::BAD_KEY))?;
+                    let key = ClientId::from_slice(key).ok_or(bad_key)?;
                     self.state.heads.entry(key).or_insert(value);
                 }
                 RunKind::Packs => {
                     let value = value.map(PackRecord::decode).transpose()?;
-                    let key = PackId::from_slice(key).ok_or_else(|| bad(record::BAD_KEY))?;
+                    let key = PackId::from_slice(key).ok_or(bad_key)?;
                     self.state.packs.entry(key).or_insert(value);
                 }
                 RunKind::Doomed => {
                     let value = value.map(DoomedRecord::decode).transpose()?;
-                    let key = core::str::from_utf8(key).map_err(|_| bad(record::BAD_KEY))?;
+                    let key = core::str::from_utf8(key).map_err(|_| bad_key)?;
                     self.state.doomed.entry(key.to_owned()).or_insert(value);
                 }
                 RunKind::Overlay => {}
@@ -140,3 +140,6 @@ impl StateFold {
         state
     }
 }
+
+#[cfg(test)]
+mod tests;

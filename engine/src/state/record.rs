@@ -2,36 +2,29 @@
 
 use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, SnapshotId, SourceId, TagId};
 use crate::layout::Place;
-use crate::limits;
+use crate::limits::{RECEIPT_NAMES, RECEIPT_REASONS, TEXT_BYTES};
 use crate::pack::PackKind;
 use crate::receipt::{Outcome, Reason};
 use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
-/// A key that is none of its kind.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct BadKey(pub &'static str);
-
-pub(super) const BAD_KEY: BadKey = BadKey("a run's key has the wrong form");
-
 pub(super) fn segment_key((domain, hash): &(DomainId, ObjectHash)) -> Vec<u8> {
     [domain.as_bytes(), hash.as_bytes()].concat()
 }
 
-pub(super) fn segment_of(key: &[u8]) -> Result<(DomainId, ObjectHash), BadKey> {
-    let (domain, hash) = key.split_at_checked(DomainId::LEN).ok_or(BAD_KEY)?;
-    Ok((DomainId::from_slice(domain).ok_or(BAD_KEY)?, ObjectHash::from_slice(hash).ok_or(BAD_KEY)?))
+pub(super) fn segment_of(key: &[u8]) -> Option<(DomainId, ObjectHash)> {
+    let (domain, hash) = key.split_at_checked(DomainId::LEN)?;
+    Some((DomainId::from_slice(domain)?, ObjectHash::from_slice(hash)?))
 }
 
 pub(super) fn snapshot_key((client, number): &(ClientId, u64)) -> Vec<u8> {
     [client.as_bytes(), &number.to_be_bytes()].concat()
 }
 
-pub(super) fn snapshot_of(key: &[u8]) -> Result<(ClientId, u64), BadKey> {
-    let (client, number) = key.split_at_checked(ClientId::LEN).ok_or(BAD_KEY)?;
-    let number = number.try_into().map_err(|_| BAD_KEY)?;
-    Ok((ClientId::from_slice(client).ok_or(BAD_KEY)?, u64::from_be_bytes(number)))
+pub(super) fn snapshot_of(key: &[u8]) -> Option<(ClientId, u64)> {
+    let (client, number) = key.split_at_checked(ClientId::LEN)?;
+    Some((ClientId::from_slice(client)?, u64::from_be_bytes(number.try_into().ok()?)))
 }
 
 /// A segment of the index.
@@ -134,7 +127,7 @@ impl SnapshotRecord {
             client_time: fields.required(4)?.time()?,
             accepted: fields.required(5)?.time()?,
             source: SourceId(fields.required(6)?.fixed()?),
-            tags: fields.required(7)?.list(TAGS, |reader| reader.fixed().map(TagId))?,
+            tags: fields.required(7)?.list(ANY_NUMBER, |reader| reader.fixed().map(TagId))?,
             state: {
                 let reader = fields.required(8)?;
                 let error = reader.error("an unknown state of a snapshot");
@@ -191,18 +184,22 @@ impl ClientHead {
         writer.key(3).array(self.decisions.len());
         for decision in &self.decisions {
             writer.array(6).uint(decision.number).bytes(decision.hash.as_bytes()).uint(decision.outcome as u64);
-            writer.array(decision.reasons.len());
-            for (reason, text) in &decision.reasons {
-                writer.array(2).uint(*reason as u64).text(text);
+            // Cut as in receipts, which are written from this: a reader takes no more.
+            let reasons = &decision.reasons[..decision.reasons.len().min(RECEIPT_REASONS)];
+            writer.array(reasons.len());
+            for (reason, text) in reasons {
+                writer.array(2).uint(*reason as u64).text(&text[..text.floor_char_boundary(TEXT_BYTES)]);
             }
-            writer.array(decision.missing.len());
-            decision.missing.iter().for_each(|id| {
+            let missing = &decision.missing[..decision.missing.len().min(RECEIPT_NAMES)];
+            writer.array(missing.len());
+            for id in missing {
                 writer.bytes(id.as_bytes());
-            });
-            writer.array(decision.packs.len());
-            decision.packs.iter().for_each(|id| {
+            }
+            let packs = &decision.packs[..decision.packs.len().min(RECEIPT_NAMES)];
+            writer.array(packs.len());
+            for id in packs {
                 writer.bytes(id.as_bytes());
-            });
+            }
         }
         writer.finish()
     }
@@ -214,7 +211,7 @@ impl ClientHead {
             number: fields.required(0)?.uint()?,
             hash: ObjectHash(fields.required(1)?.fixed()?),
             time: fields.required(2)?.time()?,
-            decisions: fields.required(3)?.list(DECISIONS, decode_decision)?,
+            decisions: fields.required(3)?.list(ANY_NUMBER, decode_decision)?,
         };
         fields.end()?;
         Ok(head)
@@ -234,14 +231,14 @@ fn decode_decision(reader: &mut Reader<'_>) -> Result<Decision, DecodeError> {
                 _ => return Err(error),
             }
         },
-        reasons: reader.list(limits::RECEIPT_NAMES, |reader| {
+        reasons: reader.list(RECEIPT_REASONS, |reader| {
             reader.tuple(2)?;
             let error = reader.error("an unknown reason");
             let reason = Reason::from_code(reader.uint()?).ok_or(error)?;
-            Ok((reason, reader.text(limits::RECORD_BYTES)?.to_owned()))
+            Ok((reason, reader.text(TEXT_BYTES)?.to_owned()))
         })?,
-        missing: reader.list(limits::RECEIPT_NAMES, |reader| reader.fixed().map(ChunkId))?,
-        packs: reader.list(limits::RECEIPT_NAMES, |reader| reader.fixed().map(PackId))?,
+        missing: reader.list(RECEIPT_NAMES, |reader| reader.fixed().map(ChunkId))?,
+        packs: reader.list(RECEIPT_NAMES, |reader| reader.fixed().map(PackId))?,
     })
 }
 
@@ -355,7 +352,6 @@ fn narrow(reader: &mut Reader<'_>, most: u64) -> Result<u64, DecodeError> {
     if value <= most { Ok(value) } else { Err(error) }
 }
 
-/// Tags of one snapshot.
-const TAGS: usize = 4096;
-/// Decisions of one root about one client.
-const DECISIONS: usize = 64;
+/// Lists that jobs may lengthen step by step have no limit of their own: a list is never longer than the bytes of its
+/// run, and a reader that refused one would refuse the whole state.
+const ANY_NUMBER: usize = usize::MAX;

@@ -109,9 +109,10 @@ pub fn write_run(kind: RunKind, random: [u8; 16], records: &Records) -> Run {
     let mut bytes = Vec::new();
     put_head(&mut bytes, kind, NO_DOMAIN, random, records.len() as u64);
     for (key, value) in records {
-        let length = value.as_ref().map_or(REMOVED, |value| value.len() as u32);
-        bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
-        bytes.extend_from_slice(&length.to_le_bytes());
+        let key_length = u16::try_from(key.len()).expect("names of objects are far below 64 KiB");
+        let value_length = value.as_ref().map_or(REMOVED, |value| value.len() as u32);
+        bytes.extend_from_slice(&key_length.to_le_bytes());
+        bytes.extend_from_slice(&value_length.to_le_bytes());
         bytes.extend_from_slice(key);
         bytes.extend_from_slice(value.as_deref().unwrap_or_default());
     }
@@ -136,11 +137,12 @@ impl<'a> RunReader<'a> {
         cursor.take(HEAD)?;
         let mut records: Vec<(&[u8], Option<&[u8]>)> = Vec::new();
         for _ in 0..head.records {
+            let disorder = cursor.error("a run's keys do not ascend");
             let key_length = cursor.u16()?;
             let value_length = cursor.u32()?;
             let key = cursor.take(key_length.into())?;
             if records.last().is_some_and(|(before, _)| *before >= key) {
-                return Err(cursor.error("a run's keys do not ascend"));
+                return Err(disorder);
             }
             let value = if value_length == REMOVED { None } else { Some(cursor.take(value_length as usize)?) };
             records.push((key, value));
@@ -154,26 +156,31 @@ impl<'a> RunReader<'a> {
         self.kind
     }
 
-    /// The records, ascending by key; without a value they remove.
+    /// The records, ascending by key; without a value they remove an older one.
     pub fn records(&self) -> impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)> + '_ {
         self.records.iter().copied()
     }
 }
 
-/// How many of the old runs (their sizes, newest first) a new one of `new` records is folded with: every one that is
-/// not larger than what is gathered so far, and as many as it takes to keep at most eight.
+/// How many of the old runs (their records, newest first) a new one of `new` records is folded with.
+///
+/// A run is folded in while it has at most four times the records gathered so far. Where that would leave more than
+/// eight runs, the four is doubled until it does not: runs then differ in size by a factor that fits how much there is,
+/// and a record is written again only as often as the logarithm of that.
 pub fn runs_to_fold(new: u64, old: &[u64]) -> usize {
-    let mut gathered = new;
-    let mut folded = 0;
-    for size in old {
-        if *size > gathered && old.len() - folded < RUNS_MOST {
-            break;
+    let mut factor = 4u64;
+    loop {
+        let (mut gathered, mut folded) = (new.max(1), 0);
+        while let Some(&next) = old.get(folded).filter(|&&next| next <= gathered.saturating_mul(factor)) {
+            gathered = gathered.saturating_add(next);
+            folded += 1;
         }
-        gathered += size;
-        folded += 1;
+        if old.len() - folded < RUNS_MOST {
+            return folded;
+        }
+        factor = factor.saturating_mul(2);
     }
-    folded
 }
 
-/// Runs of one kind that a root may name.
-const RUNS_MOST: usize = 8;
+/// Runs of one kind, of the overlay of one domain, that a root names at most.
+pub(super) const RUNS_MOST: usize = 8;

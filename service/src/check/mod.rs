@@ -1,7 +1,9 @@
 //! Check: whether everything the repository needs is there and whole. Needs no key. Damage is located, noted in the
 //! state so that clients heal it, and never hidden; it does not stop the check.
 
+mod chains;
 mod data;
+mod lost;
 mod records;
 mod structure;
 
@@ -108,37 +110,50 @@ impl Report {
 /// Checks the newest root and everything that stands beside it, and notes in the state what was lost or healed and which
 /// packs were read.
 pub async fn check(host: &Host<'_>, depth: Depth) -> Result<Report, JobError> {
+    let (report, harm) = inspect(host, depth).await?;
+    if let Some(harm) = harm {
+        note(host, &harm).await?;
+    }
+    Ok(report)
+}
+
+/// Checks without noting anything. What was learned about packs may be noted afterwards, with what else the caller has
+/// learned; none if the newest state cannot be read, and then nothing may be written.
+pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Harm>), JobError> {
     let mut report = Report::default();
     records::check(host, &mut report).await?;
-    match view::read(host.store).await {
-        Ok(view) => check_state(host, &view, depth, &mut report).await?,
-        Err(JobError::Damaged { object, why }) => report.add(Kind::Damaged, object, why),
-        Err(JobError::StateLost { evidence }) => report.add(Kind::Missing, "roots", evidence),
-        Err(error) => return Err(error),
-    }
+    let harm = inspect_state(host, depth, &mut report).await?;
     // What is needed is not stale.
     let is_needed = |finding: &&Finding| finding.kind != Kind::Stale;
     let needed: BTreeSet<String> = report.findings.iter().filter(is_needed).map(|of| of.object.clone()).collect();
     report.findings.retain(|finding| finding.kind != Kind::Stale || !needed.contains(&finding.object));
-    Ok(report)
+    Ok((report, harm))
 }
 
-/// Checks what the newest root names.
-async fn check_state(host: &Host<'_>, view: &View, depth: Depth, report: &mut Report) -> Result<(), JobError> {
+/// Inspects what the newest root names.
+async fn inspect_state(host: &Host<'_>, depth: Depth, report: &mut Report) -> Result<Option<Harm>, JobError> {
+    let view = match view::read(host.store).await {
+        Ok(view) => view,
+        Err(JobError::Damaged { object, why }) => {
+            report.add(Kind::Damaged, object, why);
+            return Ok(None);
+        }
+        Err(JobError::StateLost { evidence }) => {
+            lost::check(host, evidence, report).await?;
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
     report.root = view.number();
-    if let Some(evidence) = view::lost_newer(host, view).await? {
-        report.add(Kind::Missing, "roots", evidence);
-        return Ok(());
-    }
-    records::check_known(host, view, report).await?;
+    let is_newest = chains::check(host, &view, report).await?;
     let mut harm = Harm::default();
-    let mut inventories = structure::check(host, view, report, &mut harm).await?;
+    let mut inventories = structure::check(host, &view, report, &mut harm).await?;
     if let Depth::Data { part, parts } = depth {
-        data::check(host, view, part, parts, report, &mut harm).await?;
+        data::check(host, &view, part, parts, report, &mut harm).await?;
     }
-    locate(view, &mut inventories, &harm, report);
+    locate(&view, &mut inventories, &harm, report);
     drop_deleted(host, report).await?;
-    note(host, &harm).await
+    Ok(is_newest.then_some(harm))
 }
 
 /// Drops what was found about packs and segments that a newer root does not name any more: a prune that ran meanwhile
@@ -158,12 +173,14 @@ async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobErr
 }
 
 /// What was learned about packs.
-#[derive(Default)]
-struct Harm {
-    missing: BTreeSet<PackId>,
-    damaged: BTreeSet<PackId>,
-    /// Packs whose bytes were read and are whole.
-    whole: BTreeMap<PackId, Time>,
+#[derive(Clone, Debug, Default)]
+pub struct Harm {
+    /// Packs that are not there.
+    pub missing: BTreeSet<PackId>,
+    /// Packs that are not what they should be.
+    pub damaged: BTreeSet<PackId>,
+    /// Packs whose bytes were read and are whole, and when.
+    pub whole: BTreeMap<PackId, Time>,
 }
 
 impl Harm {
@@ -203,7 +220,7 @@ fn locate(view: &View, inventories: &mut BTreeMap<DomainId, Inventory>, harm: &H
 
 /// Writes what was learned into the state: what is lost becomes wanted, so that the next backup of a source that still
 /// has it uploads it again; what is whole again is no longer lost.
-async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
+pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
     for _ in 0..ATTEMPTS {
         let view = view::read(host.store).await?;
         let mut proposal = Proposal::default();

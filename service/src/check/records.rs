@@ -17,7 +17,6 @@ use crate::clients;
 use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
-use crate::view::View;
 
 /// Checks every record of the store.
 pub(super) async fn check(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
@@ -142,8 +141,9 @@ async fn check_changes(host: &Host<'_>, report: &mut Report) -> Result<(), JobEr
             Ok(None) => {
                 report.add(Kind::Damaged, name, "it is not signed by a full client, or does not follow the one before");
             }
-            // That the client's record is damaged is reported with the clients.
-            Err(JobError::Damaged { .. }) => {}
+            Err(JobError::Damaged { object, .. }) => {
+                report.add(Kind::Damaged, name, format!("it cannot be verified: {object} is damaged"));
+            }
             Err(error) => return Err(error),
         }
         before = ObjectHash::of(&bytes);
@@ -158,31 +158,6 @@ async fn check_deletions(host: &Host<'_>, report: &mut Report) -> Result<(), Job
             && let Err(error) = Deletion::decode(&bytes)
         {
             report.add(Kind::Damaged, name, error);
-        }
-    }
-    Ok(())
-}
-
-/// Checks that the records are there on which the state was built: the last manifest and the last change it knows, and
-/// the answers to all manifests but those that the next ingest will write.
-pub(super) async fn check_known(host: &Host<'_>, view: &View, report: &mut Report) -> Result<(), JobError> {
-    for (client, head) in &view.state.heads {
-        let last = layout::manifest(*client, head.number);
-        if host.store.stat(&objects::key(&last)).await?.is_none() {
-            report.add(Kind::Missing, last, "the last manifest of the chain is gone");
-        }
-        let mut answered: BTreeSet<u64> = head.decisions.iter().map(|decision| decision.number).collect();
-        for listed in objects::list(host.store, &format!("receipts/{client}/")).await? {
-            answered.extend(layout::trailing_number(listed.key.as_str()));
-        }
-        for number in (1..=head.number).filter(|number| !answered.contains(number)) {
-            report.add(Kind::Missing, layout::receipt(*client, number), "the answer to a manifest is gone");
-        }
-    }
-    if let Some((number, _)) = view.root.as_ref().and_then(|(root, _)| root.change_head) {
-        let last = layout::change(number);
-        if host.store.stat(&objects::key(&last)).await?.is_none() {
-            report.add(Kind::Missing, last, "the last change is gone");
         }
     }
     Ok(())

@@ -279,14 +279,23 @@ impl Part<'_> {
         report.trapped_bytes += now.trapped_bytes;
         report.lost += now.lost.len() as u64;
         report.unread += now.unread.len() as u64;
+        report.bytes_planned += now.freed_bytes;
+        report.entries_wanted += now.marks.values().filter(|mark| mark.wanted).count() as u64;
+        let is_new =
+            |copy: u32, since: Option<Time>| since.is_some() && self.mark_of(inventory, copy).flagged.is_none();
+        report.entries_flagged += now.marks.iter().filter(|(copy, mark)| is_new(**copy, mark.flagged)).count() as u64;
         let first = now.marks.values().filter_map(|mark| mark.flagged).min();
+        let mut last = now.clone();
         if let Some(first) = first {
             let without_grace = Rules { grace: core::time::Duration::ZERO, ..rules.clone() };
             let all = plan(inventory, roots, |copy| self.mark_of(inventory, copy), &without_grace);
             report.bytes_pending += all.freed_bytes.saturating_sub(now.freed_bytes);
             let from = Time(first.0.saturating_add(rules.grace.as_nanos() as i64));
             report.pending_from = Some(report.pending_from.map_or(from, |other| other.min(from)));
+            last = all;
         }
+        report.dead_for_good += last.dead_bytes.saturating_sub(last.freed_bytes);
+        report.trapped_for_good += last.trapped_bytes;
     }
 }
 

@@ -46,8 +46,12 @@ impl Options {
 /// What a prune did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
+    /// Index entries that nothing kept needs any more, flagged for the first time.
+    pub entries_flagged: u64,
     /// Index entries removed.
     pub entries_removed: u64,
+    /// Index entries that backups are asked to upload again.
+    pub entries_wanted: u64,
     /// Packs listed as doomed because nothing present lies in them.
     pub packs_dead: u64,
     /// Packs whose live blocks were copied into new ones.
@@ -60,6 +64,8 @@ pub struct Report {
     pub objects_deleted: u64,
     /// Bytes of objects deleted.
     pub bytes_deleted: u64,
+    /// Bytes of packs that the plan frees, copies written anew subtracted.
+    pub bytes_planned: u64,
     /// Bytes that another prune will free once the grace period is over.
     pub bytes_pending: u64,
     /// When it is over for the first of them.
@@ -68,6 +74,10 @@ pub struct Report {
     pub dead_bytes: u64,
     /// Bytes of dead entries in blocks that live on.
     pub trapped_bytes: u64,
+    /// Of the dead bytes, about what stays when the grace period is over for everything: in packs too full to be copied.
+    pub dead_for_good: u64,
+    /// Of the trapped bytes those that stay then: freed only when the blocks are written anew.
+    pub trapped_for_good: u64,
     /// Ids that kept snapshots refer to and that have no copy.
     pub lost: u64,
     /// Pages whose references cannot be read: nothing is removed in their domain until they are healed.
@@ -79,7 +89,7 @@ pub async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobErro
     for _ in 0..ATTEMPTS {
         let view = view::read(host.store).await?;
         let Some((root, hash)) = view.root.clone() else { return Ok(Report::default()) };
-        if let Some(evidence) = view::lost_newer(host, &view).await? {
+        if let Some((_, evidence)) = view::lost_newer(host, &view).await? {
             return Err(JobError::StateLost { evidence });
         }
         // What an earlier root doomed and an interrupted prune left.

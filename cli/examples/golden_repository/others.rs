@@ -1,0 +1,178 @@
+//! Others: clients besides the first one, and records that a backup of it does not write.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use copal_cli::entropy::{random, secret};
+use copal_cli::repository::LocalClient;
+use copal_cli::wait::wait;
+use copal_engine::block::{BlockBuilder, SealTools};
+use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_engine::compress::Parameters;
+use copal_engine::expiry::Expiry;
+use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId, SnapshotId};
+use copal_engine::keys::client::ClientKeys;
+use copal_engine::keys::owner::TextPurpose;
+use copal_engine::keys::session::SessionKey;
+use copal_engine::layout;
+use copal_engine::manifest::{Manifest, SnapshotClaim};
+use copal_engine::receipt::{IngestBy, Outcome, Receipt};
+use copal_engine::seal::{BlockKind, Counters, SessionCipher};
+use copal_engine::snapshot::SnapshotInfo;
+use copal_engine::time::Time;
+use copal_service::ingest::{Scope, ingest};
+use copal_service::{objects, view};
+use copal_store::{Created, Store};
+
+use crate::{Golden, acts};
+
+/// A write-only client that joined by enrollment, with two snapshots in a domain of its own.
+pub(crate) fn sender(golden: &Golden<'_>) -> SnapshotId {
+    let (id, domain, enrollment) = (ClientId(random()), DomainId(random()), secret());
+    let enrollment = ClientKeys::new(enrollment, secret()).manifest_key();
+    let keys = ClientKeys::new(secret(), secret());
+    let waiting = ClientRecord {
+        role: Role::WriteOnly,
+        keys: None,
+        enrollment: Some(enrollment.verifying_key().to_bytes()),
+        ..record(golden, id, &keys, domain, "sender")
+    };
+    golden.put(layout::client(id, 1), waiting.sign(golden.repository.id(), &golden.repository.owner.signing_key()));
+    let joined = ClientRecord {
+        version: 2,
+        keys: Some(publics(&keys)),
+        enrollment: None,
+        signed_by: SignedBy::Enrollment,
+        ..waiting
+    };
+    golden.put(layout::client(id, 2), joined.sign(golden.repository.id(), &enrollment));
+    let client = LocalClient { id, keys, domain };
+    golden.back_up_by(&client, "sender", PARTS[0]);
+    golden.back_up_by(&client, "sender", PARTS[1])
+}
+
+/// A client that was revoked after one good snapshot, and has written another one since.
+pub(crate) fn revoked(golden: &Golden<'_>) -> SnapshotId {
+    let (id, keys) = (ClientId(random()), ClientKeys::new(secret(), secret()));
+    let first = record(golden, id, &keys, golden.client.domain, "lost laptop");
+    golden.sign(&first);
+    let client = LocalClient { id, keys, domain: golden.client.domain };
+    let good = golden.back_up_by(&client, "laptop", PARTS[2]);
+    let head = golden.head(&client);
+    golden.sign(&ClientRecord { version: 2, revoked: Some(head), ..first });
+    let receipt = golden.add(&client, Vec::new(), None);
+    assert_eq!(receipt.outcome, Outcome::Rejected);
+    good
+}
+
+/// A manifest that names a pack nobody stored.
+pub(crate) fn rejected(golden: &Golden<'_>) {
+    let receipt = golden.add(&golden.client, vec![(PackId(random()), 1_000)], None);
+    assert_eq!(receipt.outcome, Outcome::Rejected);
+}
+
+/// A checkpoint of a backup that went on.
+pub(crate) fn partial(golden: &Golden<'_>) {
+    let state = wait(view::read(golden.repository.store().as_ref())).expect("it can be read").state;
+    let root =
+        state.snapshots.values().find(|snapshot| snapshot.domain == golden.client.domain).expect("there are some").root;
+    let (repository, domain) = (golden.repository.id(), golden.client.domain);
+    let keys = golden.repository.domain_keys(domain);
+    let session = SessionKey::new(secret());
+    let record = session.record(repository, domain, &[(&golden.repository.owner.kem_public(), random())]);
+    let cipher = SessionCipher::new(&session, repository, record.id(repository));
+    let info = SnapshotInfo { host: "golden".into(), paths: vec![b"golden".to_vec()], ..SnapshotInfo::default() };
+    let counter = Counters::new().next().expect("the first one");
+    let number = counter.get();
+    let bytes = info.encode();
+    let mut block = BlockBuilder::new(BlockKind::Info, bytes.len());
+    block.push(keys.chunk_id(&bytes), &bytes, None);
+    let job = block.take(counter).expect("it holds the description");
+    let sealed = job.run(&mut SealTools::new(Parameters::of_level(3)), &cipher).expect("this machine can seal");
+    let claim = SnapshotClaim {
+        root,
+        partial: true,
+        client_time: golden.now(),
+        source: keys.source_id(&info.host, &info.paths, ""),
+        tags: Vec::new(),
+        session_record: record.bytes().to_vec(),
+        counter: number,
+        info: sealed.bytes,
+    };
+    assert_eq!(golden.add(&golden.client, Vec::new(), Some(claim)).outcome, Outcome::Accepted);
+}
+
+/// A service's record that a snapshot is no longer kept by the policy of the first change.
+pub(crate) fn expiry(golden: &Golden<'_>, snapshot: SnapshotId) {
+    let expiry =
+        Expiry { number: 1, previous: ObjectHash::NONE, policy: 1, time: golden.now(), snapshots: vec![snapshot] };
+    golden.put(layout::expiry(1), expiry.encode());
+}
+
+impl Golden<'_> {
+    fn back_up_by(&self, client: &LocalClient, host: &str, part: &str) -> SnapshotId {
+        let mut options = acts::usual(Path::new(part));
+        options.host = host.into();
+        let outcome = acts::back_up(&self.repository, client, Path::new(part), &options);
+        self.keep(outcome.snapshot.expect("a snapshot was made"), part)
+    }
+
+    /// Adds a manifest to a client's chain and has it decided.
+    fn add(&self, client: &LocalClient, packs: Vec<(PackId, u64)>, snapshot: Option<SnapshotClaim>) -> Receipt {
+        let (number, previous) = self.head(client);
+        let number = number + 1;
+        let view = wait(view::read(self.repository.store().as_ref())).expect("it can be read");
+        let (root_seen, domain) = (view.base(), client.domain);
+        let manifest = Manifest { client: client.id, number, previous, domain, root_seen, packs, snapshot };
+        let bytes = manifest.sign(self.repository.id(), &client.keys.manifest_key());
+        self.put(layout::manifest(client.id, number), bytes);
+        let decided = wait(ingest(&self.repository.host(), IngestBy::Client, Scope::Client(client.id), &|_| false));
+        decided.expect("nothing else runs");
+        let name = layout::receipt(client.id, number);
+        let bytes = wait(objects::read(self.repository.store().as_ref(), &name)).expect("it can be read");
+        Receipt::decode(client.id, number, &bytes.expect("it was decided")).expect("a receipt")
+    }
+
+    /// The end of a client's chain.
+    fn head(&self, client: &LocalClient) -> (u64, ObjectHash) {
+        let view = wait(view::read(self.repository.store().as_ref())).expect("it can be read");
+        let head = view.state.heads.get(&client.id).expect("it has written something");
+        (head.number, head.hash)
+    }
+
+    fn sign(&self, record: &ClientRecord) {
+        let bytes = record.sign(self.repository.id(), &self.repository.owner.signing_key());
+        self.put(layout::client(record.client, record.version), bytes);
+    }
+
+    fn put(&self, name: String, bytes: Vec<u8>) {
+        let created = wait(self.repository.store().create(&objects::key(name.as_str()), Bytes::from(bytes)));
+        assert_eq!(created.expect("it can be written"), Created::New, "{name}");
+    }
+
+    fn now(&self) -> Time {
+        Time(wait(self.repository.store().now()).expect("it has a clock").0)
+    }
+}
+
+fn record(golden: &Golden<'_>, id: ClientId, keys: &ClientKeys, domain: DomainId, name: &str) -> ClientRecord {
+    ClientRecord {
+        client: id,
+        version: 1,
+        sealed_name: golden.repository.owner.seal_text(TextPurpose::ClientName, &id.0, name),
+        role: Role::Full,
+        domain,
+        keys: Some(publics(keys)),
+        created: golden.now(),
+        revoked: None,
+        enrollment: None,
+        signed_by: SignedBy::Owner,
+    }
+}
+
+fn publics(keys: &ClientKeys) -> ClientPublic {
+    ClientPublic { manifest: keys.manifest_public(), request: keys.request_public() }
+}
+
+/// What the other clients save.
+const PARTS: [&str; 3] = ["/golden/times", "/golden/kinds", "/golden/names"];

@@ -1,0 +1,227 @@
+//! Changes: signed decisions about snapshots, added to the repository's chain and folded into its state.
+
+use copal_engine::change::{Change, Operation};
+use copal_engine::client::Role;
+use copal_engine::id::{ObjectHash, SnapshotId, TagId};
+use copal_engine::layout;
+use copal_engine::limits::CHANGE_OPERATIONS;
+use copal_engine::time::Time;
+use copal_service::error::JobError;
+use copal_service::ingest::{Scope, ingest};
+use copal_service::view::{self, View};
+use copal_service::{clients, objects};
+use copal_store::{Created, Store, StoreError};
+
+use crate::repository::{LocalClient, Repository};
+use crate::wait::wait;
+
+/// Why a decision could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// Only full clients decide about snapshots.
+    #[error("only a client that knows the passphrase may change snapshots")]
+    NotFull,
+    /// Without the descriptor nothing can be written.
+    #[error("the repository's descriptor is lost: nothing can be written to it")]
+    NoDescriptor,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A job failed.
+    #[error(transparent)]
+    Job(#[from] JobError),
+}
+
+/// A decision that was written and folded in.
+pub struct Written {
+    /// The number of the last change written.
+    pub number: u64,
+    /// The state after it.
+    pub view: View,
+}
+
+/// Writes operations as one change, or as several where they do not fit one, and folds them in. What they did not
+/// achieve (another client may have pinned a snapshot meanwhile) shows in the state.
+pub fn write(
+    repository: &Repository,
+    client: &LocalClient,
+    operations: Vec<Operation>,
+) -> Result<Option<Written>, ChangeError> {
+    let record = wait(clients::read(&repository.host(), client.id))?;
+    if record.is_none_or(|record| record.role != Role::Full || record.revoked.is_some()) {
+        return Err(ChangeError::NotFull);
+    }
+    let by = repository.descriptor.as_ref().ok_or(ChangeError::NoDescriptor)?.ingest;
+    let before = wait(view::read(repository.store().as_ref()))?;
+    if let Some((_, evidence)) = wait(view::lost_newer(&repository.host(), &before))? {
+        return Err(JobError::StateLost { evidence }.into());
+    }
+    let mut chain = Chain::find(repository, client, &before)?;
+    let mut written = None;
+    for operations in parts(operations) {
+        written = Some(chain.append(operations)?);
+    }
+    let Some(number) = written else { return Ok(None) };
+    wait(ingest(&repository.host(), by, Scope::Client(client.id), &|_| false))?;
+    let view = wait(view::read(repository.store().as_ref()))?;
+    Ok(Some(Written { number, view }))
+}
+
+/// The end of the repository's chain of changes.
+struct Chain<'a> {
+    repository: &'a Repository,
+    client: &'a LocalClient,
+    number: u64,
+    hash: ObjectHash,
+}
+
+impl<'a> Chain<'a> {
+    /// Finds the end: from what the state has folded in through whatever was written since.
+    fn find(repository: &'a Repository, client: &'a LocalClient, view: &View) -> Result<Self, StoreError> {
+        let head = view.root.as_ref().and_then(|(root, _)| root.change_head);
+        let (number, hash) = head.unwrap_or((0, ObjectHash::NONE));
+        let mut chain = Self { repository, client, number, hash };
+        while let Some(next) = chain.read(chain.number + 1)? {
+            chain.number += 1;
+            chain.hash = next;
+        }
+        Ok(chain)
+    }
+
+    /// Creates a change under the next number that is free; gives the number. One that another client took is linked
+    /// into the chain, and the next one is tried.
+    fn append(&mut self, operations: Vec<Operation>) -> Result<u64, StoreError> {
+        let store = self.repository.store();
+        let time = Time(wait(store.now())?.0);
+        let mut change = Change { number: 0, previous: self.hash, client: self.client.id, time, operations };
+        loop {
+            change.number = self.number + 1;
+            change.previous = self.hash;
+            let bytes = change.sign(self.repository.id(), &self.client.keys.manifest_key());
+            let hash = ObjectHash::of(&bytes);
+            let name = objects::key(layout::change(change.number));
+            let is_new = wait(store.create(&name, bytes.into()))? == Created::New;
+            let stored = if is_new { Some(hash) } else { self.read(change.number)? };
+            let Some(stored) = stored else { continue };
+            self.number = change.number;
+            self.hash = stored;
+            if stored == hash {
+                return Ok(change.number);
+            }
+        }
+    }
+
+    fn read(&self, number: u64) -> Result<Option<ObjectHash>, StoreError> {
+        let bytes = wait(objects::read(self.repository.store().as_ref(), &layout::change(number)))?;
+        Ok(bytes.map(|bytes| ObjectHash::of(&bytes)))
+    }
+}
+
+/// The same operations as lists that each fit one change, in order.
+fn parts(operations: Vec<Operation>) -> Vec<Vec<Operation>> {
+    let mut parts: Vec<Vec<Operation>> = Vec::new();
+    let mut bytes = 0;
+    for operation in operations.into_iter().flat_map(pieces) {
+        let size = size(&operation);
+        match parts.last_mut() {
+            Some(part) if part.len() < CHANGE_OPERATIONS && bytes + size <= PART_BYTES => {
+                bytes += size;
+                part.push(operation);
+            }
+            _ => {
+                bytes = size;
+                parts.push(vec![operation]);
+            }
+        }
+    }
+    parts
+}
+
+/// One operation as several that are each small enough.
+fn pieces(operation: Operation) -> Vec<Operation> {
+    let lists = |ids: &[SnapshotId]| ids.chunks(SNAPSHOTS).map(<[_]>::to_vec).collect::<Vec<_>>();
+    match operation {
+        Operation::Forget(ids) => lists(&ids).into_iter().map(Operation::Forget).collect(),
+        Operation::Undelete(ids) => lists(&ids).into_iter().map(Operation::Undelete).collect(),
+        Operation::Pin(ids) => lists(&ids).into_iter().map(Operation::Pin).collect(),
+        Operation::Unpin(ids) => lists(&ids).into_iter().map(Operation::Unpin).collect(),
+        Operation::Tag { snapshots, add, remove } => {
+            let mut pieces = Vec::new();
+            for snapshots in lists(&snapshots) {
+                let tag = |add: Vec<(TagId, Vec<u8>)>, remove: Vec<TagId>| Operation::Tag {
+                    snapshots: snapshots.clone(),
+                    add,
+                    remove,
+                };
+                pieces.extend(remove.chunks(TAGS).map(|remove| tag(Vec::new(), remove.to_vec())));
+                pieces.extend(add.chunks(TAGS).map(|add| tag(add.to_vec(), Vec::new())));
+            }
+            pieces
+        }
+        policy @ Operation::Policy(_) => vec![policy],
+    }
+}
+
+/// Bytes of an operation in a change, or a little more.
+fn size(operation: &Operation) -> usize {
+    let own = match operation {
+        Operation::Tag { add, remove, .. } => {
+            add.iter().map(|(_, sealed)| sealed.len() + 24).sum::<usize>() + remove.len() * 17
+        }
+        Operation::Policy(bytes) => bytes.len(),
+        _ => 0,
+    };
+    own + operation.snapshots().len() * 17 + 32
+}
+
+/// Snapshots in one operation: far below what a change may hold, so that tags fit beside them.
+const SNAPSHOTS: usize = 1 << 16;
+/// Tags in one operation.
+const TAGS: usize = 256;
+/// Bytes of operations in one change; a record may have a little more.
+const PART_BYTES: usize = 3 << 20;
+
+#[cfg(test)]
+mod tests {
+    use copal_engine::id::{ClientId, RepositoryId};
+    use copal_engine::keys::client::ClientKeys;
+
+    use super::*;
+    use crate::entropy::secret;
+
+    fn ids(count: usize) -> Vec<SnapshotId> {
+        (0..count as u128).map(|n| SnapshotId(n.to_be_bytes())).collect()
+    }
+
+    #[test]
+    fn what_does_not_fit_one_change_becomes_several_that_each_read_back() {
+        let keys = ClientKeys::new(secret(), secret());
+        let (client, repository) = (ClientId([1; 16]), RepositoryId([2; 16]));
+        let add = (0..1_000u128).map(|n| (TagId(n.to_be_bytes()), vec![7; 4_000])).collect();
+        let all = ids(300_000);
+        let tag = Operation::Tag { snapshots: all[..2].to_vec(), add, remove: vec![TagId([9; 16])] };
+        let parts = parts(vec![Operation::Forget(all.clone()), tag]);
+        let mut forgotten = Vec::new();
+        let mut added = 0;
+        for operations in parts {
+            let change = Change { number: 1, previous: ObjectHash::NONE, client, time: Time(0), operations };
+            let bytes = change.sign(repository, &keys.manifest_key());
+            let read = Change::verify(repository, &keys.manifest_public(), client, 1, &bytes).unwrap();
+            for operation in read.change.operations {
+                match operation {
+                    Operation::Forget(ids) => forgotten.extend(ids),
+                    Operation::Tag { add, .. } => added += add.len(),
+                    other => panic!("{other:?} was not asked for"),
+                }
+            }
+        }
+        assert_eq!((forgotten, added), (all, 1_000));
+    }
+
+    #[test]
+    fn small_operations_share_one_change() {
+        let operations = vec![Operation::Pin(ids(3)), Operation::Forget(ids(3))];
+        assert_eq!(parts(operations.clone()), vec![operations]);
+        assert!(parts(vec![Operation::Forget(Vec::new())]).is_empty());
+    }
+}

@@ -1,0 +1,269 @@
+//! `backup`: from the command line to a snapshot.
+
+use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::time::Instant;
+
+use copal_engine::backup::change::Signs;
+use copal_engine::path::TreePath;
+
+use super::context::Context;
+use super::failure::of_backup;
+use super::init;
+use super::signals::watch_signals;
+use crate::args::backup::{Backup, Exclude, Source as Wanted};
+use crate::args::repository::IngestBy;
+use crate::backup::{Options, Outcome, SkipKind, Source, TroubleKind, backup};
+use crate::exit::Exit;
+use crate::filter::{Case, Filter, FilterBuilder};
+use crate::report::field::{Hex, PathField};
+use crate::report::progress::Progress;
+use crate::report::summary::BackupSummary;
+use crate::report::{Amount, EntryTrouble, Failure};
+use crate::repository::Repository;
+use crate::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions};
+use crate::secrets::Terminal;
+use crate::stat::EntryStat;
+
+pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
+    let started = Instant::now();
+    let interrupted = watch_signals()?;
+    let sources = Sources::of(options)?;
+    let repository = open(context, options)?;
+    let client = context.client(&repository)?;
+    let scan = sources.scan(&repository, options)?;
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let how = Options {
+        host: options.host.clone().unwrap_or_else(|| context.this_host()),
+        paths: sources.paths(),
+        label: options.label.clone(),
+        tags: options.tags.clone(),
+        time: options.time,
+        user: std::env::var("USER").unwrap_or_default(),
+        force: options.changes.force,
+        signs: Signs { inode: !options.changes.ignore_inode, ctime: !options.changes.ignore_ctime, basis_begun: None },
+        is_dry_run: options.dry_run,
+        skip_if_unchanged: options.skip_if_unchanged,
+        rewrite_budget: options.rewrite_budget.of(source_bytes(&repository)),
+        threads,
+    };
+    let progress = Arc::new(Progress::default());
+    let watch = context.report.watch("backup", progress.clone());
+    let mut command;
+    let mut source = match (&sources, &scan) {
+        (Sources::Roots(_), Some(scan)) => Source::Tree(scan),
+        (Sources::Stream { name, command: None }, _) => {
+            Source::Stream { name: name.clone(), bytes: Box::new(std::io::stdin()) }
+        }
+        (Sources::Stream { name, command: Some(words) }, _) => {
+            let (child, output) = spawn(words)?;
+            command = child;
+            let checked = Checked { output, child: &mut command };
+            Source::Stream { name: name.clone(), bytes: Box::new(checked) }
+        }
+        (Sources::Roots(_), None) => return Err(Failure::Usage("nothing to back up is named".into())),
+    };
+    let outcome = backup(&repository, &client, &mut source, &how, &progress, &interrupted);
+    drop(watch);
+    let outcome = outcome.map_err(of_backup)?;
+    tell_troubles(context, &outcome);
+    context.report.answer(&summary(&outcome, options.dry_run, started))?;
+    let is_partial =
+        outcome.troubles.iter().any(|trouble| matches!(trouble.kind, TroubleKind::Unreadable | TroubleKind::Changing));
+    Ok(if is_partial { Exit::Partial } else { Exit::Done })
+}
+
+fn open(context: &Context<'_>, options: &Backup) -> Result<Repository, Failure> {
+    if options.init && !Repository::is_at(&context.directory()?) {
+        let credential = context.secrets().first(&mut Terminal)?;
+        let summary = init::create(context, &credential, IngestBy::Client)?;
+        context.report.warn(&format!("created {}; its recovery code, shown this once:", summary.repository));
+        context.report.warn(&summary.recovery_code);
+        return context.open_with(&credential);
+    }
+    context.open()
+}
+
+/// What is backed up, as the command line names it.
+enum Sources {
+    Roots(Vec<Root>),
+    Stream { name: Vec<u8>, command: Option<Vec<std::ffi::OsString>> },
+}
+
+impl Sources {
+    fn of(options: &Backup) -> Result<Self, Failure> {
+        match options.source() {
+            Wanted::Stdin(name) => Ok(Self::Stream { name: stream_name(name.as_bytes())?, command: None }),
+            Wanted::Command { command, name } => {
+                if command.is_empty() {
+                    return Err(Failure::Usage("--stdin-from-command needs a command after --".into()));
+                }
+                Ok(Self::Stream { name: stream_name(name.as_bytes())?, command: Some(command) })
+            }
+            Wanted::Paths { mut given, listed, listed0 } => {
+                for (files, end) in [(&listed, b'\n'), (&listed0, b'\0')] {
+                    for file in files {
+                        given.extend(read_list(file, end)?);
+                    }
+                }
+                let roots: Result<Vec<Root>, Failure> = given.iter().map(|path| root(path)).collect();
+                let roots = roots?;
+                if roots.is_empty() {
+                    return Err(Failure::Usage("nothing to back up is named".into()));
+                }
+                Ok(Self::Roots(roots))
+            }
+        }
+    }
+
+    fn paths(&self) -> Vec<Vec<u8>> {
+        match self {
+            Self::Stream { name, .. } => vec![name.clone()],
+            Self::Roots(roots) => {
+                let mut paths: Vec<Vec<u8>> = roots.iter().map(|root| root.path().as_bytes().to_vec()).collect();
+                paths.sort();
+                paths.dedup();
+                paths
+            }
+        }
+    }
+
+    fn scan(&self, repository: &Repository, options: &Backup) -> Result<Option<Scan>, Failure> {
+        let Self::Roots(roots) = self else { return Ok(None) };
+        let mut markers = Vec::new();
+        if options.exclude.exclude_caches {
+            markers.push(Marker::cache_directory());
+        }
+        for text in &options.exclude.exclude_if_present {
+            markers.push(Marker::parse(text).map_err(|error| Failure::Usage(error.to_string()))?);
+        }
+        let forbidden = EntryStat::of_path(repository.directory()).ok().map(|stat| stat.id());
+        let scan = Scan::new(ScanOptions {
+            roots: roots.clone(),
+            excludes: filter(&options.exclude)?,
+            one_file_system: options.exclude.one_file_system,
+            markers,
+            ignore_file: options.exclude.ignore_file.first().cloned(),
+            exclude_larger_than: options.exclude.exclude_larger_than.map(|size| size.0),
+            forbidden,
+        });
+        scan.map(Some).map_err(|ScanError::InRepository(path)| Failure::InsideRepository { path })
+    }
+}
+
+fn stream_name(name: &[u8]) -> Result<Vec<u8>, Failure> {
+    let trimmed = name.strip_prefix(b"/").unwrap_or(name);
+    let path = TreePath::new(trimmed).map_err(|error| Failure::Usage(format!("--stdin-name: {error}")))?;
+    if path.is_top() || trimmed.contains(&b'/') {
+        return Err(Failure::Usage("--stdin-name is one name, without a slash".into()));
+    }
+    Ok(trimmed.to_vec())
+}
+
+fn root(path: &std::path::Path) -> Result<Root, Failure> {
+    Root::new(path).map_err(|error| match error {
+        BadRoot::Unreachable { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
+            Failure::NoSuchPath { path }
+        }
+        BadRoot::Unreachable { path, source } => Failure::io("read", path, source),
+        BadRoot::Path { path, source } => Failure::Usage(format!("{}: {source}", path.display())),
+    })
+}
+
+fn read_list(file: &std::path::Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
+    let mut bytes = Vec::new();
+    let read = if file.as_os_str() == "-" {
+        std::io::stdin().read_to_end(&mut bytes).map(|_| ())
+    } else {
+        std::fs::read(file).map(|read| bytes = read)
+    };
+    read.map_err(|error| Failure::io("read", file, error))?;
+    let names = bytes.split(|&byte| byte == end).filter(|name| !name.is_empty());
+    Ok(names.map(|name| PathBuf::from(std::ffi::OsString::from_vec(name.to_vec()))).collect())
+}
+
+fn filter(exclude: &Exclude) -> Result<Filter, Failure> {
+    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+    let mut builder = FilterBuilder::new();
+    for (patterns, case) in [(&exclude.exclude, Case::Exact), (&exclude.iexclude, Case::Any)] {
+        for pattern in patterns {
+            builder.add(pattern, case).map_err(|error| usage(&error))?;
+        }
+    }
+    for file in &exclude.exclude_file {
+        let text = std::fs::read_to_string(file).map_err(|error| Failure::io("read", file, error))?;
+        builder.add_lines(&text, Case::Exact).map_err(|error| usage(&error))?;
+    }
+    builder.finish().map_err(|error| usage(&error))
+}
+
+/// Bytes the repository knows of, as a measure for the rewrite budget; without a snapshot there is nothing to rewrite.
+fn source_bytes(repository: &Repository) -> u64 {
+    let view = crate::wait::wait(copal_service::view::read(repository.store().as_ref()));
+    view.map_or(0, |view| view.state.packs.values().map(|pack| pack.length).sum())
+}
+
+fn spawn(words: &[std::ffi::OsString]) -> Result<(Child, std::process::ChildStdout), Failure> {
+    let (program, arguments) = words.split_first().expect("checked to be there");
+    let spawned = std::process::Command::new(program).args(arguments).stdout(Stdio::piped()).spawn();
+    let mut child = spawned.map_err(|error| Failure::io("run", program, error))?;
+    let output = child.stdout.take().expect("piped");
+    Ok((child, output))
+}
+
+/// A command's output. Its end counts only if the command has succeeded: half a dump must not become a snapshot.
+struct Checked<'a> {
+    output: std::process::ChildStdout,
+    child: &'a mut Child,
+}
+
+impl Read for Checked<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let got = self.output.read(buffer)?;
+        if got == 0 && !buffer.is_empty() {
+            let status = self.child.wait()?;
+            if !status.success() {
+                return Err(std::io::Error::other(format!("the command failed ({status})")));
+            }
+        }
+        Ok(got)
+    }
+}
+
+fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
+    for trouble in &outcome.troubles {
+        let path = PathField(trouble.path.as_os_str().as_bytes().to_vec());
+        match trouble.kind {
+            TroubleKind::Unreadable | TroubleKind::Changing => {
+                context.report.trouble(&EntryTrouble { path, warning: trouble.why.clone() });
+            }
+            TroubleKind::Skipped(SkipKind::Socket) => {
+                context.report.note(&format!("{}: {}", path.human(), trouble.why))
+            }
+            TroubleKind::Skipped(SkipKind::Quiet) => {
+                context.report.say(Amount::Verbose, &format!("{}: {}", path.human(), trouble.why));
+            }
+        }
+    }
+}
+
+fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary {
+    BackupSummary {
+        snapshot_id: outcome.snapshot.map(Hex),
+        basis_id: outcome.basis.map(Hex),
+        files_new: outcome.summary.new,
+        files_changed: outcome.summary.changed,
+        files_unmodified: outcome.summary.unmodified,
+        dirs: outcome.counts.directories,
+        others: outcome.counts.others,
+        errors: outcome.errors(),
+        bytes_scanned: outcome.counts.bytes,
+        bytes_new: outcome.tally.bytes_new,
+        bytes_stored: outcome.tally.bytes_stored,
+        seconds: started.elapsed().as_secs_f64(),
+        dry_run,
+    }
+}

@@ -1,0 +1,47 @@
+//! `check`: verifies the repository.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::context::Context;
+use super::failure::of_verify;
+use crate::args;
+use crate::exit::Exit;
+use crate::report::progress::Progress;
+use crate::report::summary::CheckReport;
+use crate::report::{Failure, human};
+use crate::verify::{self, verify};
+
+pub(super) fn run(context: &Context<'_>, options: &args::check::Check) -> Result<Exit, Failure> {
+    let started = Instant::now();
+    let repository = context.open()?;
+    let how = verify::Options {
+        read: options.read_data(),
+        is_full: options.full,
+        threads: std::thread::available_parallelism().map_or(2, usize::from),
+    };
+    let progress = Arc::new(Progress::default());
+    let watch = context.report.watch("check", progress.clone());
+    let outcome = verify(&repository, &how, &progress);
+    drop(watch);
+    let outcome = outcome.map_err(of_verify)?;
+    if let Some(error) = &outcome.unnoted {
+        context.report.warn(&format!("what was found could not be noted in the repository: {error}"));
+    }
+    if !outcome.replaced.is_empty() {
+        let packs = human::things(outcome.replaced.len() as u64, "damaged pack is", "damaged packs are");
+        context.report.note(&format!("{packs} not needed any more; prune removes what is left of them"));
+    }
+    let ok = outcome.damage.is_empty();
+    context.report.answer(&CheckReport {
+        ok,
+        errors: outcome.damage,
+        packs_read: outcome.packs_read,
+        bytes_read: outcome.bytes_read,
+        seconds: started.elapsed().as_secs_f64(),
+    })?;
+    if outcome.is_state_lost {
+        context.report.note("the index cannot be read: \"copal rebuild-index\" makes it again");
+    }
+    Ok(if ok { Exit::Done } else { Exit::Damage })
+}

@@ -1,0 +1,21 @@
+//! `compact`: merges segments of the index.
+
+use copal_service::compact::compact;
+
+use super::context::Context;
+use super::failure::of_job;
+use crate::exit::Exit;
+use crate::report::Failure;
+use crate::report::upkeep::CompactReport;
+use crate::wait::wait;
+
+pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
+    let repository = context.open()?;
+    let done = wait(compact(&repository.host())).map_err(of_job)?;
+    context.report.answer(&CompactReport {
+        segments_before: done.segments_before,
+        segments_after: done.segments_after,
+        root: done.root,
+    })?;
+    Ok(Exit::Done)
+}

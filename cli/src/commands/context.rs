@@ -1,0 +1,123 @@
+//! Context: what every command starts from: the options that all take, and the repository they name.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use copal_engine::keys::slot::SlotInput;
+use copal_service::ingest::{Scope, ingest};
+use copal_service::view::{self, View};
+
+use super::failure::{of_client, of_job, of_open};
+use crate::args::global::Global;
+use crate::exit::Exit;
+use crate::history::History;
+use crate::places::{Location, Places, this_host};
+use crate::report::{Failure, Report};
+use crate::repository::{LocalClient, Repository};
+use crate::secrets::{Credential, Kind, Sources, Terminal};
+use crate::wait::wait;
+
+/// What every command starts from.
+pub(super) struct Context<'a> {
+    pub(super) global: &'a Global,
+    pub(super) report: &'a Report,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(global: &'a Global, report: &'a Report) -> Self {
+        Self { global, report }
+    }
+
+    /// Where the repository is.
+    pub(super) fn directory(&self) -> Result<PathBuf, Failure> {
+        let location = Location::parse(self.global.repository.as_deref())?;
+        Ok(location.directory()?.to_owned())
+    }
+
+    pub(super) fn places(&self) -> Result<Places, Failure> {
+        Ok(Places::find(self.global.cache_dir.clone(), self.global.state_dir.clone(), environment)?)
+    }
+
+    pub(super) fn secrets(&self) -> Sources {
+        Sources::new(self.global.key_file.clone(), self.global.password_file.clone(), environment)
+    }
+
+    /// The name of this machine.
+    pub(super) fn this_host(&self) -> String {
+        this_host(environment)
+    }
+
+    /// Opens the repository with the secret at hand.
+    pub(super) fn open(&self) -> Result<Repository, Failure> {
+        let directory = self.directory()?;
+        // Nobody is asked for a passphrase of something that is not there.
+        if !Repository::is_at(&directory) {
+            return Err(Failure::NoRepository { location: directory.display().to_string() });
+        }
+        let credential = self.secrets().existing(&mut Terminal)?;
+        self.open_with(&credential)
+    }
+
+    pub(super) fn open_with(&self, credential: &Credential) -> Result<Repository, Failure> {
+        let input = input(credential)?;
+        let places = self.places()?;
+        let repository = Repository::open(&self.directory()?, &input, |id| places.state_of(id));
+        let repository = repository.map_err(|error| of_open(error, credential.kind()))?;
+        if repository.descriptor.is_none() {
+            let state = match &repository.descriptor_fault {
+                Some((object, fault)) => format!("{object} is damaged ({fault})"),
+                None => "is lost".to_owned(),
+            };
+            self.report.warn(&format!("the repository's descriptor {state}: it can be read, but not written to"));
+        }
+        Ok(repository)
+    }
+
+    /// The client that this machine is; registered if the repository does not know it.
+    pub(super) fn client(&self, repository: &Repository) -> Result<LocalClient, Failure> {
+        LocalClient::load_or_register(repository, &self.this_host()).map_err(of_client)
+    }
+
+    /// The newest state. Where clients ingest, what was left undecided is decided first.
+    pub(super) fn view(&self, repository: &Repository) -> Result<View, Failure> {
+        wait(view::read(repository.store().as_ref())).map_err(of_job)
+    }
+
+    /// The snapshots. What cannot be listed is told.
+    pub(super) fn history(&self, repository: &Repository, view: &View) -> Result<History, Failure> {
+        let history = History::read(repository, view)?;
+        for (object, why) in &history.problems {
+            self.report.warn(&format!("{object} cannot be listed: {why}"));
+        }
+        Ok(history)
+    }
+
+    /// How a command ends that did all it was asked, with snapshots that may be damaged.
+    pub(super) fn exit_of(&self, history: &History) -> Exit {
+        if history.problems.is_empty() { Exit::Done } else { Exit::Damage }
+    }
+
+    /// Decides what is undecided and folds in new changes.
+    pub(super) fn ingest(&self, repository: &Repository) -> Result<(), Failure> {
+        if let Some(descriptor) = &repository.descriptor {
+            wait(ingest(&repository.host(), descriptor.ingest, Scope::All, &|_| false)).map_err(of_job)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a credential opens slots with.
+pub(super) fn input(credential: &Credential) -> Result<SlotInput, Failure> {
+    let text = credential.expose();
+    let unusable =
+        |cause: Box<dyn std::error::Error + Send + Sync>| Failure::BadSecret { kind: credential.kind(), cause };
+    match credential.kind() {
+        Kind::Passphrase => SlotInput::passphrase(text).map_err(|error| unusable(error.into())),
+        Kind::KeyFile => SlotInput::key_file(text).map_err(|error| unusable(error.into())),
+        Kind::RecoveryCode => SlotInput::recovery_code(text).map_err(|error| unusable(error.into())),
+    }
+}
+
+fn environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}

@@ -1,0 +1,42 @@
+//! `dump`: from a snapshot to standard output.
+
+use copal_engine::tree::EntryKind;
+
+use super::context::Context;
+use super::failure::of_dump;
+use super::place::place;
+use crate::args::look::Dump;
+use crate::dump::{dump_file, dump_tar};
+use crate::exit::Exit;
+use crate::history::pages;
+use crate::report::Failure;
+use crate::report::field::PathField;
+
+pub(super) fn run(context: &Context<'_>, options: &Dump) -> Result<Exit, Failure> {
+    let Some(path) = &options.snapshot.path else {
+        return Err(Failure::Usage("say what to dump: SNAPSHOT:PATH (\":/\" is everything)".into()));
+    };
+    let repository = context.open()?;
+    let view = context.view(&repository)?;
+    let history = context.history(&repository, &view)?;
+    let snapshot = history.find(&options.snapshot.which, &options.narrow, &context.this_host())?;
+    let pages = pages(&repository, &view, snapshot.domain);
+    let scope = place(&pages, snapshot, Some(path))?;
+    let mut lines = context.report.lines();
+    if scope.is_directory() || options.format.is_some() {
+        dump_tar(&pages, snapshot.root, &scope, lines.raw()).map_err(of_dump)?;
+    } else {
+        let entry = scope.entries(&pages, snapshot.root).next()?;
+        match entry {
+            Some(entry) if entry.kind() == EntryKind::File => {
+                dump_file(&pages, &entry, lines.raw()).map_err(of_dump)?;
+            }
+            _ => {
+                let path = PathField::of(scope.path()).human();
+                return Err(Failure::Usage(format!("{path} is neither a file nor a directory: use --format tar")));
+            }
+        }
+    }
+    lines.finish()?;
+    Ok(Exit::Done)
+}

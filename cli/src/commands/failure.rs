@@ -1,0 +1,137 @@
+//! What errors of the repository, the store and the jobs are to a person.
+
+use std::path::Path;
+
+use copal_engine::repository::DescriptorError;
+use copal_engine::wire::record::RecordError;
+use copal_service::error::JobError;
+use copal_store::StoreError;
+
+use crate::args::spec::SpecPath;
+use crate::backup::BackupError;
+use crate::changes::ChangeError;
+use crate::dump::DumpError;
+use crate::history::Snapshot;
+use crate::materialize::WriteError;
+use crate::reader::ReadError;
+use crate::report::Failure;
+use crate::report::field::{Hex, PathField};
+use crate::repository::{ClientError, InitError, OpenError};
+use crate::restore::{RestoreError, ScopeError};
+use crate::secrets::Kind;
+use crate::verify::VerifyError;
+
+pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
+    match error {
+        OpenError::NoRepository(directory) => Failure::NoRepository { location: directory.display().to_string() },
+        OpenError::WrongSecret { .. } | OpenError::NoSlot { .. } => Failure::WrongSecret(kind),
+        OpenError::DamagedSlot { object, source } => Failure::Damaged { object, cause: source.into() },
+        OpenError::Descriptor { source: DescriptorError::Record(RecordError::Version { version, .. }), .. } => {
+            Failure::NewerFormat { found: version.into(), known: FORMAT }
+        }
+        OpenError::Descriptor { object, source } => Failure::Damaged { object, cause: source.into() },
+        OpenError::Store(error) => of_store(error),
+        OpenError::Job(error) => of_job(error),
+        other => Failure::Other(other.into()),
+    }
+}
+
+pub(super) fn of_init(error: InitError) -> Failure {
+    match error {
+        InitError::Exists(location) => Failure::RepositoryExists { location },
+        InitError::NotEmpty(location) => Failure::NotEmpty { location },
+        InitError::Store(error) => of_store(error),
+    }
+}
+
+pub(super) fn of_client(error: ClientError) -> Failure {
+    match error {
+        ClientError::Revoked(_) => Failure::NotPermitted { act: "change" },
+        ClientError::Place(error) => Failure::Place(error),
+        ClientError::Store(error) => of_store(error),
+        ClientError::Job(error) => of_job(error),
+        other => Failure::Other(other.into()),
+    }
+}
+
+pub(super) fn of_job(error: JobError) -> Failure {
+    match error {
+        JobError::Store(error) => of_store(error),
+        JobError::Damaged { object, why } => Failure::Damaged { object, cause: why.into() },
+        JobError::StateLost { evidence } => Failure::Damaged { object: "the index".into(), cause: evidence.into() },
+        other => Failure::Other(other.into()),
+    }
+}
+
+pub(super) fn of_verify(error: VerifyError) -> Failure {
+    match error {
+        VerifyError::Job(error) => of_job(error),
+        VerifyError::History(failure) => failure,
+    }
+}
+
+pub(super) fn of_change(error: ChangeError) -> Failure {
+    match error {
+        ChangeError::NotFull => Failure::NotPermitted { act: "change" },
+        ChangeError::Store(error) => of_store(error),
+        ChangeError::Job(error) => of_job(error),
+        error @ ChangeError::NoDescriptor => Failure::Other(error.into()),
+    }
+}
+
+pub(super) fn of_store(error: StoreError) -> Failure {
+    Failure::Other(error.into())
+}
+
+pub(super) fn of_backup(error: BackupError) -> Failure {
+    match error {
+        BackupError::Store(error) => of_store(error),
+        BackupError::Job(error) => of_job(error),
+        BackupError::Rejected(why) => Failure::Rejected { reasons: vec![why] },
+        BackupError::Interrupted => Failure::Interrupted,
+        other => Failure::Other(other.into()),
+    }
+}
+
+pub(super) fn of_restore(error: RestoreError, target: &Path) -> Failure {
+    use std::os::unix::ffi::OsStrExt;
+    match error {
+        RestoreError::Target(WriteError::Io { act, path, source }) => {
+            Failure::io(act, target.join(std::ffi::OsStr::from_bytes(path.as_bytes())), source)
+        }
+        RestoreError::Target(WriteError::Target { path, source }) => Failure::io("restore into", path, source),
+        RestoreError::Target(error) => Failure::Other(error.into()),
+        RestoreError::Tree(error) => error.into(),
+        RestoreError::Store(error) => of_store(error),
+        RestoreError::Interrupted => Failure::Interrupted,
+    }
+}
+
+pub(super) fn of_dump(error: DumpError) -> Failure {
+    match error {
+        DumpError::Output(error) => Failure::output(error),
+        DumpError::Tree(error) => error.into(),
+        DumpError::Content { source: ReadError::Store(error), .. } => of_store(error),
+        DumpError::Content { path, source } => {
+            Failure::Damaged { object: PathField::of(&path).human(), cause: source.into() }
+        }
+        DumpError::Length { .. } => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
+    }
+}
+
+/// Why a place in a snapshot cannot be used.
+pub(super) fn of_scope(error: ScopeError, path: &SpecPath, snapshot: &Snapshot) -> Failure {
+    match error {
+        ScopeError::Absent => {
+            let (SpecPath::Absolute(wanted) | SpecPath::Relative(wanted)) = path;
+            let top: &[u8] = if matches!(path, SpecPath::Absolute(_)) { b"/" } else { b"" };
+            let path = [top, wanted.as_bytes()].concat();
+            Failure::NotInSnapshot { path, snapshot: Hex(snapshot.id).short() }
+        }
+        ScopeError::Lost(error) => error.into(),
+        ScopeError::Tree(error) => error.into(),
+    }
+}
+
+/// The format that this program writes, and the newest it reads.
+const FORMAT: u64 = 1;

@@ -1,0 +1,80 @@
+//! `find`: entries that match a pattern, over snapshots.
+
+use copal_engine::id::DomainId;
+use copal_engine::path::TreePath;
+use copal_service::view::View;
+
+use super::context::Context;
+use super::place::place;
+use crate::args::look::Find;
+use crate::exit::Exit;
+use crate::history::{self, History, Snapshot};
+use crate::look::search::{self, Search};
+use crate::look::{hidden, row};
+use crate::reader::PageReader;
+use crate::report::Failure;
+use crate::report::field::Hex;
+use crate::report::rows::FindRow;
+use crate::repository::Repository;
+
+pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure> {
+    let pattern = search::pattern(&options.glob).map_err(|error| Failure::Usage(error.to_string()))?;
+    let repository = context.open()?;
+    let view = context.view(&repository)?;
+    let history = context.history(&repository, &view)?;
+    let readers = Readers::of(&repository, &view, &history);
+    let places = chosen(context, options, &history, &readers)?;
+    let mut lines = context.report.lines();
+    let mut lost = Vec::new();
+    for (domain, pages) in &readers.0 {
+        let mut search = Search::new(pages, &pattern);
+        for (snapshot, directory) in places.iter().filter(|(snapshot, _)| snapshot.domain == *domain) {
+            let unread = search.run(snapshot.root, directory, |entry| {
+                lines.row(&FindRow { snapshot: Hex(snapshot.id), entry: row(entry) })
+            })?;
+            lost.extend(unread.into_iter().map(|(range, why)| (Hex(snapshot.id).short(), hidden(&range, &why))));
+        }
+    }
+    lines.finish()?;
+    for (snapshot, what) in &lost {
+        context.report.warn(&format!("snapshot {snapshot}: {what}"));
+    }
+    Ok(if lost.is_empty() { context.exit_of(&history) } else { Exit::Damage })
+}
+
+/// A reader for each domain that has snapshots.
+struct Readers(Vec<(DomainId, PageReader)>);
+
+impl Readers {
+    fn of(repository: &Repository, view: &View, history: &History) -> Self {
+        let mut domains: Vec<DomainId> = history.snapshots.iter().map(|snapshot| snapshot.domain).collect();
+        domains.sort_unstable();
+        domains.dedup();
+        Self(domains.into_iter().map(|domain| (domain, history::pages(repository, view, domain))).collect())
+    }
+
+    fn of_snapshot(&self, snapshot: &Snapshot) -> &PageReader {
+        let found = self.0.iter().find(|(domain, _)| *domain == snapshot.domain);
+        &found.expect("every snapshot's domain has a reader").1
+    }
+}
+
+/// The snapshots to search, and where in them.
+fn chosen<'h>(
+    context: &Context<'_>,
+    options: &Find,
+    history: &'h History,
+    readers: &Readers,
+) -> Result<Vec<(&'h Snapshot, TreePath)>, Failure> {
+    if options.snapshots.is_empty() {
+        let all = history.narrowed(&options.narrow).into_iter();
+        return Ok(all.map(|snapshot| (snapshot, TreePath::TOP)).collect());
+    }
+    let mut places = Vec::new();
+    for spec in &options.snapshots {
+        let snapshot = history.find(&spec.which, &options.narrow, &context.this_host())?;
+        let scope = place(readers.of_snapshot(snapshot), snapshot, spec.path.as_ref())?;
+        places.push((snapshot, scope.path().clone()));
+    }
+    Ok(places)
+}

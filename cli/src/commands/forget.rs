@@ -1,0 +1,139 @@
+//! `forget`: by name, or by rules of what to keep.
+
+use std::collections::BTreeSet;
+
+use copal_engine::change::Operation;
+use copal_engine::id::SnapshotId;
+use copal_engine::state::SnapshotState;
+use copal_engine::time::Time;
+use copal_service::prune::{GRACE, prune as run_prune};
+use copal_service::view::View;
+use copal_store::Store;
+use jiff::tz::TimeZone;
+
+use super::context::Context;
+use super::failure::{of_change, of_job, of_store};
+use super::prune;
+use crate::args::forget::Forget;
+use crate::changes;
+use crate::exit::Exit;
+use crate::history::{History, Snapshot};
+use crate::report::Failure;
+use crate::report::field::{Hex, PathsField, Stamp};
+use crate::report::upkeep::{ForgetReport, ForgetRow};
+use crate::repository::Repository;
+use crate::retain;
+use crate::wait::wait;
+
+pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failure> {
+    if options.snapshots.is_empty() && retain::is_empty(&options.keep) {
+        return Err(Failure::Usage("the rules keep nothing: everything would be forgotten".into()));
+    }
+    let repository = context.open()?;
+    context.ingest(&repository)?;
+    let view = context.view(&repository)?;
+    let history = context.history(&repository, &view)?;
+    let mut rows = match options.snapshots.is_empty() {
+        true => by_rules(&repository, &history, options)?,
+        false => by_name(context, &history, options)?,
+    };
+    let forgotten: Vec<SnapshotId> = rows.iter().filter(|row| !row.keep).map(|row| row.id.0).collect();
+    if !options.dry_run && !forgotten.is_empty() {
+        let client = context.client(&repository)?;
+        let written = changes::write(&repository, &client, vec![Operation::Forget(forgotten)]).map_err(of_change)?;
+        if let Some(written) = written {
+            admit_kept(&mut rows, &written.view);
+        }
+    }
+    let report = report(&repository, rows, options)?;
+    context.report.answer(&report)?;
+    let exit = context.exit_of(&history);
+    if !options.prune {
+        return Ok(exit);
+    }
+    let pruned =
+        prune::act(context, &repository, prune::Options { is_dry_run: options.dry_run, ..Default::default() })?;
+    Ok(if pruned == Exit::Done { exit } else { pruned })
+}
+
+/// Everything that the options leave, with what the rules say of it.
+fn by_rules(repository: &Repository, history: &History, options: &Forget) -> Result<Vec<ForgetRow>, Failure> {
+    let snapshots = history.narrowed(&options.narrow);
+    let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
+    let keys = |domain| repository.domain_keys(domain);
+    let verdicts = retain::retain(&snapshots, &options.keep, options.group_by, &TimeZone::system(), now, keys);
+    let row = |snapshot: &&Snapshot| {
+        let verdict = &verdicts[&snapshot.id];
+        row(snapshot, verdict.reasons.iter().map(ToString::to_string).collect())
+    };
+    Ok(snapshots.iter().map(row).collect())
+}
+
+/// The snapshots that are named. One that is pinned stays.
+fn by_name(context: &Context<'_>, history: &History, options: &Forget) -> Result<Vec<ForgetRow>, Failure> {
+    let mut named = BTreeSet::new();
+    let mut rows = Vec::new();
+    for which in &options.snapshots {
+        let snapshot = history.find(which, &options.narrow, &context.this_host())?;
+        if !named.insert(snapshot.id) {
+            continue;
+        }
+        let pinned = snapshot.record.pinned;
+        if pinned {
+            let id = Hex(snapshot.id).short();
+            context
+                .report
+                .warn(&format!("snapshot {id} is pinned and stays; \"copal unpin {id}\" allows to forget it"));
+        }
+        rows.push(row(snapshot, pinned.then(|| PINNED.to_owned()).into_iter().collect()));
+    }
+    Ok(rows)
+}
+
+fn row(snapshot: &Snapshot, reasons: Vec<String>) -> ForgetRow {
+    ForgetRow {
+        id: Hex(snapshot.id),
+        time: Stamp(snapshot.time),
+        host: snapshot.info.host.clone(),
+        paths: PathsField::of(&snapshot.sources()),
+        tags: snapshot.tags.clone(),
+        label: snapshot.info.label.clone(),
+        keep: !reasons.is_empty(),
+        reasons,
+    }
+}
+
+/// Says what became of the change: a snapshot that somebody pinned meanwhile is kept.
+fn admit_kept(rows: &mut [ForgetRow], view: &View) {
+    let kept = view.state.snapshots.values().filter(|record| record.state == SnapshotState::Kept);
+    let kept: BTreeSet<SnapshotId> = kept.map(|record| record.id).collect();
+    for row in rows.iter_mut().filter(|row| !row.keep && kept.contains(&row.id.0)) {
+        row.keep = true;
+        row.reasons.push(PINNED.to_owned());
+    }
+}
+
+fn report(repository: &Repository, rows: Vec<ForgetRow>, options: &Forget) -> Result<ForgetReport, Failure> {
+    let kept = rows.iter().filter(|row| row.keep).count() as u64;
+    let forgotten = rows.len() as u64 - kept;
+    let mut report = ForgetReport {
+        snapshots: rows,
+        kept,
+        forgotten,
+        freeable_bytes: None,
+        freeable_from: None,
+        dry_run: options.dry_run,
+    };
+    if !options.dry_run && !options.prune && forgotten > 0 {
+        let what_if = prune::service_options(repository, &prune::Options { is_dry_run: true, ..Default::default() })?;
+        let found = wait(run_prune(&repository.host(), &what_if)).map_err(of_job)?;
+        report.freeable_bytes = Some(found.bytes_pending + found.bytes_planned);
+        // What nothing needs since now is flagged by the next prune, at the earliest now.
+        let now = wait(repository.store().now()).map_err(of_store)?.0;
+        let grace = if found.bytes_pending > 0 { GRACE.as_nanos() as i64 } else { 0 };
+        report.freeable_from = Some(Stamp(Time(now.saturating_add(grace))));
+    }
+    Ok(report)
+}
+
+const PINNED: &str = "pinned";

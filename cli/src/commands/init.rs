@@ -1,0 +1,67 @@
+//! `init`: makes a repository and registers this machine.
+
+use copal_engine::keys::slot::{Argon2Params, SlotInput};
+use copal_engine::keys::text;
+use copal_engine::receipt::IngestBy;
+use copal_engine::repository::Parameters;
+
+use super::context::{Context, input};
+use super::failure::of_init;
+use crate::args;
+use crate::entropy::secret;
+use crate::exit::Exit;
+use crate::places::create_private;
+use crate::report::Failure;
+use crate::report::field::Hex;
+use crate::report::upkeep::InitSummary;
+use crate::repository::{self, Init};
+use crate::secrets::{Credential, Terminal};
+
+pub(super) fn run(context: &Context<'_>, options: &args::repository::Init) -> Result<Exit, Failure> {
+    let credential = context.secrets().first(&mut Terminal)?;
+    let summary = create(context, &credential, options.ingest)?;
+    context.report.answer(&summary)?;
+    Ok(Exit::Done)
+}
+
+/// Makes the repository that the options name, and registers this machine.
+pub(super) fn create(
+    context: &Context<'_>,
+    credential: &Credential,
+    ingest: args::repository::IngestBy,
+) -> Result<InitSummary, Failure> {
+    let directory = context.directory()?;
+    let mut inputs = vec![input(credential)?];
+    let key_file = context.global.key_file.as_ref();
+    if let Some(path) = key_file {
+        let key = secret();
+        // Before the repository: a slot whose key was lost would be of no use.
+        create_private(path, text::encode_key_file(&key).as_bytes())?;
+        inputs.push(SlotInput::KeyFile(key));
+    }
+    let made = repository::init(&Init {
+        directory: &directory,
+        inputs: &inputs,
+        parameters: Parameters::default(),
+        ingest: match ingest {
+            args::repository::IngestBy::Client => IngestBy::Client,
+            args::repository::IngestBy::Service => IngestBy::Service,
+        },
+        argon2: Argon2Params::default(),
+    });
+    let made = made.inspect_err(|_| {
+        if let Some(path) = key_file {
+            let _ = std::fs::remove_file(path);
+        }
+    });
+    let made = made.map_err(of_init)?;
+    let repository = context.open_with(credential)?;
+    let client = context.client(&repository)?;
+    Ok(InitSummary {
+        repository_id: Hex(made.repository),
+        repository: directory.display().to_string(),
+        client: Hex(client.id),
+        recovery_code: made.recovery_code.as_str().to_owned(),
+        key_file: key_file.map(|path| path.display().to_string()),
+    })
+}

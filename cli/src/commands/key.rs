@@ -1,0 +1,170 @@
+//! `key`: what opens the repository.
+
+use copal_engine::id::SlotId;
+use copal_engine::keys::slot::{Argon2Params, SlotInput, SlotKind};
+use copal_engine::keys::text;
+use copal_store::Store;
+
+use super::context::{Context, input};
+use super::failure::of_store;
+use crate::args::key::{Add, Change, Key, Remove};
+use crate::entropy::secret;
+use crate::exit::Exit;
+use crate::places::create_private;
+use crate::report::Failure;
+use crate::report::field::{Hex, Stamp};
+use crate::report::rows::{KeyKind, KeyRow};
+use crate::report::upkeep::{KeySummary, RecoverySummary};
+use crate::repository::{KeySlot, Repository, add_slot, proves, remove_slot, survey_slots};
+use crate::secrets::{Terminal, added};
+
+pub(super) fn run(context: &Context<'_>, options: &Key) -> Result<Exit, Failure> {
+    let repository = context.open()?;
+    let slots = survey_slots(store(&repository)).map_err(of_store)?;
+    let keys = Keys { context, repository: &repository, slots };
+    match options {
+        Key::List => keys.list()?,
+        Key::Add(options) => keys.add(options)?,
+        Key::Remove(options) => keys.remove(options)?,
+        Key::Change(options) => keys.change(options)?,
+        Key::Recovery => keys.recovery()?,
+    }
+    Ok(keys.exit())
+}
+
+/// The repository's keys.
+struct Keys<'a> {
+    context: &'a Context<'a>,
+    repository: &'a Repository,
+    slots: Vec<KeySlot>,
+}
+
+impl Keys<'_> {
+    fn list(&self) -> Result<(), Failure> {
+        let row = |slot: &KeySlot| {
+            let whole = slot.slot.as_ref()?;
+            Some(KeyRow {
+                slot: Hex(slot.id),
+                kind: kind(whole.kind()),
+                created: Stamp(whole.created()),
+                current: slot.id == self.repository.slot,
+            })
+        };
+        let rows: Vec<KeyRow> = self.slots.iter().filter_map(row).collect();
+        self.context.report.list(&rows)
+    }
+
+    fn add(&self, options: &Add) -> Result<(), Failure> {
+        let (slot, added) = match &options.new_key_file {
+            Some(path) => {
+                let key = secret();
+                // Before the slot: one whose key was lost would be of no use.
+                create_private(path, text::encode_key_file(&key).as_bytes())?;
+                let written = self.write(&SlotInput::KeyFile(key)).inspect_err(|_| {
+                    let _ = std::fs::remove_file(path);
+                });
+                (written?, SlotKind::KeyFile)
+            }
+            None => {
+                let input = input(&added(options.new_password_file.as_deref(), &mut Terminal)?)?;
+                (self.write(&input)?, input.kind())
+            }
+        };
+        self.context.report.answer(&KeySummary { added: Some(Hex(slot)), removed: None, kind: Some(kind(added)) })
+    }
+
+    fn remove(&self, options: &Remove) -> Result<(), Failure> {
+        let slot = self.meant(&options.slot)?;
+        if slot.id == self.repository.slot {
+            // Whoever opens the repository with another key has shown that another one works.
+            let is_only = self.slots.iter().filter(|other| other.slot.is_some()).count() == 1;
+            return Err(Failure::KeyInUse { slot: Hex(slot.id).short(), is_only });
+        }
+        remove_slot(store(self.repository), slot.id).map_err(of_store)?;
+        let removed = slot.slot.as_ref().map(|slot| kind(slot.kind()));
+        self.context.report.answer(&KeySummary { added: None, removed: Some(Hex(slot.id)), kind: removed })
+    }
+
+    /// Adds the new passphrase before the old one is removed: whenever this is interrupted, one of them opens.
+    fn change(&self, options: &Change) -> Result<(), Failure> {
+        let old = self.replaceable()?;
+        let input = input(&added(options.new_password_file.as_deref(), &mut Terminal)?)?;
+        if input.kind() != SlotKind::Passphrase {
+            return Err(Failure::Usage("a recovery code or key file is no new passphrase".into()));
+        }
+        let new = self.write(&input)?;
+        if !proves(store(self.repository), new, &input).map_err(of_store)? {
+            let cause = "it does not open with the new passphrase; the old one stays".into();
+            return Err(Failure::Damaged { object: format!("keys/{new}"), cause });
+        }
+        if let Some(old) = old {
+            remove_slot(store(self.repository), old).map_err(of_store)?;
+        }
+        self.context.report.answer(&KeySummary {
+            added: Some(Hex(new)),
+            removed: old.map(Hex),
+            kind: Some(KeyKind::Passphrase),
+        })
+    }
+
+    fn recovery(&self) -> Result<(), Failure> {
+        let key = secret();
+        let recovery_code = text::encode_recovery(&key).to_string();
+        let slot = Hex(self.write(&SlotInput::RecoveryCode(key))?);
+        self.context.report.answer(&RecoverySummary { slot, recovery_code })
+    }
+
+    fn write(&self, input: &SlotInput) -> Result<SlotId, Failure> {
+        add_slot(store(self.repository), &self.repository.owner, input, Argon2Params::default()).map_err(of_store)
+    }
+
+    /// The one slot whose id begins with these digits.
+    fn meant(&self, digits: &str) -> Result<&KeySlot, Failure> {
+        let wanted = digits.to_ascii_lowercase();
+        let fitting: Vec<&KeySlot> =
+            self.slots.iter().filter(|slot| slot.id.to_string().starts_with(&wanted)).collect();
+        match fitting.as_slice() {
+            _ if wanted.is_empty() => Err(Failure::Usage("no key is named".into())),
+            [] => Err(Failure::NoObject { what: "key", wanted: digits.to_owned() }),
+            [only] => Ok(only),
+            _ => Err(Failure::Usage(format!("several keys begin with \"{digits}\": give more digits"))),
+        }
+    }
+
+    /// The passphrase that a new one replaces: the one in use; if another kind of key is in use, the only one there is.
+    fn replaceable(&self) -> Result<Option<SlotId>, Failure> {
+        let is_passphrase =
+            |slot: &&KeySlot| slot.slot.as_ref().is_some_and(|slot| slot.kind() == SlotKind::Passphrase);
+        let passphrases: Vec<SlotId> = self.slots.iter().filter(is_passphrase).map(|slot| slot.id).collect();
+        match passphrases.as_slice() {
+            _ if passphrases.contains(&self.repository.slot) => Ok(Some(self.repository.slot)),
+            [] => Ok(None),
+            [only] => Ok(Some(*only)),
+            _ => {
+                let why = "there are several passphrases: open the repository with the one to replace, or use \"key add\" and \"key remove\"";
+                Err(Failure::Usage(why.into()))
+            }
+        }
+    }
+
+    /// Tells which copies are not whole.
+    fn exit(&self) -> Exit {
+        let faults = || self.slots.iter().flat_map(|slot| &slot.faults);
+        for (object, why) in faults() {
+            self.context.report.warn(&format!("{object} is damaged: {why}"));
+        }
+        if faults().next().is_none() { Exit::Done } else { Exit::Damage }
+    }
+}
+
+fn store(repository: &Repository) -> &dyn Store {
+    repository.store().as_ref()
+}
+
+fn kind(kind: SlotKind) -> KeyKind {
+    match kind {
+        SlotKind::Passphrase => KeyKind::Passphrase,
+        SlotKind::RecoveryCode => KeyKind::RecoveryCode,
+        SlotKind::KeyFile => KeyKind::KeyFile,
+    }
+}

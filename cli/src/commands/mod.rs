@@ -1,0 +1,81 @@
+//! Commands: each parses what the options leave open, drives the engine and the service, and reports.
+
+mod about;
+mod backup;
+mod cache;
+mod cat;
+mod check;
+mod compact;
+mod context;
+mod diff;
+mod dump;
+mod failure;
+mod find;
+mod forget;
+mod ingest;
+mod init;
+mod key;
+mod ls;
+mod marks;
+mod place;
+mod prune;
+mod rebuild;
+mod repair;
+mod restore;
+mod signals;
+mod snapshots;
+mod stats;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+
+use crate::args::{Command, CommandLine};
+use crate::exit::Exit;
+use crate::report::{self, Failure, Report};
+use context::Context;
+
+/// Runs the command line of this process.
+pub fn run() -> Exit {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let line = match CommandLine::try_parse_from(&arguments) {
+        Ok(line) => line,
+        Err(error) => return report::usage(&error, arguments.iter().map(OsString::as_os_str)),
+    };
+    let report = Report::new(&line.global);
+    let context = Context::new(&line.global, &report);
+    match dispatch(&context, &line.command) {
+        Ok(exit) => exit,
+        Err(failure) => report.fail(&failure),
+    }
+}
+
+fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Init(options) => init::run(context, options),
+        Command::Backup(options) => backup::run(context, options),
+        Command::Snapshots(options) => snapshots::run(context, options),
+        Command::Restore(options) => restore::run(context, options),
+        Command::Ls(options) => ls::run(context, options),
+        Command::Find(options) => find::run(context, options),
+        Command::Diff(options) => diff::run(context, options),
+        Command::Dump(options) => dump::run(context, options),
+        Command::Check(options) => check::run(context, options),
+        Command::Forget(options) => forget::run(context, options),
+        Command::Prune(options) => prune::run(context, options),
+        Command::Key(options) => key::run(context, options),
+        Command::Cat(options) => cat::run(context, options),
+        Command::Cache(options) => cache::run(context, options),
+        Command::Tag(options) => marks::tag(context, options),
+        Command::Pin(options) => marks::run(context, options, marks::Act::Pin),
+        Command::Unpin(options) => marks::run(context, options, marks::Act::Unpin),
+        Command::Undelete(options) => marks::run(context, options, marks::Act::Undelete),
+        Command::Ingest => ingest::run(context),
+        Command::Repair => repair::run(context),
+        Command::Stats => stats::run(context),
+        Command::RebuildIndex => rebuild::run(context),
+        Command::Compact => compact::run(context),
+        Command::Completions(options) => about::completions(context, options),
+        Command::Version => about::version(context),
+    }
+}

@@ -1,0 +1,32 @@
+//! `rebuild-index`: folds the state again from what clients and prunes have left.
+
+use copal_service::rebuild::rebuild;
+
+use super::context::Context;
+use super::failure::{of_client, of_job};
+use crate::exit::Exit;
+use crate::report::Failure;
+use crate::report::upkeep::RebuildReport;
+use crate::repository::ClientError;
+use crate::wait::wait;
+
+pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
+    let repository = context.open()?;
+    if repository.descriptor.is_none() {
+        return Err(of_client(ClientError::NoDescriptor));
+    }
+    let rebuilt = wait(rebuild(&repository.host())).map_err(of_job)?;
+    for (object, why) in rebuilt.packs_left_out.iter().chain(&rebuilt.manifests_left_out) {
+        context.report.warn(&format!("{object} does not count: {why}"));
+    }
+    context.ingest(&repository)?;
+    context.report.answer(&RebuildReport {
+        root: rebuilt.root,
+        packs: rebuilt.packs,
+        entries: rebuilt.entries,
+        snapshots: rebuilt.snapshots,
+        lost: rebuilt.lost,
+    })?;
+    context.report.note("run \"copal check --full\" to see that everything is whole");
+    Ok(if rebuilt.lost > 0 { Exit::Damage } else { Exit::Done })
+}

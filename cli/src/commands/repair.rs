@@ -1,0 +1,85 @@
+//! `repair`: says what has healed and what is still lost, and mends what can be mended without the lost bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use copal_engine::id::{ChunkId, DomainId};
+use copal_engine::index::{Bits, Status};
+use copal_engine::state::PackRecord;
+use copal_service::check::note;
+use copal_service::view::View;
+
+use super::context::Context;
+use super::failure::{of_job, of_store};
+use crate::exit::Exit;
+use crate::history::{History, Snapshot};
+use crate::report::Failure;
+use crate::report::field::{Hex, PathsField};
+use crate::report::human;
+use crate::report::progress::Progress;
+use crate::report::upkeep::RepairReport;
+use crate::repository::{Repository, restore_copies};
+use crate::verify::{Fates, Hits, read_again, walk};
+use crate::wait::wait;
+
+pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
+    let repository = context.open()?;
+    let copies = restore_copies(repository.store().as_ref()).map_err(of_store)?;
+    context.ingest(&repository)?;
+    let before = context.view(&repository)?;
+    look_again(&repository, &before)?;
+    let view = context.view(&repository)?;
+    let history = context.history(&repository, &view)?;
+    let fates = Fates::default();
+    let lost_before = lost(&before);
+    let mut hits = Hits::default();
+    if !fates.are_all_good(&view) || !lost_before.is_empty() {
+        hits = walk(&repository, &view, &history, &fates, &Progress::default()).map_err(of_store)?;
+    }
+    let is_back = |(domain, id): &&(DomainId, ChunkId)| {
+        view.index(*domain).is_some_and(|index| !matches!(index.status(id), Status::Lost | Status::Absent))
+    };
+    let report = RepairReport {
+        healed: lost_before.iter().filter(is_back).count() as u64,
+        lost: hits.lost.len() as u64,
+        snapshots: hits.snapshots().into_iter().map(Hex).collect(),
+        paths: PathsField::of(hits.paths()),
+        restored: copies.restored,
+        damaged: copies.damaged,
+    };
+    context.report.answer(&report)?;
+    advise(context, &history, &hits);
+    let is_whole = report.lost == 0 && report.damaged.is_empty();
+    Ok(if is_whole { context.exit_of(&history) } else { Exit::Damage })
+}
+
+/// Reads the packs that are known to be harmed again, and notes what is so now.
+fn look_again(repository: &Repository, view: &View) -> Result<(), Failure> {
+    let harmed = view.state.packs.iter().filter(|(_, record)| record.is_missing || record.is_damaged);
+    let harmed: Vec<(_, &PackRecord)> = harmed.map(|(id, record)| (*id, record)).collect();
+    let harm = read_again(repository, &harmed).map_err(of_store)?;
+    wait(note(&repository.host(), &harm)).map_err(of_job)
+}
+
+/// What a check found to be lost and prune has not forgotten yet.
+fn lost(view: &View) -> BTreeSet<(DomainId, ChunkId)> {
+    let marks =
+        view.indexes.iter().flat_map(|(domain, index)| index.overlay().marks().map(move |mark| (*domain, mark)));
+    let lost = marks.filter(|(_, (_, mark))| mark.bits.contains(Bits::LOST));
+    lost.map(|(domain, ((id, _), _))| (domain, id)).collect()
+}
+
+/// Says which backups may bring back what is lost.
+fn advise(context: &Context<'_>, history: &History, hits: &Hits) {
+    let mut sources: BTreeMap<(&str, &[Vec<u8>], &str), &Snapshot> = BTreeMap::new();
+    let hit = hits.snapshots();
+    for snapshot in history.snapshots.iter().filter(|snapshot| hit.contains(&snapshot.id)) {
+        let info = &snapshot.info;
+        sources.insert((&info.host, &info.paths, &info.label), snapshot);
+    }
+    for ((host, _, label), snapshot) in sources {
+        let paths: Vec<String> = PathsField::of(&snapshot.sources()).0.iter().map(|path| human::path(path)).collect();
+        let label = if label.is_empty() { String::new() } else { format!(" --label {label}") };
+        let command = format!("copal backup{label} {}", paths.join(" "));
+        context.report.note(&format!("on {host}, \"{command}\" brings back what is still there"));
+    }
+}

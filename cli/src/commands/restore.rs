@@ -1,0 +1,183 @@
+//! `restore`: from a snapshot to a directory.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use copal_engine::tree::LostRange;
+
+use super::context::Context;
+use super::failure::of_restore;
+use super::place::place;
+use super::signals::watch_signals;
+use crate::args::restore::{Overwrite as When, Restore};
+use crate::exit::Exit;
+use crate::filter::{Case, Filter, FilterBuilder, Selection};
+use crate::history::{Snapshot, pages};
+use crate::materialize::{Lack, Overwrite, Shortfalls, TargetOptions};
+use crate::reader::PageReader;
+use crate::report::field::{Hex, PathField};
+use crate::report::progress::Progress;
+use crate::report::summary::RestoreSummary;
+use crate::report::{Amount, EntryTrouble, Failure, human};
+use crate::repository::Repository;
+use crate::restore::{Event, Outcome, Request, Scope, restore};
+
+pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Failure> {
+    let started = Instant::now();
+    let interrupted = watch_signals()?;
+    let selection = selection(options)?;
+    let repository = context.open()?;
+    let target = outside_of(&repository, &options.target)?;
+    let view = context.view(&repository)?;
+    let history = context.history(&repository, &view)?;
+    let snapshot = history.find(&options.snapshot.which, &options.narrow, &context.this_host())?;
+    let pages = pages(&repository, &view, snapshot.domain);
+    let scope = place(&pages, snapshot, options.snapshot.path.as_ref())?;
+    let request = request(options, snapshot, &pages, scope, selection, target);
+    let progress = Arc::new(Progress::default());
+    if options.snapshot.path.is_none() && request.selection.is_everything() {
+        progress.expect(snapshot.info.counts.files, snapshot.info.counts.bytes);
+    }
+    let watch = context.report.watch("restore", progress.clone());
+    let outcome = restore(&request, &progress, &|event| tell(context, event), &interrupted);
+    drop(watch);
+    let outcome = outcome.map_err(|error| of_restore(error, &request.target))?;
+    tell_shortfalls(context, &outcome.shortfalls);
+    context.report.answer(&summary(&outcome, snapshot, options, started))?;
+    Ok(match &outcome {
+        outcome if outcome.is_damaged => Exit::Damage,
+        outcome if outcome.tally.errors > 0 => Exit::Partial,
+        _ => Exit::Done,
+    })
+}
+
+fn request<'a>(
+    options: &Restore,
+    snapshot: &Snapshot,
+    pages: &'a PageReader,
+    scope: Scope,
+    selection: Selection,
+    target: PathBuf,
+) -> Request<'a> {
+    Request {
+        pages,
+        root: snapshot.root,
+        scope,
+        sources: snapshot.sources(),
+        selection,
+        target,
+        options: TargetOptions {
+            overwrite: match options.overwrite {
+                When::Never => Overwrite::Never,
+                When::Changed => Overwrite::Changed,
+                When::Always => Overwrite::Always,
+            },
+            replace_full_directories: options.delete,
+            no_owner: options.no_owner,
+            no_xattrs: options.no_xattrs,
+        },
+        deletes: options.delete,
+        verifies: options.verify,
+        is_dry_run: options.dry_run,
+        threads: std::thread::available_parallelism().map_or(2, usize::from),
+    }
+}
+
+fn selection(options: &Restore) -> Result<Selection, Failure> {
+    let includes = filter([(&options.include, Case::Exact)])?;
+    let excludes = filter([(&options.exclude, Case::Exact), (&options.iexclude, Case::Any)])?;
+    Ok(Selection { includes, excludes })
+}
+
+fn filter<const N: usize>(lists: [(&Vec<String>, Case); N]) -> Result<Filter, Failure> {
+    let mut builder = FilterBuilder::new();
+    for (patterns, case) in lists {
+        for pattern in patterns {
+            builder.add(pattern, case).map_err(|error| Failure::Usage(error.to_string()))?;
+        }
+    }
+    builder.finish().map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// The target, which must not lie in the repository: what is restored there would be taken for its objects.
+fn outside_of(repository: &Repository, target: &Path) -> Result<PathBuf, Failure> {
+    let absolute = std::path::absolute(target).map_err(|error| Failure::io("restore into", target, error))?;
+    let there = absolute.ancestors().find_map(|above| above.canonicalize().ok());
+    let inside = repository.directory().canonicalize().ok().zip(there);
+    match inside {
+        Some((repository, there)) if there.starts_with(&repository) => {
+            Err(Failure::InsideRepository { path: target.to_owned() })
+        }
+        _ => Ok(absolute),
+    }
+}
+
+fn tell(context: &Context<'_>, event: Event<'_>) {
+    let report = context.report;
+    match event {
+        Event::Restored(path) if report.says(Amount::Verbose) => {
+            report.say(Amount::Verbose, &format!("restored {}", PathField::of(path).human()));
+        }
+        Event::Deleted(path) if report.says(Amount::Verbose) => {
+            report.say(Amount::Verbose, &format!("deleted {}", PathField::of(path).human()));
+        }
+        Event::Restored(_) | Event::Deleted(_) => {}
+        Event::Trouble { path, why } => report.trouble(&EntryTrouble { path: PathField::of(path), warning: why }),
+        Event::Lost { range, why } => report.warn(&format!("{} are lost: {why}", lost(range))),
+        Event::Note(text) => report.warn(text),
+    }
+}
+
+fn lost(range: &LostRange) -> String {
+    let path = |path| PathField::of(path).human();
+    match (&range.after, &range.through) {
+        (None, None) => "all entries".into(),
+        (Some(after), None) => format!("all entries after {}", path(after)),
+        (None, Some(through)) => format!("all entries up to {}", path(through)),
+        (Some(after), Some(through)) => format!("the entries after {} up to {}", path(after), path(through)),
+    }
+}
+
+/// Says once of each kind what could not be set.
+fn tell_shortfalls(context: &Context<'_>, shortfalls: &Shortfalls) {
+    for (lack, count, examples) in shortfalls.iter() {
+        let what = match lack {
+            Lack::Owner => "the owner",
+            Lack::Mode => "the mode",
+            Lack::SpecialBits => "set-user-id or set-group-id",
+            Lack::Acl => "the ACL",
+            Lack::Xattr => "an extended attribute",
+            Lack::Times => "the time",
+            Lack::Names => "that it is the same file as another entry",
+            // Each of them is named as an entry that could not be written.
+            Lack::Device => continue,
+        };
+        let of = human::things(count, "entry", "entries");
+        let example = examples.first().map(|example| {
+            let path = human::path(example.path.as_bytes());
+            format!(" (like {path}: {})", example.error)
+        });
+        context.report.warn(&format!("{what} could not be restored for {of}{}", example.unwrap_or_default()));
+    }
+}
+
+fn summary(outcome: &Outcome, snapshot: &Snapshot, options: &Restore, started: Instant) -> RestoreSummary {
+    let tally = &outcome.tally;
+    RestoreSummary {
+        snapshot_id: Hex(snapshot.id),
+        target: PathField(options.target.as_os_str().as_bytes().to_vec()),
+        files_restored: tally.files_restored,
+        files_unchanged: tally.files_unchanged,
+        files_skipped: tally.files_skipped,
+        dirs: tally.dirs,
+        others: tally.others,
+        deleted: tally.deleted,
+        errors: tally.errors,
+        bytes_written: tally.bytes_written,
+        files_verified: tally.files_verified,
+        seconds: started.elapsed().as_secs_f64(),
+        dry_run: options.dry_run,
+    }
+}

@@ -1,0 +1,57 @@
+//! `snapshots`: lists them.
+
+use std::collections::BTreeMap;
+
+use super::context::Context;
+use crate::args::look::Snapshots;
+use crate::args::values::GroupBy;
+use crate::exit::Exit;
+use crate::history::Snapshot;
+use crate::report::Failure;
+use crate::report::rows::SnapshotRow;
+
+pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Failure> {
+    let repository = context.open()?;
+    let view = context.view(&repository)?;
+    let history = context.history(&repository, &view)?;
+    let mut chosen = history.narrowed(&options.narrow);
+    if let Some(most) = options.latest {
+        chosen = newest_of_each(chosen, options, most.get() as usize);
+    }
+    if options.group_by.is_some() {
+        chosen.sort_by_key(|snapshot| (group(snapshot, options), snapshot.time));
+    }
+    let rows: Vec<SnapshotRow> = chosen.iter().map(|snapshot| snapshot.row()).collect();
+    context.report.list(&rows)?;
+    Ok(context.exit_of(&history))
+}
+
+fn newest_of_each<'a>(snapshots: Vec<&'a Snapshot>, options: &Snapshots, most: usize) -> Vec<&'a Snapshot> {
+    let mut groups: BTreeMap<Vec<String>, Vec<&Snapshot>> = BTreeMap::new();
+    for snapshot in snapshots {
+        groups.entry(group(snapshot, options)).or_default().push(snapshot);
+    }
+    let newest = groups.into_values().flat_map(|group| group.into_iter().rev().take(most));
+    let mut newest: Vec<&Snapshot> = newest.collect();
+    newest.sort_by_key(|snapshot| (snapshot.time, snapshot.id));
+    newest
+}
+
+/// What snapshots of one group share; without --group-by that is host and paths.
+fn group(snapshot: &Snapshot, options: &Snapshots) -> Vec<String> {
+    let by = options.group_by.unwrap_or(GroupBy { host: true, paths: true, tags: false, label: true });
+    let mut key = Vec::new();
+    if by.host {
+        key.push(snapshot.info.host.clone());
+    }
+    if by.paths {
+        key.extend(snapshot.info.paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()));
+    }
+    if by.tags {
+        key.extend(snapshot.tags.iter().cloned());
+    }
+    if by.label {
+        key.push(snapshot.info.label.clone());
+    }
+    key
+}

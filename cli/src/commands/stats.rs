@@ -1,0 +1,36 @@
+//! `stats`: how much the repository holds and stores.
+
+use core::time::Duration;
+
+use copal_service::objects;
+use copal_service::prune::{self, prune};
+
+use super::context::Context;
+use super::failure::{of_job, of_store};
+use crate::exit::Exit;
+use crate::history::Snapshot;
+use crate::look::chunks::count_chunks;
+use crate::report::Failure;
+use crate::report::summary::Stats;
+use crate::wait::wait;
+
+pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
+    let repository = context.open()?;
+    let view = context.view(&repository)?;
+    let history = context.history(&repository, &view)?;
+    let kept = || history.snapshots.iter().filter(|snapshot| snapshot.is_kept());
+    let stored = wait(objects::list(repository.store().as_ref(), "")).map_err(of_store)?;
+    // Without grace: what nothing needs is dead, however lately it came to be so.
+    let what_if = prune::Options { grace: Duration::ZERO, is_dry_run: true, ..prune::Options::new([0, 0]) };
+    let dead = wait(prune(&repository.host(), &what_if)).map_err(of_job)?;
+    context.report.answer(&Stats {
+        snapshots: kept().count() as u64,
+        logical_bytes: kept().map(|snapshot: &Snapshot| snapshot.info.counts.bytes).sum(),
+        stored_bytes: stored.iter().map(|object| object.stat.length).sum(),
+        packs: view.state.packs.len() as u64,
+        chunks: view.indexes.values().map(count_chunks).sum(),
+        dead_bytes: dead.dead_bytes + dead.trapped_bytes,
+        trapped_bytes: dead.trapped_bytes,
+    })?;
+    Ok(context.exit_of(&history))
+}

@@ -1,0 +1,78 @@
+//! Archive: a part of a snapshot as a tar archive in the POSIX (pax) form.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use copal_engine::id::ChunkId;
+use copal_engine::path::TreePath;
+use copal_engine::tree::{Entry, EntryKind};
+use tar::EntryType;
+
+use super::header::Header;
+use super::{DumpError, ZEROS, dump_file};
+use crate::reader::PageReader;
+use crate::restore::{Identities, Scope};
+
+/// Writes a part of a snapshot as an archive. Its entries are named as a restore of that part would name them. One that
+/// cannot be read ends the archive without its end mark, so that it does not look whole.
+pub fn dump_tar(pages: &PageReader, root: ChunkId, scope: &Scope, out: &mut dyn Write) -> Result<(), DumpError> {
+    let mut archive = Archive { pages, out, identities: Identities::default(), firsts: HashMap::new() };
+    let mut stream = scope.entries(pages, root);
+    while let Some(entry) = stream.next()?
+        && scope.holds(&entry.path)
+    {
+        archive.add(&entry, scope.inside(&entry.path))?;
+    }
+    archive.out.write_all(&ZEROS[..2 * BLOCK])?;
+    Ok(())
+}
+
+struct Archive<'a> {
+    pages: &'a PageReader,
+    out: &'a mut dyn Write,
+    identities: Identities,
+    /// The first names of files that have several.
+    firsts: HashMap<(u64, u64), TreePath>,
+}
+
+impl Archive<'_> {
+    fn add(&mut self, entry: &Entry, name: TreePath) -> Result<(), DumpError> {
+        let identity = self.identities.of(entry);
+        if let Some(first) = identity.and_then(|identity| self.firsts.get(&identity)) {
+            let header = Header::new(entry, EntryType::Link, name.as_bytes(), Some(first.as_bytes()), 0);
+            return Ok(self.out.write_all(&header.to_bytes())?);
+        }
+        let (kind, size) = match entry.kind() {
+            EntryKind::Socket => return Ok(()),
+            EntryKind::File => (EntryType::Regular, entry.size),
+            EntryKind::Directory => (EntryType::Directory, 0),
+            EntryKind::Symlink => (EntryType::Symlink, 0),
+            EntryKind::Fifo => (EntryType::Fifo, 0),
+            EntryKind::CharDevice => (EntryType::Char, 0),
+            EntryKind::BlockDevice => (EntryType::Block, 0),
+        };
+        let path = match entry.kind() {
+            EntryKind::Directory if name.is_top() => b"./".to_vec(),
+            EntryKind::Directory => [name.as_bytes(), b"/"].concat(),
+            _ => name.as_bytes().to_vec(),
+        };
+        let header = Header::new(entry, kind, &path, entry.extras.link_target.as_deref(), size);
+        self.out.write_all(&header.to_bytes())?;
+        if entry.kind() == EntryKind::File {
+            dump_file(self.pages, entry, self.out)?;
+            self.out.write_all(&ZEROS[..padding(size)])?;
+        }
+        if let Some(identity) = identity {
+            self.firsts.insert(identity, name);
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that fill up the last block.
+pub(super) fn padding(size: u64) -> usize {
+    (size.next_multiple_of(BLOCK as u64) - size) as usize
+}
+
+/// Bytes of a block of an archive.
+pub(super) const BLOCK: usize = 512;

@@ -1,0 +1,114 @@
+//! Dump: content of a snapshot written out as a stream, every chunk checked before it leaves.
+
+mod archive;
+mod header;
+
+use std::io::{self, Write};
+
+use copal_engine::path::TreePath;
+use copal_engine::restore::extents::Extents;
+use copal_engine::tree::{Content, Entry, Piece};
+
+use crate::reader::{ChunkReader, PageReader, ReadError, TreeError};
+
+pub use archive::dump_tar;
+
+/// Why a dump ended early: what was written is not whole.
+#[derive(Debug, thiserror::Error)]
+pub enum DumpError {
+    /// A file's content is damaged.
+    #[error("the content of /{path} cannot be read")]
+    Content {
+        /// Which file.
+        path: TreePath,
+        /// Why.
+        #[source]
+        source: ReadError,
+    },
+    /// A file's content is not as long as its entry says.
+    #[error("the content of /{path} is not as long as it should be")]
+    Length {
+        /// Which file.
+        path: TreePath,
+    },
+    /// The tree cannot be walked.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// The output takes no more.
+    #[error("the output cannot be written")]
+    Output(#[from] io::Error),
+}
+
+/// Writes a file's bytes, holes as zeros.
+pub fn dump_file(pages: &PageReader, entry: &Entry, out: &mut dyn Write) -> Result<(), DumpError> {
+    let mut chunks = ChunkReader::new(pages);
+    let mut stream = FileStream { entry, extents: Extents::new(entry.size, &entry.extras.holes), at: 0, out };
+    match &entry.content {
+        Content::Inline(bytes) => stream.write(0, bytes)?,
+        _ => write_pieces(pages, &mut chunks, &mut stream)?,
+    }
+    stream.zeros_up_to(entry.size)?;
+    if stream.at == entry.size { Ok(()) } else { Err(DumpError::Length { path: entry.path.clone() }) }
+}
+
+fn write_pieces(
+    pages: &PageReader,
+    chunks: &mut ChunkReader<'_>,
+    stream: &mut FileStream<'_>,
+) -> Result<(), DumpError> {
+    let path = &stream.entry.path;
+    let mut write = |offset: u64, piece: Piece, stream: &mut FileStream<'_>| {
+        let bytes = chunks.chunk(&piece.id);
+        let bytes = bytes.map_err(|source| DumpError::Content { path: path.clone(), source })?;
+        if bytes.len() != piece.length as usize {
+            return Err(DumpError::Length { path: path.clone() });
+        }
+        Ok(stream.write(offset, bytes)?)
+    };
+    let mut written = Ok(());
+    let listed = pages.pieces(stream.entry, |offset, piece| {
+        if written.is_ok() {
+            written = write(offset, piece, stream);
+        }
+    });
+    match listed {
+        // The list of its chunks is part of a file, not of the tree around it.
+        Err(TreeError::Read(source)) => written.and(Err(DumpError::Content { path: path.clone(), source })),
+        Err(error) => written.and(Err(error.into())),
+        Ok(()) => written,
+    }
+}
+
+/// A file being written from its start to its end.
+struct FileStream<'a> {
+    entry: &'a Entry,
+    extents: Extents,
+    /// How far it is.
+    at: u64,
+    out: &'a mut dyn Write,
+}
+
+impl FileStream<'_> {
+    /// Writes a piece of the content, and the holes before it.
+    fn write(&mut self, offset: u64, mut bytes: &[u8]) -> io::Result<()> {
+        let ranges: Vec<_> = self.extents.place(offset..offset + bytes.len() as u64).collect();
+        for range in ranges {
+            self.zeros_up_to(range.start)?;
+            let (now, after) = bytes.split_at((range.end - range.start) as usize);
+            self.out.write_all(now)?;
+            (self.at, bytes) = (range.end, after);
+        }
+        Ok(())
+    }
+
+    fn zeros_up_to(&mut self, end: u64) -> io::Result<()> {
+        while self.at < end {
+            let length = (end - self.at).min(ZEROS.len() as u64);
+            self.out.write_all(&ZEROS[..length as usize])?;
+            self.at += length;
+        }
+        Ok(())
+    }
+}
+
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];

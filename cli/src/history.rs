@@ -1,0 +1,305 @@
+//! History: the snapshots of a repository, listed from manifests that their clients' keys have signed. What the state
+//! says (forgotten, pinned, tags changed since) is added to it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use copal_engine::block::{OpenBlock, OpenTools};
+use copal_engine::change::{Change, Operation};
+use copal_engine::id::{ChunkId, ClientId, DomainId, SnapshotId, TagId};
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::owner::TextPurpose;
+use copal_engine::keys::session::SessionRecord;
+use copal_engine::layout;
+use copal_engine::manifest::{Manifest, SnapshotClaim};
+use copal_engine::path::TreePath;
+use copal_engine::seal::{BlockKind, SessionCipher};
+use copal_engine::snapshot::SnapshotInfo;
+use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
+use copal_service::error::JobError;
+use copal_service::view::View;
+use copal_service::{clients, objects};
+use copal_store::Store;
+
+use crate::args::look::Narrow;
+use crate::args::spec::Which;
+use crate::reader::{BlockReader, PageReader};
+use crate::report::Failure;
+use crate::report::field::{Hex, PathsField, Stamp};
+use crate::report::rows::SnapshotRow;
+use crate::repository::Repository;
+use crate::wait::wait;
+
+/// A snapshot that verifies.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Its id.
+    pub id: SnapshotId,
+    /// The client that made it, and the number of its manifest.
+    pub key: (ClientId, u64),
+    /// The domain its pages lie in.
+    pub domain: DomainId,
+    /// Its root page.
+    pub root: ChunkId,
+    /// When it was made, as the client says.
+    pub time: Time,
+    /// What it says of itself.
+    pub info: SnapshotInfo,
+    /// Its tags, as changed since.
+    pub tags: Vec<String>,
+    /// What the state says of it.
+    pub record: SnapshotRecord,
+}
+
+impl Snapshot {
+    /// What was backed up, as paths of the tree.
+    pub fn sources(&self) -> Vec<TreePath> {
+        self.info.paths.iter().filter_map(|path| TreePath::new(path.clone()).ok()).collect()
+    }
+
+    /// How it is listed.
+    pub fn row(&self) -> SnapshotRow {
+        SnapshotRow {
+            id: Hex(self.id),
+            time: Stamp(self.time),
+            host: self.info.host.clone(),
+            paths: PathsField::of(&self.sources()),
+            tags: self.tags.clone(),
+            label: self.info.label.clone(),
+            files: self.info.counts.files,
+            bytes: self.info.counts.bytes,
+            client: Hex(self.key.0),
+            pinned: self.record.pinned,
+        }
+    }
+
+    /// Whether it is kept, and no checkpoint.
+    pub fn is_kept(&self) -> bool {
+        self.record.state == SnapshotState::Kept && !self.record.partial
+    }
+}
+
+/// The snapshots that could be read, the oldest first, and what is wrong with those that could not.
+pub struct History {
+    /// All snapshots that are not gone, forgotten ones too.
+    pub snapshots: Vec<Snapshot>,
+    /// Manifests that do not verify or do not open, and why.
+    pub problems: Vec<(String, String)>,
+}
+
+impl History {
+    /// Reads the snapshots that a state knows.
+    pub fn read(repository: &Repository, view: &View) -> Result<Self, Failure> {
+        let mut history = Self { snapshots: Vec::new(), problems: Vec::new() };
+        let mut publics: BTreeMap<ClientId, Option<[u8; 32]>> = BTreeMap::new();
+        let mut tag_names = None;
+        for (key, record) in &view.state.snapshots {
+            if record.state == SnapshotState::Gone {
+                continue;
+            }
+            let name = layout::manifest(key.0, key.1);
+            let public = match publics.get(&key.0) {
+                Some(public) => *public,
+                None => *publics.entry(key.0).or_insert(public_key(repository, key.0)?),
+            };
+            let read = public.ok_or("no sound record of its client is there".to_owned());
+            match read.and_then(|public| read_snapshot(repository, &name, *key, record, &public)) {
+                Ok(mut snapshot) => {
+                    name_tags(repository, &mut snapshot, &mut tag_names)?;
+                    history.snapshots.push(snapshot);
+                }
+                Err(why) => history.problems.push((name, why)),
+            }
+        }
+        history.snapshots.sort_by_key(|snapshot| (snapshot.time, snapshot.id));
+        Ok(history)
+    }
+
+    /// Snapshots that are kept and that the options leave.
+    pub fn narrowed(&self, narrow: &Narrow) -> Vec<&Snapshot> {
+        self.snapshots.iter().filter(|snapshot| snapshot.is_kept() && fits(snapshot, narrow)).collect()
+    }
+
+    /// Snapshots that are forgotten, can still come back, and that the options leave.
+    pub fn forgotten(&self, narrow: &Narrow) -> Vec<&Snapshot> {
+        let is_forgotten = |snapshot: &&Snapshot| {
+            snapshot.record.state == SnapshotState::Forgotten && !snapshot.record.partial && fits(snapshot, narrow)
+        };
+        self.snapshots.iter().filter(is_forgotten).collect()
+    }
+
+    /// The snapshot a person means: `latest` is the newest of this host, if its source is the only one that fits.
+    pub fn find(&self, which: &Which, narrow: &Narrow, host: &str) -> Result<&Snapshot, Failure> {
+        choose(self.narrowed(narrow), which, narrow, host)
+    }
+}
+
+/// Of the snapshots that the options have left, the one a person means.
+pub fn choose<'a>(
+    narrowed: Vec<&'a Snapshot>,
+    which: &Which,
+    narrow: &Narrow,
+    host: &str,
+) -> Result<&'a Snapshot, Failure> {
+    match which {
+        Which::Latest => latest(narrowed, narrow, host),
+        Which::Prefix(digits) => one(narrowed.into_iter().filter(|snapshot| which.fits(snapshot.id)).collect(), digits),
+    }
+}
+
+fn latest<'a>(narrowed: Vec<&'a Snapshot>, narrow: &Narrow, host: &str) -> Result<&'a Snapshot, Failure> {
+    let candidates: Vec<&Snapshot> = if narrow.hosts.is_empty() {
+        narrowed.iter().copied().filter(|snapshot| snapshot.info.host == host).collect()
+    } else {
+        narrowed.clone()
+    };
+    let mut newest: BTreeMap<_, &Snapshot> = BTreeMap::new();
+    for snapshot in &candidates {
+        newest.insert(snapshot.record.source, snapshot);
+    }
+    match newest.len() {
+        0 if narrowed.is_empty() => Err(Failure::NoSnapshot { wanted: "latest".into() }),
+        // None is of this host: the user has to say which one.
+        0 => Err(ambiguous("latest", &narrowed)),
+        1 => Ok(newest.into_values().next().expect("there is one")),
+        _ => Err(ambiguous("latest", &newest.into_values().collect::<Vec<_>>())),
+    }
+}
+
+fn one<'a>(fitting: Vec<&'a Snapshot>, wanted: &str) -> Result<&'a Snapshot, Failure> {
+    match fitting.as_slice() {
+        [] => Err(Failure::NoSnapshot { wanted: wanted.to_owned() }),
+        [only] => Ok(only),
+        _ => Err(ambiguous(wanted, &fitting)),
+    }
+}
+
+fn ambiguous(wanted: &str, candidates: &[&Snapshot]) -> Failure {
+    Failure::AmbiguousSnapshot {
+        wanted: wanted.to_owned(),
+        candidates: candidates.iter().map(|snapshot| snapshot.row()).collect(),
+    }
+}
+
+/// Any of the hosts, all of the paths, all of the tags.
+pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let has_path = |path: &std::path::PathBuf| {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let bytes = absolute.as_os_str().as_bytes();
+        let trimmed = bytes.strip_prefix(b"/").unwrap_or(bytes);
+        let trimmed = trimmed.strip_suffix(b"/").unwrap_or(trimmed);
+        snapshot.info.paths.iter().any(|other| other == trimmed)
+    };
+    (narrow.hosts.is_empty() || narrow.hosts.contains(&snapshot.info.host))
+        && narrow.paths.iter().all(has_path)
+        && narrow.tags.iter().all(|tag| snapshot.tags.contains(tag))
+}
+
+fn public_key(repository: &Repository, client: ClientId) -> Result<Option<[u8; 32]>, Failure> {
+    match wait(clients::read(&repository.host(), client)) {
+        Ok(record) => Ok(record.and_then(|record| record.keys).map(|keys| keys.manifest)),
+        Err(JobError::Damaged { .. }) => Ok(None),
+        Err(error) => Err(Failure::Other(error.into())),
+    }
+}
+
+fn read_snapshot(
+    repository: &Repository,
+    name: &str,
+    (client, number): (ClientId, u64),
+    record: &SnapshotRecord,
+    public: &[u8; 32],
+) -> Result<Snapshot, String> {
+    let bytes = wait(objects::read(repository.store().as_ref(), name)).map_err(|error| error.to_string())?;
+    let bytes = bytes.ok_or("it is not there")?;
+    let verified =
+        Manifest::verify(repository.id(), public, client, number, &bytes).map_err(|error| error.to_string())?;
+    let domain = verified.manifest.domain;
+    let claim = verified.manifest.snapshot.ok_or("it claims no snapshot")?;
+    let info = open_info(repository, domain, &claim)?;
+    Ok(Snapshot {
+        id: verified.hash.snapshot(),
+        key: (client, number),
+        domain,
+        root: claim.root,
+        time: claim.client_time,
+        tags: info.tags.clone(),
+        info,
+        record: record.clone(),
+    })
+}
+
+/// Opens what a snapshot says of itself; the error is in words.
+pub fn open_info(repository: &Repository, domain: DomainId, claim: &SnapshotClaim) -> Result<SnapshotInfo, String> {
+    let record = SessionRecord::parse(&claim.session_record).map_err(|error| error.to_string())?;
+    if record.domain() != domain {
+        return Err("its session is of another domain".into());
+    }
+    let key = record.unwrap(&repository.owner).map_err(|error| error.to_string())?;
+    let cipher = SessionCipher::new(&key, repository.id(), record.id(repository.id()));
+    let block = OpenBlock::open(&cipher, BlockKind::Info, claim.counter, &claim.info, &mut OpenTools::new());
+    let block = block.map_err(|error| error.to_string())?;
+    let bytes = block.chunk(0).ok_or("its description is empty")?;
+    SnapshotInfo::decode(bytes).map_err(|error| error.to_string())
+}
+
+/// Gives the snapshot the tags that the state says it has; names of tags added later stand in the changes.
+fn name_tags(
+    repository: &Repository,
+    snapshot: &mut Snapshot,
+    added: &mut Option<BTreeMap<TagId, String>>,
+) -> Result<(), Failure> {
+    let keys: DomainKeys = repository.domain_keys(snapshot.domain);
+    let own: BTreeMap<TagId, &String> = snapshot.info.tags.iter().map(|tag| (keys.tag_id(tag), tag)).collect();
+    if own.keys().copied().collect::<Vec<_>>() == snapshot.record.tags {
+        return Ok(());
+    }
+    if added.is_none() {
+        *added = Some(tags_added(repository)?);
+    }
+    let named = |tag: &TagId| {
+        let own = own.get(tag).map(|name| (*name).clone());
+        own.or_else(|| added.as_ref()?.get(tag).cloned()).unwrap_or_else(|| tag.to_string())
+    };
+    let mut tags: Vec<String> = snapshot.record.tags.iter().map(named).collect();
+    tags.sort();
+    snapshot.tags = tags;
+    Ok(())
+}
+
+fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, Failure> {
+    let mut names = BTreeMap::new();
+    let store: &dyn Store = repository.store().as_ref();
+    for listed in wait(objects::list(store, "changes/")).map_err(|error| Failure::Other(error.into()))? {
+        let name = listed.key.as_str();
+        let Some(number) = layout::trailing_number(name) else { continue };
+        let Some(bytes) = wait(objects::read(store, name)).map_err(|error| Failure::Other(error.into()))? else {
+            continue;
+        };
+        let Ok(client) = Change::claimed_client(&bytes) else { continue };
+        let Some(public) = public_key(repository, client)? else { continue };
+        let Ok(verified) = Change::verify(repository.id(), &public, client, number, &bytes) else { continue };
+        for operation in &verified.change.operations {
+            let Operation::Tag { add, .. } = operation else { continue };
+            for (tag, sealed) in add {
+                if let Ok(name) = repository.owner.open_text(TextPurpose::TagName, &tag.0, sealed) {
+                    names.insert(*tag, name);
+                }
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// Reads the pages of a snapshot's domain.
+pub fn pages(repository: &Repository, view: &View, domain: DomainId) -> PageReader {
+    let store: Arc<dyn Store> = repository.store().clone();
+    let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), domain));
+    let index = view.index(domain).cloned().unwrap_or_else(|| {
+        let empty = copal_engine::index::Index::new(domain, Vec::new(), Default::default());
+        empty.expect("nothing is of another domain")
+    });
+    PageReader::new(blocks, Arc::new(index), repository.domain_keys(domain))
+}

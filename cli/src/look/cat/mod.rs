@@ -1,0 +1,122 @@
+//! Cat: any object of a repository, decoded for people who want to know what is in it. Secrets are not: what a key slot
+//! or session record wraps stays wrapped.
+
+mod index;
+mod manifest;
+mod name;
+mod pages;
+mod records;
+mod state;
+
+use bytes::Bytes;
+use copal_engine::id::{ObjectHash, PackId};
+use copal_engine::layout;
+use copal_engine::pack;
+use copal_service::objects;
+use copal_service::view::View;
+use copal_store::Store;
+use serde_json::{Value, json};
+
+use crate::history::History;
+use crate::reader::ChunkReader;
+use crate::report::Failure;
+use crate::repository::Repository;
+use crate::wait::wait;
+
+use name::Target;
+
+/// What is shown of an object.
+pub enum Shown {
+    /// Its fields.
+    Fields(Value),
+    /// The bytes of a chunk.
+    Bytes(Vec<u8>),
+}
+
+/// What a repository holds, for finding snapshots, pages and chunks. It is loaded only where it is needed: most objects
+/// can be shown when the state is damaged.
+pub type Load<'a> = dyn Fn() -> Result<(View, History), Failure> + 'a;
+
+/// Finds what a text names, and decodes it.
+pub fn show(repository: &Repository, load: &Load<'_>, text: &str) -> Result<Shown, Failure> {
+    match name::find(repository, load, text)? {
+        Target::Object(name) => show_object(repository, &name).map(Shown::Fields),
+        Target::Page(pages, id) => Ok(Shown::Fields(pages::page(&pages.page(&id)?))),
+        Target::Chunk(pages, id) => Ok(Shown::Bytes(ChunkReader::new(&pages).chunk(&id)?.to_vec())),
+    }
+}
+
+fn show_object(repository: &Repository, name: &str) -> Result<Value, Failure> {
+    let store: &dyn Store = repository.store().as_ref();
+    let bytes = wait(objects::read(store, name)).map_err(|error| Failure::Other(error.into()))?;
+    let bytes = bytes.ok_or_else(|| absent(name))?;
+    let decoded = decode(repository, name, &bytes);
+    let mut value = decoded.map_err(|why| Failure::Damaged { object: name.to_owned(), cause: why.into() })?;
+    if let Value::Object(fields) = &mut value {
+        fields.insert("object".into(), json!(name));
+        fields.insert("length".into(), json!(bytes.len()));
+    }
+    Ok(value)
+}
+
+/// Decodes an object as its name says; the error says why it cannot be what it is named.
+fn decode(repository: &Repository, name: &str, bytes: &Bytes) -> Result<Value, String> {
+    let folder = name.split('/').next().unwrap_or_default();
+    if matches!(folder, "packs" | "moved" | "index" | "state") {
+        check_hash(name, bytes)?;
+    }
+    let number = || layout::trailing_number(name).ok_or_else(|| "its name has no number".to_owned());
+    match folder {
+        "copal" => records::descriptor(number()?, bytes),
+        "keys" => records::slot(bytes),
+        "clients" => records::client(repository, name, bytes),
+        "manifests" => manifest::manifest(repository, name, bytes),
+        "changes" => records::change(repository, number()?, bytes),
+        "receipts" => records::receipt(name, bytes),
+        "roots" => records::root(name, bytes),
+        "expiries" => records::expiry(number()?, bytes),
+        "deletions" => records::deletion(bytes),
+        "packs" | "moved" => pack::parse(bytes).map(|table| index::pack(repository, &table)).map_err(words),
+        "index" => index::segment(bytes.clone()),
+        "state" => state::run(bytes.clone()),
+        // JSON for people, and unfinished work of jobs.
+        _ => serde_json::from_slice(bytes).or_else(|_| Ok(json!({ "text": String::from_utf8_lossy(bytes) }))),
+    }
+}
+
+/// Objects that are named by their hash must have it.
+fn check_hash(name: &str, bytes: &Bytes) -> Result<(), String> {
+    let named = match layout::pack_of(name) {
+        Some((_, PackId(id))) => Some(ObjectHash(id)),
+        None => name.rsplit('/').next().and_then(|hash| ObjectHash::from_hex(hash).ok()),
+    };
+    if named == Some(ObjectHash::of(bytes)) {
+        Ok(())
+    } else {
+        Err("its bytes do not have the hash it is named by".into())
+    }
+}
+
+fn absent(text: &str) -> Failure {
+    Failure::NoObject { what: "object", wanted: text.to_owned() }
+}
+
+/// An error with what lies beneath it.
+fn words(error: impl std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}
+
+/// A list of ids, as their digits.
+fn texts<T: ToString>(ids: impl IntoIterator<Item = T>) -> Vec<String> {
+    ids.into_iter().map(|id| id.to_string()).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

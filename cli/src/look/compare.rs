@@ -1,0 +1,141 @@
+//! Compare: what differs between two directories of snapshots.
+
+use std::cmp::Ordering;
+
+use copal_engine::id::ChunkId;
+use copal_engine::path::TreePath;
+use copal_engine::tree::{Change as TreeChange, DiffStep, Entry, EntryKind, TreeDiff};
+
+use crate::reader::{EntryStream, PageReader, TreeError};
+use crate::report::Failure;
+use crate::report::field::PathField;
+use crate::report::rows::{Change, DiffRow};
+
+/// A directory or other entry of a tree.
+#[derive(Copy, Clone, Debug)]
+pub struct Side<'a> {
+    /// The tree's root page.
+    pub root: ChunkId,
+    /// Where in it.
+    pub path: &'a TreePath,
+}
+
+/// Gives every difference to `found`, in order. Pages that both trees share are not read, if both places have the same
+/// path.
+pub fn compare(
+    pages: &PageReader,
+    before: Side<'_>,
+    after: Side<'_>,
+    mut found: impl FnMut(DiffRow) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut tell = |before: Option<&Entry>, after: Option<&Entry>| match difference(before, after) {
+        Some(change) => found(row(change, before, after)),
+        None => Ok(()),
+    };
+    if before.path == after.path {
+        return compare_trees(pages, before, after, &mut tell);
+    }
+    compare_entries(&mut Below::new(pages, before), &mut Below::new(pages, after), &mut tell)
+}
+
+type Tell<'a> = dyn FnMut(Option<&Entry>, Option<&Entry>) -> Result<(), Failure> + 'a;
+
+fn compare_trees(pages: &PageReader, before: Side<'_>, after: Side<'_>, tell: &mut Tell<'_>) -> Result<(), Failure> {
+    let directory = before.path;
+    let mut diff = TreeDiff::new(before.root, after.root);
+    loop {
+        match diff.step() {
+            DiffStep::Done => return Ok(()),
+            DiffStep::Need(id) => {
+                diff.supply(pages.page(&id)?).map_err(TreeError::from)?;
+            }
+            DiffStep::Change(TreeChange { path, before, after }) => {
+                if path.is_within(directory) {
+                    tell(before.as_ref(), after.as_ref())?;
+                } else if path > *directory {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// Entries in step, by their paths below the two places.
+fn compare_entries(before: &mut Below<'_>, after: &mut Below<'_>, tell: &mut Tell<'_>) -> Result<(), Failure> {
+    let (mut old, mut new) = (before.next()?, after.next()?);
+    loop {
+        let order = match (&old, &new) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(old), Some(new)) => TreePath::compare(before.below(old), after.below(new)),
+        };
+        tell(old.as_ref().filter(|_| order.is_le()), new.as_ref().filter(|_| order.is_ge()))?;
+        if order.is_le() {
+            old = before.next()?;
+        }
+        if order.is_ge() {
+            new = after.next()?;
+        }
+    }
+}
+
+/// The entries at and below a place.
+struct Below<'a> {
+    entries: EntryStream<'a>,
+    path: TreePath,
+}
+
+impl<'a> Below<'a> {
+    fn new(pages: &'a PageReader, side: Side<'_>) -> Self {
+        let mut entries = pages.entries(side.root);
+        entries.seek(side.path.clone());
+        Self { entries, path: side.path.clone() }
+    }
+
+    fn next(&mut self) -> Result<Option<Entry>, Failure> {
+        let entry = self.entries.next()?;
+        Ok(entry.filter(|entry| entry.path.is_within(&self.path)))
+    }
+
+    /// An entry's path as seen from the place; empty for the place itself.
+    fn below<'e>(&self, entry: &'e Entry) -> &'e [u8] {
+        let rest = &entry.path.as_bytes()[self.path.as_bytes().len()..];
+        rest.strip_prefix(b"/").unwrap_or(rest)
+    }
+}
+
+/// How two entries of one path differ; none if only in what no restore brings back: inode, ctime and birth time.
+fn difference(before: Option<&Entry>, after: Option<&Entry>) -> Option<Change> {
+    let (before, after) = match (before, after) {
+        (Some(before), Some(after)) => (before, after),
+        (None, Some(_)) => return Some(Change::Added),
+        (Some(_), None) => return Some(Change::Removed),
+        (None, None) => return None,
+    };
+    let (old, new) = (&before.extras, &after.extras);
+    if before.kind() != after.kind() {
+        Some(Change::Type)
+    } else if (before.size, &before.content, &old.holes, &old.link_target, old.device)
+        != (after.size, &after.content, &new.holes, &new.link_target, new.device)
+    {
+        Some(Change::Modified)
+    } else if (before.mode, &before.owner, before.mtime, &old.xattrs, old.hardlink.is_some())
+        != (after.mode, &after.owner, after.mtime, &new.xattrs, new.hardlink.is_some())
+    {
+        Some(Change::Metadata)
+    } else {
+        None
+    }
+}
+
+fn row(change: Change, before: Option<&Entry>, after: Option<&Entry>) -> DiffRow {
+    let size = |entry: &Entry| (entry.kind() == EntryKind::File).then_some(entry.size);
+    let path = after.or(before).map(|entry| PathField::of(&entry.path));
+    DiffRow {
+        change,
+        path: path.unwrap_or_else(|| PathField::of(&TreePath::TOP)),
+        size_before: before.and_then(size),
+        size_after: after.and_then(size),
+    }
+}

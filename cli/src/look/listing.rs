@@ -1,0 +1,74 @@
+//! Listing: what lies in a directory of a snapshot, in order, without reading what lies elsewhere.
+
+use copal_engine::id::ChunkId;
+use copal_engine::path::TreePath;
+use copal_engine::tree::{Entry, LostRange};
+
+use super::is_directory;
+use crate::reader::{EntryStream, PageReader, ReadError, TreeError};
+
+/// How far down a listing goes.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// The directory's own entries.
+    Children,
+    /// Everything below it.
+    Everything,
+}
+
+/// The entries in a directory.
+pub struct Listing<'a> {
+    entries: EntryStream<'a>,
+    directory: TreePath,
+    depth: Depth,
+}
+
+impl<'a> Listing<'a> {
+    /// Begins before the first entry in a directory of a tree.
+    pub fn new(pages: &'a PageReader, root: ChunkId, directory: TreePath, depth: Depth) -> Self {
+        let mut entries = pages.entries(root);
+        entries.seek(directory.clone());
+        Self { entries, directory, depth }
+    }
+
+    /// The next entry; none at the end. Pages that cannot be read are passed over.
+    pub fn next_readable(&mut self) -> Result<Option<Entry>, TreeError> {
+        while let Some(entry) = self.entries.next_readable()? {
+            if entry.path == self.directory {
+                continue;
+            }
+            if !entry.path.is_within(&self.directory) {
+                return Ok(None);
+            }
+            if self.depth == Depth::Everything {
+                return Ok(Some(entry));
+            }
+            let child = self.child_of(&entry.path);
+            let is_child = child == entry.path;
+            // What lies in a directory is passed over without being read.
+            if (!is_child || is_directory(&entry))
+                && let Some(behind) = child.behind()
+            {
+                self.entries.seek(behind);
+            }
+            if is_child {
+                return Ok(Some(entry));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What was passed over, and why.
+    pub fn lost(&self) -> &[(LostRange, ReadError)] {
+        self.entries.lost()
+    }
+
+    /// The directory's own entry that a path below it lies in, or is.
+    fn child_of(&self, path: &TreePath) -> TreePath {
+        let mut child = path.clone();
+        while let Some(parent) = child.parent().filter(|parent| *parent != self.directory) {
+            child = parent;
+        }
+        child
+    }
+}

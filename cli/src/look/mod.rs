@@ -1,0 +1,51 @@
+//! Look: what the reading commands see of a repository: directories of snapshots, entries that match, differences, and
+//! single objects.
+//!
+//! Pages that cannot be read do not end a listing: what they hide is kept, to be named at its end.
+
+pub mod cat;
+pub mod chunks;
+pub mod compare;
+pub mod listing;
+pub mod search;
+
+use copal_engine::tree::{Entry, EntryKind, LostRange};
+
+use crate::reader::ReadError;
+use crate::report::field::{PathField, Stamp, TargetField};
+use crate::report::human;
+use crate::report::rows::{EntryKind as RowKind, LsRow};
+
+/// How an entry is listed.
+pub fn row(entry: &Entry) -> LsRow {
+    LsRow {
+        path: PathField::of(&entry.path),
+        kind: RowKind::of_mode(entry.mode.bits()),
+        size: entry.size,
+        mode: entry.mode.permissions().into(),
+        uid: entry.owner.uid,
+        gid: entry.owner.gid,
+        user: String::from_utf8_lossy(&entry.owner.user).into_owned(),
+        group: String::from_utf8_lossy(&entry.owner.group).into_owned(),
+        mtime: Stamp(entry.mtime),
+        target: TargetField(entry.extras.link_target.clone()),
+    }
+}
+
+/// What cannot be told of a tree, for people: which paths, and why.
+pub fn hidden(range: &LostRange, why: &ReadError) -> String {
+    let path = |path: &copal_engine::path::TreePath| human::path(&PathField::of(path).0);
+    let where_ = match (&range.after, &range.through) {
+        (None, None) => "nothing can be listed".to_owned(),
+        (None, Some(through)) => format!("entries up to {} cannot be listed", path(through)),
+        (Some(after), None) => format!("entries behind {} cannot be listed", path(after)),
+        (Some(after), Some(through)) => {
+            format!("entries behind {}, up to {}, cannot be listed", path(after), path(through))
+        }
+    };
+    format!("{where_}: {why}")
+}
+
+fn is_directory(entry: &Entry) -> bool {
+    entry.kind() == EntryKind::Directory
+}

@@ -1,0 +1,105 @@
+//! Search: entries that match a pattern, over many snapshots. A page that holds no match is read once, however many
+//! snapshots share it.
+
+use std::collections::{HashMap, HashSet};
+
+use copal_engine::id::ChunkId;
+use copal_engine::path::TreePath;
+use copal_engine::tree::{Entry, LostRange, PageContent, Step, TreeWalk, VerifiedPage};
+
+use super::is_directory;
+use crate::filter::{BadPattern, Case, Filter, FilterBuilder};
+use crate::reader::{PageReader, ReadError, TreeError};
+use crate::report::Failure;
+
+/// A search in the snapshots of one domain.
+pub struct Search<'a> {
+    pages: &'a PageReader,
+    pattern: &'a Filter,
+    /// Pages with no match in or below them.
+    barren: HashSet<ChunkId>,
+    /// The pages that directories of pages refer to.
+    below: HashMap<ChunkId, Vec<ChunkId>>,
+}
+
+/// Reads a pattern: a name; with a slash in it, a path. A `!` means itself: there is nothing to take back.
+pub fn pattern(glob: &str) -> Result<Filter, BadPattern> {
+    let mut builder = FilterBuilder::new();
+    match glob.strip_prefix('!') {
+        Some(_) => builder.add(&format!("\\{glob}"), Case::Exact)?,
+        None => builder.add(glob, Case::Exact)?,
+    }
+    builder.finish()
+}
+
+impl<'a> Search<'a> {
+    /// Searches for a pattern in trees that these pages belong to.
+    pub fn new(pages: &'a PageReader, pattern: &'a Filter) -> Self {
+        Self { pages, pattern, barren: HashSet::new(), below: HashMap::new() }
+    }
+
+    /// Gives every match in a directory of a tree to `found`, in order. Tells what could not be searched.
+    pub fn run(
+        &mut self,
+        root: ChunkId,
+        directory: &TreePath,
+        mut found: impl FnMut(&Entry) -> Result<(), Failure>,
+    ) -> Result<Vec<(LostRange, ReadError)>, Failure> {
+        let mut walk = TreeWalk::new(root);
+        let mut lost = Vec::new();
+        walk.seek(directory.clone());
+        loop {
+            match walk.step() {
+                Step::Done => return Ok(lost),
+                Step::Entry(entry) if !entry.path.is_within(directory) => return Ok(lost),
+                Step::Entry(entry) if self.matches(&entry) => found(&entry)?,
+                Step::Entry(_) => {}
+                Step::Need(id) if self.is_barren(&id) => {
+                    walk.skip(id);
+                }
+                Step::Need(id) => match self.pages.page(&id) {
+                    Ok(page) if self.learn(&page) => {
+                        walk.skip(id);
+                    }
+                    Ok(page) => walk.supply(page).map_err(TreeError::from)?,
+                    Err(error @ ReadError::Store(_)) => return Err(error.into()),
+                    Err(error) => lost.extend(walk.skip(id).map(|range| (range, error))),
+                },
+            }
+        }
+    }
+
+    fn matches(&self, entry: &Entry) -> bool {
+        self.pattern.excludes(&entry.path, is_directory(entry))
+    }
+
+    /// Whether nothing in or below a page matches, as far as that is known.
+    fn is_barren(&mut self, id: &ChunkId) -> bool {
+        if self.barren.contains(id) {
+            return true;
+        }
+        // The heights of pages fall, so this ends.
+        let Some(children) = self.below.remove(id) else { return false };
+        let is_barren = children.iter().all(|child| self.is_barren(child));
+        if is_barren {
+            self.barren.insert(*id);
+        } else {
+            self.below.insert(*id, children);
+        }
+        is_barren
+    }
+
+    /// Remembers a page that was read; says whether it is of no interest.
+    fn learn(&mut self, page: &VerifiedPage) -> bool {
+        match page.content() {
+            PageContent::Entries(entries) if !entries.iter().any(|entry| self.matches(entry)) => {
+                self.barren.insert(page.id())
+            }
+            PageContent::Directory(children) => {
+                self.below.insert(page.id(), children.iter().map(|child| child.id).collect());
+                false
+            }
+            _ => false,
+        }
+    }
+}

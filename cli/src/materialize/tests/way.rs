@@ -1,0 +1,173 @@
+//! What is in the way of an entry, and what is there without being in the snapshot.
+
+use super::*;
+
+#[test]
+fn a_link_that_points_elsewhere_or_a_file_with_other_names_is_not_the_same() {
+    let place = Playground::new();
+    let target = place.target(TargetOptions::default());
+    symlink("there", place.at("link")).unwrap();
+    let link = |points_to| Wanted { kind: FileType::Symlink, points_to: Some(points_to), ..wanted(0) };
+    assert_eq!(target.look(&path("link"), &link(b"there")).unwrap(), Place::Same);
+    assert_eq!(target.look(&path("link"), &link(b"elsewhere")).unwrap(), Place::Taken);
+    write(&target, "file", b"1");
+    fs::hard_link(place.at("file"), place.at("other")).unwrap();
+    assert_eq!(target.look(&path("file"), &wanted(1)).unwrap(), Place::Taken);
+    assert_eq!(target.look(&path("file"), &Wanted { is_alone: false, ..wanted(1) }).unwrap(), Place::Same);
+}
+
+#[test]
+fn overwriting_never_changed_and_always_do_what_they_say() {
+    for (overwrite, same, other) in [
+        (Overwrite::Never, Place::Kept, Place::Kept),
+        (Overwrite::Changed, Place::Same, Place::Free),
+        (Overwrite::Always, Place::Free, Place::Free),
+    ] {
+        let place = Playground::new();
+        let target = place.overwriting(overwrite);
+        write(&target, "file", b"12345");
+        write(&target, "other", b"1");
+        symlink("nowhere", place.at("link")).unwrap();
+        assert_eq!(target.make_way(&path("file"), &wanted(5)).unwrap(), same, "{overwrite:?}");
+        assert_eq!(target.make_way(&path("other"), &wanted(5)).unwrap(), other, "{overwrite:?}");
+        assert_eq!(target.make_way(&path("link"), &wanted(5)).unwrap(), other, "{overwrite:?}");
+        assert_eq!(target.make_way(&path("absent"), &wanted(5)).unwrap(), Place::Free, "{overwrite:?}");
+        assert_eq!(place.at("other").exists(), other == Place::Kept);
+    }
+}
+
+#[test]
+fn a_file_with_several_names_is_replaced_under_one_only() {
+    let place = Playground::new();
+    let target = place.overwriting(Overwrite::Always);
+    write(&target, "file", b"old");
+    fs::hard_link(place.at("file"), place.path.join("elsewhere")).unwrap();
+    assert_eq!(target.make_way(&path("file"), &wanted(3)).unwrap(), Place::Free);
+    write(&target, "file", b"new");
+    assert_eq!(fs::read(place.path.join("elsewhere")).unwrap(), b"old");
+}
+
+#[test]
+fn a_directory_with_content_makes_way_only_if_allowed() {
+    let place = Playground::new();
+    fs::create_dir_all(place.at("full/below")).unwrap();
+    fs::create_dir(place.at("empty")).unwrap();
+    fs::write(place.at("full/below/file"), "").unwrap();
+    symlink(place.path.join("outside"), place.at("full/link")).unwrap();
+    let target = place.target(TargetOptions::default());
+    assert_eq!(target.make_way(&path("empty"), &wanted(1)).unwrap(), Place::Free);
+    assert!(matches!(target.make_way(&path("full"), &wanted(1)), Err(WriteError::InTheWay { .. })));
+    assert!(place.at("full/below/file").exists());
+    let target = place.target(TargetOptions { replace_full_directories: true, ..TargetOptions::default() });
+    assert_eq!(target.make_way(&path("full"), &wanted(1)).unwrap(), Place::Free);
+    assert!(!place.at("full").exists());
+    place.assert_outside_is_untouched();
+}
+
+#[test]
+fn a_file_in_the_place_of_a_directory_is_replaced_only_if_it_may() {
+    let place = Playground::new();
+    fs::write(place.at("entry"), "").unwrap();
+    let never = place.overwriting(Overwrite::Never);
+    assert!(matches!(never.ensure_directory(&path("entry")), Err(WriteError::InTheWay { .. })));
+    assert!(matches!(never.create_file(&path("entry/file")), Err(WriteError::InTheWay { .. })));
+    assert_eq!(place.overwriting(Overwrite::Changed).ensure_directory(&path("entry")).unwrap(), Created::New);
+}
+
+#[test]
+fn a_link_in_the_target_never_leads_out_of_it() {
+    for overwrite in [Overwrite::Never, Overwrite::Changed, Overwrite::Always] {
+        let place = Playground::new();
+        let out = place.at("out");
+        let renew = || {
+            let _ = fs::remove_file(&out);
+            let _ = fs::remove_dir_all(&out);
+            symlink("../outside", &out).unwrap();
+        };
+        let target = place.overwriting(overwrite);
+        let inside = path("out/below/file");
+        let acts: [&dyn Fn() -> Result<(), WriteError>; 11] = [
+            &|| target.create_file(&path("out/below/new")).map(drop),
+            &|| target.create_file(&path("out/new")).map(drop),
+            &|| target.reopen_file(&inside).and_then(|file| file.write_at(0, b"escaped")),
+            &|| target.ensure_directory(&path("out/below/new")).map(drop),
+            &|| target.symlink(&path("out/below/link"), b"x"),
+            &|| target.fifo(&path("out/fifo")),
+            &|| target.hardlink(&path("stolen"), &inside),
+            &|| target.hardlink(&path("out/below/name"), &path("out")),
+            &|| target.remove_existing(&inside),
+            &|| target.make_way(&inside, &wanted(0)).map(drop),
+            &|| target.set_metadata(&inside, &metadata(0o100777)),
+        ];
+        for act in acts {
+            renew();
+            let _ = act();
+            place.assert_outside_is_untouched();
+        }
+        assert!(!place.at("stolen").exists());
+        renew();
+        target.set_metadata(&path("out"), &metadata(0o120777)).unwrap();
+        target.set_metadata(&path("out"), &metadata(0o040700)).unwrap();
+        assert_eq!(target.existing(&inside).unwrap(), None);
+        let nothing = std::iter::empty::<Result<TreePath, BadEnd>>();
+        assert_eq!(target.surplus(&path("out"), nothing, all).unwrap(), []);
+        target.remove_existing(&path("out")).unwrap();
+        place.assert_outside_is_untouched();
+    }
+}
+
+#[test]
+fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
+    let place = Playground::new();
+    symlink("../outside/below/file", place.at("file")).unwrap();
+    let target = place.overwriting(Overwrite::Always);
+    assert!(target.create_file(&path("file")).is_err());
+    assert!(target.reopen_file(&path("file")).is_err());
+    assert_eq!(target.make_way(&path("file"), &wanted(4)).unwrap(), Place::Free);
+    write(&target, "file", b"mine");
+    place.assert_outside_is_untouched();
+}
+
+#[test]
+fn surplus_is_what_the_snapshot_lacks_deepest_first() {
+    let place = Playground::new();
+    for file in ["a/kept", "a/extra", "b/c/extra", "b/c/keep.o", "kept", "z/y/x"] {
+        fs::create_dir_all(place.at(file).parent().unwrap()).unwrap();
+        fs::write(place.at(file), "").unwrap();
+    }
+    symlink("../outside", place.at("link")).unwrap();
+    let target = place.target(TargetOptions::default());
+    let snapshot = || ["a", "a/gone", "a/kept", "kept", "later"].map(|entry| Ok::<_, BadEnd>(path(entry)));
+    let texts = |found: Vec<TreePath>| found.iter().map(TreePath::to_string).collect::<Vec<_>>();
+    let surplus = target.surplus(&TreePath::TOP, snapshot(), all).unwrap();
+    assert_eq!(texts(surplus), ["z/y/x", "z/y", "z", "link", "b/c/keep.o", "b/c/extra", "b/c", "b", "a/extra"]);
+
+    let selection = Selection { excludes: patterns(&["*.o", "/z"]), ..Selection::default() };
+    let surplus =
+        target.surplus(&TreePath::TOP, snapshot(), |path, is_directory| selection.selects(path, is_directory)).unwrap();
+    assert_eq!(texts(surplus.clone()), ["link", "b/c/extra", "b/c", "b", "a/extra"]);
+    let removals: Vec<_> = surplus.iter().map(|path| target.remove(path).unwrap()).collect();
+    assert_eq!(removals.iter().filter(|removal| **removal == Removal::NotEmpty).count(), 2);
+    assert!(place.at("b/c/keep.o").exists() && !place.at("a/extra").exists() && !place.at("link").exists());
+    place.assert_outside_is_untouched();
+
+    let surplus = target.surplus(&path("z/y"), snapshot(), all).unwrap();
+    assert_eq!(texts(surplus), ["z/y/x"]);
+}
+
+fn all(_: &TreePath, _: bool) -> bool {
+    true
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the entries end too early")]
+struct BadEnd;
+
+#[test]
+fn nothing_is_surplus_if_the_snapshot_cannot_be_read() {
+    let place = Playground::new();
+    fs::write(place.at("file"), "").unwrap();
+    let target = place.target(TargetOptions::default());
+    let surplus = target.surplus(&TreePath::TOP, [Err(BadEnd)], all);
+    assert!(matches!(surplus, Err(SurplusError::Snapshot(BadEnd))));
+}

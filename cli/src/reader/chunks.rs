@@ -1,0 +1,71 @@
+//! Chunks: checked chunks of files, read one after another.
+
+use copal_engine::block::{OpenBlock, OpenTools};
+use copal_engine::id::{ChunkId, PackId};
+use copal_engine::index::Location;
+use copal_engine::layout;
+use copal_engine::seal::BlockKind;
+
+use super::blocks::{BlockReader, CopyError, ReadError};
+use super::pages::PageReader;
+
+/// Reads chunks. The blocks opened last are kept, since the next chunk mostly lies in one of them.
+pub struct ChunkReader<'a> {
+    pages: &'a PageReader,
+    tools: OpenTools,
+    recent: Vec<((PackId, u32), OpenBlock)>,
+}
+
+impl<'a> ChunkReader<'a> {
+    /// Reads chunks of the domain whose pages this reads.
+    pub fn new(pages: &'a PageReader) -> Self {
+        Self { pages, tools: OpenTools::new(), recent: Vec::new() }
+    }
+
+    /// A chunk whose bytes have the id asked for. All copies are tried.
+    pub fn chunk(&mut self, id: &ChunkId) -> Result<&[u8], ReadError> {
+        let mut last = ReadError::Absent { id: *id };
+        for location in BlockReader::copies(self.pages.index(), id) {
+            match self.find(id, &location) {
+                Ok(at) => {
+                    let chunk = self.recent[at].1.chunk(location.ordinal.into());
+                    return Ok(chunk.expect("it was just looked at"));
+                }
+                Err(CopyError::Store(error)) => return Err(error.into()),
+                Err(CopyError::Damaged(why)) => {
+                    let object = layout::pack(location.place, location.pack);
+                    last = ReadError::Damaged { id: *id, object, why };
+                }
+            }
+        }
+        Err(last)
+    }
+
+    /// Checks a copy; tells which of the recent blocks holds it.
+    fn find(&mut self, id: &ChunkId, location: &Location) -> Result<usize, CopyError> {
+        let damaged = |why: &str| CopyError::Damaged(why.to_owned());
+        let at = self.open(location)?;
+        let bytes = self.recent[at].1.chunk(location.ordinal.into());
+        let bytes = bytes.ok_or_else(|| damaged("its block holds fewer chunks"))?;
+        if self.pages.keys().chunk_id(bytes) != *id {
+            return Err(damaged("its bytes do not have its id"));
+        }
+        Ok(at)
+    }
+
+    fn open(&mut self, location: &Location) -> Result<usize, CopyError> {
+        let key = (location.pack, location.offset);
+        if let Some(at) = self.recent.iter().position(|(other, _)| *other == key) {
+            return Ok(at);
+        }
+        let block = self.pages.blocks().open_at(location, BlockKind::Data, &mut self.tools)?;
+        if self.recent.len() >= RECENT {
+            self.recent.remove(0);
+        }
+        self.recent.push((key, block));
+        Ok(self.recent.len() - 1)
+    }
+}
+
+/// Blocks kept open.
+const RECENT: usize = 8;

@@ -1,0 +1,45 @@
+//! Copies of key slots: each slot is stored twice, so that one damaged object does not lock everybody out.
+
+use std::collections::BTreeSet;
+
+use copal_engine::id::SlotId;
+use copal_engine::keys::slot::Slot;
+use copal_engine::layout;
+use copal_service::objects;
+use copal_store::{Store, StoreError};
+
+use crate::wait::wait;
+
+/// What became of the copies that were not whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Copies {
+    /// Were missing and are written again.
+    pub restored: Vec<String>,
+    /// Are damaged: objects are never replaced.
+    pub damaged: Vec<String>,
+}
+
+/// Writes the missing copies of key slots again, from the other one.
+pub fn restore_copies(store: &dyn Store) -> Result<Copies, StoreError> {
+    let listed = wait(objects::list(store, "keys/"))?;
+    let id = |name: &str| SlotId::from_hex(name.split('/').nth(1)?).ok();
+    let slots: BTreeSet<SlotId> = listed.iter().filter_map(|object| id(object.key.as_str())).collect();
+    let mut copies = Copies::default();
+    for slot in slots {
+        let mut whole = None;
+        let mut missing = Vec::new();
+        for name in layout::slot(slot) {
+            match wait(objects::read(store, &name))? {
+                Some(bytes) if Slot::parse(&bytes).is_ok_and(|parsed| parsed.id() == slot) => whole = Some(bytes),
+                Some(_) => copies.damaged.push(name),
+                None => missing.push(name),
+            }
+        }
+        let Some(bytes) = whole else { continue };
+        for name in missing {
+            wait(store.create(&objects::key(name.as_str()), bytes.clone()))?;
+            copies.restored.push(name);
+        }
+    }
+    Ok(copies)
+}

@@ -1,0 +1,173 @@
+//! Fetch: what the threads of a restore do: read blocks, check their chunks, and write them to the files that want them.
+
+use std::sync::Arc;
+
+use copal_engine::block::{OpenBlock, OpenTools};
+use copal_engine::layout;
+use copal_engine::restore::window::{BlockRead, ChunkRead, RangeRead, Window};
+use copal_engine::seal::BlockKind;
+use copal_service::objects;
+use copal_store::StoreError;
+use crossbeam_channel::Receiver;
+
+use super::RestoreError;
+use super::file::Restoring;
+use super::work::Work;
+use crate::materialize::Target;
+use crate::reader::{BlockReader, CopyError};
+use crate::wait::wait;
+
+/// Something for a thread to do.
+pub(super) enum Task {
+    /// Files whose content is at hand.
+    Write(Vec<(Arc<Restoring>, Vec<u8>)>),
+    /// Blocks, and the files of the window they were gathered in.
+    Read(RangeRead, Arc<[Arc<Restoring>]>),
+}
+
+/// Does tasks until there are no more.
+pub(super) fn work(tasks: &Receiver<Task>, work: &Work<'_>) {
+    let Some(target) = work.target else { return };
+    let mut fetch = Fetch { work, target, tools: OpenTools::new() };
+    for task in tasks {
+        // What is left is taken, so that nobody waits to hand it over, and dropped.
+        if work.is_over() {
+            continue;
+        }
+        match task {
+            Task::Write(files) => files.into_iter().for_each(|(file, bytes)| fetch.write(&file, &bytes)),
+            Task::Read(read, files) => fetch.read(read, &files, 0),
+        }
+    }
+}
+
+struct Fetch<'a> {
+    work: &'a Work<'a>,
+    target: &'a Target,
+    tools: OpenTools,
+}
+
+/// A chunk that a copy does not give, and why.
+type Missed = (ChunkRead, String);
+
+impl Fetch<'_> {
+    fn write(&self, file: &Arc<Restoring>, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            file.write(self.work, self.target, 0, bytes);
+        }
+        file.release(self.work, self.target);
+    }
+
+    /// Reads blocks where the copies of this rank lie: 0 is the best.
+    fn read(&mut self, read: RangeRead, files: &[Arc<Restoring>], rank: usize) {
+        let store = self.work.request.pages.blocks().store();
+        let name = objects::key(layout::pack(read.place, read.pack));
+        let mut missed = Vec::new();
+        match wait(store.read_range(&name, read.range.clone())) {
+            Ok(stored) => {
+                for block in &read.blocks {
+                    let start = (u64::from(block.offset) - read.range.start) as usize;
+                    self.block(&read, block, &stored[start..start + block.length as usize], files, &mut missed);
+                }
+            }
+            Err(error @ StoreError::Gone { .. }) => return self.work.stop(RestoreError::Store(error)),
+            // One bad sector does not make its neighbours unreadable.
+            Err(_) if read.blocks.len() > 1 => {
+                for block in read.blocks {
+                    let start = u64::from(block.offset);
+                    let range = start..start + u64::from(block.length);
+                    let (pack, place, pack_length) = (read.pack, read.place, read.pack_length);
+                    self.read(RangeRead { pack, place, pack_length, range, blocks: vec![block] }, files, rank);
+                }
+                return;
+            }
+            Err(error) => {
+                let why = why_not(error.into(), &read);
+                let chunks = read.blocks.into_iter().flat_map(|block| block.chunks);
+                missed.extend(chunks.map(|chunk| (chunk, why.clone())));
+            }
+        }
+        if !missed.is_empty() {
+            self.try_others(missed, files, rank + 1);
+        }
+    }
+
+    fn block(
+        &mut self,
+        read: &RangeRead,
+        block: &BlockRead,
+        stored: &[u8],
+        files: &[Arc<Restoring>],
+        missed: &mut Vec<Missed>,
+    ) {
+        let blocks = self.work.request.pages.blocks();
+        let (place, pack, length) = (read.place, read.pack, read.pack_length);
+        let opened = blocks.open_stored(place, pack, length, block.offset, BlockKind::Data, stored, &mut self.tools);
+        match opened {
+            Ok(open) => {
+                for chunk in &block.chunks {
+                    if let Err(error) = self.chunk(&open, chunk, files) {
+                        missed.push((chunk.clone(), why_not(error, read)));
+                    }
+                }
+            }
+            Err(CopyError::Store(error @ StoreError::Gone { .. })) => self.work.stop(RestoreError::Store(error)),
+            Err(error) => {
+                let why = why_not(error, read);
+                missed.extend(block.chunks.iter().map(|chunk| (chunk.clone(), why.clone())));
+            }
+        }
+    }
+
+    /// Writes a chunk to all files that want it, if it is what its id says.
+    fn chunk(&self, open: &OpenBlock, chunk: &ChunkRead, files: &[Arc<Restoring>]) -> Result<(), CopyError> {
+        let damaged = |why: &str| CopyError::Damaged(why.to_owned());
+        let bytes = open.chunk(chunk.ordinal.into()).ok_or_else(|| damaged("its block holds fewer chunks"))?;
+        if self.work.request.pages.keys().chunk_id(bytes) != chunk.id {
+            return Err(damaged("its bytes do not have its id"));
+        }
+        for target in &chunk.targets {
+            let file = &files[target.file as usize];
+            if bytes.len() == target.length as usize {
+                file.write(self.work, self.target, target.offset, bytes);
+            } else {
+                file.damaged(self.work, format!("chunk {} is not as long as the snapshot says", chunk.id));
+            }
+            file.release(self.work, self.target);
+        }
+        Ok(())
+    }
+
+    /// Reads chunks from their other copies; names the files that want one of which there are no more.
+    fn try_others(&mut self, missed: Vec<Missed>, files: &[Arc<Restoring>], rank: usize) {
+        let mut window = Window::default();
+        for (chunk, why) in missed {
+            match BlockReader::copies(self.work.request.pages.index(), &chunk.id).get(rank) {
+                Some(location) => chunk.targets.iter().for_each(|target| window.add(chunk.id, location, *target)),
+                None => {
+                    for target in &chunk.targets {
+                        let file = &files[target.file as usize];
+                        file.damaged(self.work, why.clone());
+                        file.release(self.work, self.target);
+                    }
+                }
+            }
+        }
+        for read in window.into_reads(GAP, MOST) {
+            self.read(read, files, rank);
+        }
+    }
+}
+
+fn why_not(error: CopyError, read: &RangeRead) -> String {
+    let object = layout::pack(read.place, read.pack);
+    match error {
+        CopyError::Damaged(why) => format!("{object} is damaged: {why}"),
+        CopyError::Store(error) => format!("{object}: {error}"),
+    }
+}
+
+/// Blocks less far apart are read with one request.
+pub(super) const GAP: u64 = 128 << 10;
+/// Bytes read with one request.
+pub(super) const MOST: u64 = 4 << 20;

@@ -1,0 +1,240 @@
+//! File: a regular file on its way, from the first chunk that is known of it to its metadata.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use copal_engine::path::TreePath;
+use copal_engine::restore::extents::Extents;
+use copal_engine::time::Time;
+use copal_engine::tree::{Content, Entry, Owner};
+
+use super::RestoreError;
+use super::work::Work;
+use crate::materialize::{Metadata, Target, TargetFile, WriteError};
+use crate::read::Xattr;
+
+/// What an entry's metadata shall be, kept while its content is written.
+pub(super) struct Kept {
+    mode: u32,
+    owner: Arc<Owner>,
+    mtime: Time,
+    xattrs: Vec<Xattr>,
+}
+
+/// A file on its way. Threads share it.
+pub(super) struct Restoring {
+    place: TreePath,
+    kept: Kept,
+    size: u64,
+    extents: Extents,
+    /// Whether it is written in one piece, so that its length follows from that.
+    is_one_piece: bool,
+    /// Something else is there, to be removed as soon as there is something to write.
+    replaces: bool,
+    handle: Mutex<Handle>,
+    /// Pieces still to be written, and one for whoever still adds some.
+    left: AtomicU64,
+    is_named: AtomicBool,
+}
+
+enum Handle {
+    None,
+    Open(Arc<TargetFile>),
+    /// Made, and closed for want of file descriptors.
+    Closed,
+    /// It could not be made.
+    Failed,
+    Finished,
+}
+
+impl Kept {
+    pub(super) fn of(entry: &mut Entry) -> Self {
+        let xattrs = std::mem::take(&mut entry.extras.xattrs);
+        let xattrs = xattrs.into_iter().map(|(name, value)| Xattr { name, value }).collect();
+        Self { mode: entry.mode.bits(), owner: entry.owner.clone(), mtime: entry.mtime, xattrs }
+    }
+
+    pub(super) fn metadata(&self) -> Metadata<'_> {
+        let Owner { uid, gid, .. } = *self.owner;
+        Metadata { mode: self.mode, uid, gid, mtime: self.mtime, xattrs: &self.xattrs }
+    }
+}
+
+impl Restoring {
+    /// A file that goes to a place; its maker holds it until [`Restoring::release`].
+    pub(super) fn new(place: TreePath, entry: &mut Entry, replaces: bool) -> Arc<Self> {
+        let holes = &entry.extras.holes;
+        let is_one_piece = match &entry.content {
+            Content::None | Content::Inline(_) => true,
+            Content::Chunks(pieces) => pieces.len() == 1,
+            Content::List { .. } => false,
+        };
+        Arc::new(Self {
+            place,
+            is_one_piece: is_one_piece && holes.is_empty(),
+            size: entry.size,
+            extents: Extents::new(entry.size, holes),
+            kept: Kept::of(entry),
+            replaces,
+            handle: Mutex::new(Handle::None),
+            left: AtomicU64::new(1),
+            is_named: AtomicBool::new(false),
+        })
+    }
+
+    /// Where it goes.
+    pub(super) fn place(&self) -> &TreePath {
+        &self.place
+    }
+
+    /// Announces a piece, to be released once it is written.
+    pub(super) fn expect(&self) {
+        self.left.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Writes a piece of the content.
+    pub(super) fn write(self: &Arc<Self>, work: &Work<'_>, target: &Target, offset: u64, bytes: &[u8]) {
+        let written = self.opened(work, target).and_then(|file| {
+            let Some(file) = file else { return Ok(0) };
+            let mut rest = bytes;
+            for range in self.extents.place(offset..offset + bytes.len() as u64) {
+                let (now, after) = rest.split_at((range.end - range.start) as usize);
+                file.write_at(range.start, now)?;
+                rest = after;
+            }
+            Ok(bytes.len() as u64)
+        });
+        match written {
+            Ok(written) => work.count(|tally| tally.bytes_written += written),
+            Err(error) => self.write_failed(work, error),
+        }
+        work.progress.add_done(bytes.len() as u64);
+    }
+
+    /// Notes that a piece of it is damaged, or cannot be found.
+    pub(super) fn damaged(&self, work: &Work<'_>, why: String) {
+        if !self.is_named.swap(true, Ordering::Relaxed) {
+            work.damaged(&self.place, why);
+        }
+    }
+
+    /// Whether it is named as not wholly restored.
+    pub(super) fn is_named(&self) -> bool {
+        self.is_named.load(Ordering::Relaxed)
+    }
+
+    /// Whether there is a file.
+    pub(super) fn is_made(&self) -> bool {
+        matches!(*self.lock(), Handle::Finished)
+    }
+
+    /// One piece, or who adds pieces, is done; the last one finishes the file.
+    pub(super) fn release(self: &Arc<Self>, work: &Work<'_>, target: &Target) {
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1
+            && !work.is_over()
+            && let Err(error) = self.finish(work, target)
+        {
+            self.write_failed(work, error);
+        }
+    }
+
+    fn finish(self: &Arc<Self>, work: &Work<'_>, target: &Target) -> Result<(), WriteError> {
+        let is_whole = !self.is_named();
+        // Of a file of which nothing can be read nothing is written, so that what is there stays.
+        if !is_whole && matches!(*self.lock(), Handle::None) {
+            return Ok(());
+        }
+        let Some(file) = self.opened(work, target)? else { return Ok(()) };
+        if is_whole {
+            target.set_file_metadata(&file, &self.kept.metadata());
+            work.count(|tally| tally.files_restored += 1);
+            work.restored(&self.place);
+        } else {
+            target.set_file_rights(&file, &self.kept.metadata());
+        }
+        work.progress.file_done();
+        work.progress.now_at(self.place.as_bytes());
+        *self.lock() = Handle::Finished;
+        Ok(())
+    }
+
+    /// The open file, made if need be; none if that failed before.
+    fn opened(self: &Arc<Self>, work: &Work<'_>, target: &Target) -> Result<Option<Arc<TargetFile>>, WriteError> {
+        let mut handle = self.lock();
+        let opened = match &*handle {
+            Handle::Open(file) => return Ok(Some(file.clone())),
+            Handle::Failed | Handle::Finished => return Ok(None),
+            Handle::None => self.make(target),
+            Handle::Closed => target.reopen_file(&self.place),
+        };
+        match opened {
+            Ok(file) => {
+                let file = Arc::new(file);
+                *handle = Handle::Open(file.clone());
+                drop(handle);
+                if !self.is_one_piece {
+                    work.open_files.add(self);
+                }
+                Ok(Some(file))
+            }
+            Err(error) => {
+                *handle = Handle::Failed;
+                Err(error)
+            }
+        }
+    }
+
+    fn make(&self, target: &Target) -> Result<TargetFile, WriteError> {
+        if self.replaces {
+            target.remove_existing(&self.place)?;
+        }
+        let file = target.create_file(&self.place)?;
+        if !self.is_one_piece && self.size > 0 {
+            file.set_length(self.size)?;
+        }
+        Ok(file)
+    }
+
+    fn write_failed(&self, work: &Work<'_>, error: WriteError) {
+        if error.hits_all() {
+            return work.stop(RestoreError::Target(error));
+        }
+        if !self.is_named.swap(true, Ordering::Relaxed) {
+            work.write_failed(&error);
+        }
+    }
+
+    fn close(&self) {
+        let mut handle = self.lock();
+        if matches!(*handle, Handle::Open(_)) {
+            *handle = Handle::Closed;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Handle> {
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Files kept open between two of their pieces, the longest open first.
+#[derive(Default)]
+pub(super) struct OpenFiles {
+    files: Mutex<VecDeque<Weak<Restoring>>>,
+}
+
+impl OpenFiles {
+    /// Keeps a file open, and closes another one if there are too many.
+    fn add(&self, file: &Arc<Restoring>) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.push_back(Arc::downgrade(file));
+        let eldest = if files.len() > OPEN { files.pop_front() } else { None };
+        drop(files);
+        if let Some(eldest) = eldest.and_then(|eldest| eldest.upgrade()) {
+            eldest.close();
+        }
+    }
+}
+
+/// Files kept open at once.
+const OPEN: usize = 256;

@@ -1,0 +1,136 @@
+//! Gather: files collected until there is enough to read, so that each block is read once for many of them.
+
+use std::sync::Arc;
+
+use copal_engine::restore::window::{Target, Window};
+use copal_engine::tree::{Content, Entry, ListStep, ListWalk, Piece};
+use crossbeam_channel::Sender;
+
+use super::fetch::{GAP, MOST, Task};
+use super::file::Restoring;
+use super::work::{Work, sentence};
+
+/// Collects what is to be written and hands it to the threads.
+pub(super) struct Gather<'a> {
+    work: &'a Work<'a>,
+    tasks: Sender<Task>,
+    /// Files whose content is at hand, and the bytes of all.
+    ready: Vec<(Arc<Restoring>, Vec<u8>)>,
+    window: Window,
+    /// The files that want something of the window; a number in it is a position here.
+    files: Vec<Arc<Restoring>>,
+    pieces: usize,
+    most_bytes: u64,
+}
+
+impl<'a> Gather<'a> {
+    pub(super) fn new(work: &'a Work<'a>, tasks: Sender<Task>) -> Self {
+        let window = Window::default();
+        Self { work, tasks, ready: Vec::new(), window, files: Vec::new(), pieces: 0, most_bytes: FIRST_BYTES }
+    }
+
+    /// Takes a file that is to be written.
+    pub(super) fn file(&mut self, file: Arc<Restoring>, entry: Entry) {
+        let content_bytes = entry.content_bytes();
+        match entry.content {
+            Content::None => self.ready(file, Vec::new()),
+            Content::Inline(bytes) => self.ready(file, bytes),
+            Content::Chunks(pieces) => {
+                let mut offset = 0;
+                for piece in pieces {
+                    self.piece(&file, offset, piece);
+                    offset += u64::from(piece.length);
+                }
+                self.release(file);
+            }
+            Content::List { root, height } => {
+                self.list(&file, ListWalk::new(root, height, content_bytes));
+                self.release(file);
+            }
+        }
+    }
+
+    /// Hands over what is left.
+    pub(super) fn finish(&mut self) {
+        self.flush_ready();
+        self.flush_window();
+    }
+
+    fn ready(&mut self, file: Arc<Restoring>, bytes: Vec<u8>) {
+        self.ready.push((file, bytes));
+        if self.ready.len() >= READY_FILES {
+            self.flush_ready();
+        }
+    }
+
+    /// Goes through the pieces of a huge file. What a page of the list names is lost with it, and only that.
+    fn list(&mut self, file: &Arc<Restoring>, mut walk: ListWalk) {
+        while !self.work.is_over() {
+            match walk.step() {
+                ListStep::Done => return,
+                ListStep::Piece { offset, piece } => self.piece(file, offset, piece),
+                ListStep::Need(id) => {
+                    let page = self.work.request.pages.page(&id).map_err(|error| sentence(&error));
+                    let supplied = page.and_then(|page| walk.supply(page).map_err(|error| sentence(&error)));
+                    if let Err(why) = supplied {
+                        file.damaged(self.work, why);
+                        walk.skip(id);
+                    }
+                }
+            }
+        }
+    }
+
+    fn piece(&mut self, file: &Arc<Restoring>, offset: u64, piece: Piece) {
+        let Some(location) = self.work.request.pages.index().lookup(&piece.id) else {
+            return file.damaged(self.work, format!("no pack holds chunk {}", piece.id));
+        };
+        if !self.files.last().is_some_and(|last| Arc::ptr_eq(last, file)) {
+            self.files.push(file.clone());
+        }
+        file.expect();
+        let target = Target { file: self.files.len() as u32 - 1, offset, length: piece.length };
+        self.window.add(piece.id, &location, target);
+        self.pieces += 1;
+        if self.window.bytes() >= self.most_bytes || self.pieces >= MOST_PIECES {
+            self.flush_window();
+        }
+    }
+
+    /// No more pieces come: unless some are on their way, the file is done.
+    fn release(&mut self, file: Arc<Restoring>) {
+        if let Some(target) = self.work.target {
+            file.release(self.work, target);
+        }
+    }
+
+    fn flush_ready(&mut self) {
+        if !self.ready.is_empty() {
+            let ready = std::mem::take(&mut self.ready);
+            self.hand_over(Task::Write(ready));
+        }
+    }
+
+    fn flush_window(&mut self) {
+        let files: Arc<[Arc<Restoring>]> = std::mem::take(&mut self.files).into();
+        for read in std::mem::take(&mut self.window).into_reads(GAP, MOST) {
+            self.hand_over(Task::Read(read, files.clone()));
+        }
+        self.pieces = 0;
+        // The first windows are small, so that nobody waits long for something to do.
+        self.most_bytes = (2 * self.most_bytes).min(MOST_BYTES);
+    }
+
+    fn hand_over(&self, task: Task) {
+        self.tasks.send(task).expect("the threads take tasks until there are no more");
+    }
+}
+
+/// Bytes of the first window.
+const FIRST_BYTES: u64 = 8 << 20;
+/// Bytes of a window.
+const MOST_BYTES: u64 = 128 << 20;
+/// Pieces of a window.
+const MOST_PIECES: usize = 32 << 10;
+/// Files handed over at once whose content is at hand.
+const READY_FILES: usize = 64;

@@ -1,0 +1,141 @@
+//! Links: files with several names, made as one file with several names again.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::Arc;
+
+use copal_engine::path::TreePath;
+use copal_engine::tree::{Content, Entry};
+
+use super::file::Restoring;
+use super::work::Work;
+use crate::materialize::{Overwrite, Target, WriteError};
+use crate::stat::EntryStat;
+
+/// Tells which entries are names of the same file.
+#[derive(Default)]
+pub struct Identities {
+    hasher: RandomState,
+}
+
+/// The first name of each file, and the others that are to be made when its content is there.
+#[derive(Default)]
+pub(super) struct Links {
+    identities: Identities,
+    /// By group and content: names of one group with other contents are another file.
+    firsts: HashMap<(u64, u64), u32>,
+    names: Vec<First>,
+    others: Vec<(TreePath, u32)>,
+}
+
+/// The first name of a file.
+pub(super) enum First {
+    /// A file on its way.
+    OnItsWay(Arc<Restoring>),
+    /// It is there.
+    There(TreePath),
+}
+
+impl Identities {
+    /// What the names of one file have in common: its group and a digest of what it is, so that nothing else is taken for
+    /// it. None if it has one name only.
+    pub fn of(&self, entry: &Entry) -> Option<(u64, u64)> {
+        let group = entry.extras.hardlink?;
+        let mut hasher = self.hasher.build_hasher();
+        (entry.mode.bits(), entry.size, entry.mtime.0).hash(&mut hasher);
+        (&entry.extras.link_target, entry.extras.device).hash(&mut hasher);
+        match &entry.content {
+            Content::None => {}
+            Content::Inline(bytes) => bytes.hash(&mut hasher),
+            Content::Chunks(pieces) => pieces.hash(&mut hasher),
+            Content::List { root, height } => (root.as_bytes(), height).hash(&mut hasher),
+        }
+        Some((group, hasher.finish()))
+    }
+}
+
+impl Links {
+    /// Whether an entry is another name of a file met before; it is made at the end.
+    pub(super) fn takes(&mut self, entry: &Entry, place: &TreePath) -> bool {
+        let Some(first) = self.identities.of(entry).and_then(|key| self.firsts.get(&key)) else { return false };
+        self.others.push((place.clone(), *first));
+        true
+    }
+
+    /// Keeps the first name of a file that may have others.
+    pub(super) fn keep(&mut self, identity: Option<(u64, u64)>, first: impl FnOnce() -> First) {
+        if let Some(identity) = identity {
+            self.firsts.insert(identity, self.names.len() as u32);
+            self.names.push(first());
+        }
+    }
+
+    /// What the names of one file have in common; none if it has one name only.
+    pub(super) fn identity(&self, entry: &Entry) -> Option<(u64, u64)> {
+        self.identities.of(entry)
+    }
+
+    /// Makes the other names.
+    pub(super) fn make(self, work: &Work<'_>, target: &Target) {
+        for (place, first) in &self.others {
+            if work.is_over() {
+                return;
+            }
+            if let Err(error) = make(work, target, place, &self.names[*first as usize]) {
+                match error.hits_all() {
+                    true => return work.stop(error.into()),
+                    false => work.write_failed(&error),
+                }
+            }
+        }
+    }
+}
+
+fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Result<(), WriteError> {
+    let (existing, is_whole) = match first {
+        First::There(existing) => (existing, true),
+        First::OnItsWay(file) if file.is_made() => (file.place(), !file.is_named()),
+        First::OnItsWay(file) => {
+            let first = work.request.scope.outside(file.place());
+            work.trouble(place, format!("it is another name of /{first}, which could not be restored"));
+            return Ok(());
+        }
+    };
+    if !is_whole {
+        let first = work.request.scope.outside(existing);
+        work.damaged(place, format!("it is another name of /{first}, which is not wholly restored"));
+    }
+    let Some(stat) = target.existing(existing)? else { return Ok(()) };
+    match target.existing(place)? {
+        Some(other) if other.id() == stat.id() => {
+            count(work, &stat, is_whole, false);
+            return Ok(());
+        }
+        Some(_) if work.request.options.overwrite == Overwrite::Never => {
+            work.count(|tally| tally.files_skipped += 1);
+            work.leave_unverified(place);
+            return Ok(());
+        }
+        Some(_) => target.remove_existing(place)?,
+        None => {}
+    }
+    target.second_name(place, existing)?;
+    count(work, &stat, is_whole, true);
+    if is_whole {
+        work.restored(place);
+    }
+    Ok(())
+}
+
+fn count(work: &Work<'_>, stat: &EntryStat, is_whole: bool, is_new: bool) {
+    let is_file = stat.kind().is_file();
+    work.count(|tally| match (is_file, is_whole, is_new) {
+        (false, ..) => tally.others += 1,
+        (true, true, true) => tally.files_restored += 1,
+        (true, true, false) => tally.files_unchanged += 1,
+        (true, false, _) => {}
+    });
+    if is_file {
+        work.progress.file_done();
+    }
+}

@@ -1,0 +1,55 @@
+//! Fates: whether a chunk or page can be read, as far as is known of the packs that hold it.
+
+use copal_engine::id::{ChunkId, DomainId, PackId};
+use copal_engine::index::Location;
+use copal_service::check::Harm;
+use copal_service::view::View;
+
+use super::hits::Hit;
+use super::packs::Opened;
+
+/// What was learned of packs: some are harmed as a whole, of some every block was opened.
+#[derive(Default)]
+pub struct Fates {
+    harm: Harm,
+    opened: Opened,
+}
+
+impl Fates {
+    /// What a check has learned.
+    pub(super) fn new(harm: Harm, opened: Opened) -> Self {
+        Self { harm, opened }
+    }
+
+    /// Whether nothing is harmed, also as far as the state knows.
+    pub fn are_all_good(&self, view: &View) -> bool {
+        self.opened.has_only_good() && view.state.packs.keys().all(|pack| !self.is_harmed(view, pack))
+    }
+
+    /// What stands in the way of reading an id; nothing if one of its copies is good.
+    pub(super) fn hits(&self, view: &View, domain: DomainId, id: &ChunkId) -> Vec<Hit> {
+        let index = view.index(domain);
+        let copies: Vec<Location> = index.into_iter().flat_map(|index| index.copies(id)).map(|(at, _)| at).collect();
+        if copies.is_empty() {
+            return vec![Hit::Id(*id)];
+        }
+        if copies.iter().any(|copy| !self.is_bad(view, copy)) {
+            return Vec::new();
+        }
+        copies.iter().map(|copy| Hit::Pack(copy.pack)).collect()
+    }
+
+    fn is_bad(&self, view: &View, copy: &Location) -> bool {
+        match self.opened.is_good(copy) {
+            Some(is_good) => !is_good,
+            None => self.is_harmed(view, &copy.pack),
+        }
+    }
+
+    fn is_harmed(&self, view: &View, pack: &PackId) -> bool {
+        let is_known = || view.state.packs.get(pack).is_some_and(|record| record.is_missing || record.is_damaged);
+        self.harm.missing.contains(pack)
+            || self.harm.damaged.contains(pack)
+            || (!self.harm.whole.contains_key(pack) && is_known())
+    }
+}

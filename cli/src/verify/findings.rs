@@ -1,0 +1,126 @@
+//! Findings: everything that is wrong, once for each object, and whom it hits.
+
+use std::collections::BTreeMap;
+
+use copal_engine::id::{PackId, PackTag, SnapshotId};
+use copal_engine::index::Bits;
+use copal_engine::layout;
+use copal_service::check::{Finding, Kind};
+use copal_service::view::View;
+
+use super::hits::{Hit, Hits, Impact};
+use crate::report::field::{Hex, PathsField};
+use crate::report::summary::{Damage, DamageKind};
+
+/// Everything that is wrong.
+#[derive(Default)]
+pub(super) struct Findings {
+    by_object: BTreeMap<String, Found>,
+}
+
+struct Found {
+    kind: DamageKind,
+    why: String,
+    pack: Option<PackId>,
+    impact: Impact,
+}
+
+impl Findings {
+    /// Adds what the service has found.
+    pub(super) fn add(&mut self, finding: Finding, view: Option<&View>) {
+        let kind = match finding.kind {
+            Kind::Missing => DamageKind::Missing,
+            Kind::Damaged => DamageKind::Damaged,
+            Kind::Dangling => DamageKind::Unresolved,
+            Kind::Stale => DamageKind::Stale,
+        };
+        let object = match (finding.pack, view) {
+            (Some(pack), Some(view)) => name_of(view, pack),
+            _ => finding.object,
+        };
+        let found = self.entry(object, kind, &finding.why);
+        found.pack = found.pack.or(finding.pack);
+        found.impact.snapshots = finding.snapshots;
+    }
+
+    pub(super) fn add_object(&mut self, object: &str, kind: DamageKind, why: &str) {
+        self.entry(object.to_owned(), kind, why);
+    }
+
+    pub(super) fn add_pack(&mut self, view: &View, pack: PackId, kind: DamageKind, why: &str) {
+        self.entry(name_of(view, pack), kind, why).pack = Some(pack);
+    }
+
+    /// Whether something refers to what is not there.
+    pub(super) fn has_unresolved(&self) -> bool {
+        self.by_object.values().any(|found| found.kind == DamageKind::Unresolved)
+    }
+
+    /// Says of everything whom it hits; adds what the trees have shown. Takes out, and gives, the packs that were known to
+    /// be harmed and that nothing kept needs: backups have replaced what they held.
+    pub(super) fn locate(&mut self, before: &View, view: &View, hits: Hits) -> Vec<PackId> {
+        let is_known =
+            |pack: &PackId| before.state.packs.get(pack).is_some_and(|record| record.is_missing || record.is_damaged);
+        let mut replaced: Vec<PackId> = view.state.packs.keys().filter(|pack| is_known(pack)).copied().collect();
+        replaced.retain(|pack| !hits.impacts.contains_key(&Hit::Pack(*pack)));
+        self.by_object.retain(|_, found| {
+            found.impact.snapshots.clear();
+            found.pack.is_none_or(|pack| !replaced.contains(&pack))
+        });
+        for (hit, impact) in hits.impacts {
+            let (object, kind, why, pack) = match hit {
+                Hit::Pack(pack) if is_known(&pack) => {
+                    (name_of(view, pack), DamageKind::Lost, "it was found damaged before", Some(pack))
+                }
+                Hit::Pack(pack) => (name_of(view, pack), DamageKind::Damaged, "it cannot be read", Some(pack)),
+                Hit::Id(id) => {
+                    let mut marks = view.indexes.values().map(|index| index.overlay().bits(&id, PackTag::NONE));
+                    let kind = match marks.any(|bits| bits.contains(Bits::LOST)) {
+                        true => DamageKind::Lost,
+                        false => DamageKind::Unresolved,
+                    };
+                    (id.to_string(), kind, "no pack holds it", None)
+                }
+                Hit::Forged(id) => (id.to_string(), DamageKind::Forged, "it does not fit the tree it is in", None),
+            };
+            let why = impact.why.clone().unwrap_or_else(|| why.to_owned());
+            let found = self.entry(object, kind, &why);
+            found.pack = found.pack.or(pack);
+            found.impact = impact;
+        }
+        replaced
+    }
+
+    pub(super) fn finish(self) -> Vec<Damage> {
+        let damage = self.by_object.into_iter().map(|(object, found)| Damage {
+            kind: found.kind,
+            object,
+            why: found.why,
+            snapshots: distinct(found.impact.snapshots).into_iter().map(Hex).collect(),
+            paths: PathsField::of(&found.impact.paths),
+            more_paths: found.impact.more,
+        });
+        damage.collect()
+    }
+
+    /// What is known of an object. Of two kinds the graver one stands, with its reason.
+    fn entry(&mut self, object: String, kind: DamageKind, why: &str) -> &mut Found {
+        let new = || Found { kind, why: why.to_owned(), pack: None, impact: Impact::default() };
+        let found = self.by_object.entry(object).or_insert_with(new);
+        if kind < found.kind {
+            *found = Found { pack: found.pack, impact: std::mem::take(&mut found.impact), ..new() };
+        }
+        found
+    }
+}
+
+fn name_of(view: &View, pack: PackId) -> String {
+    let place = view.state.packs.get(&pack).map_or(layout::Place::Packs, |record| record.place);
+    layout::pack(place, pack)
+}
+
+fn distinct(mut snapshots: Vec<SnapshotId>) -> Vec<SnapshotId> {
+    snapshots.sort_unstable();
+    snapshots.dedup();
+    snapshots
+}

@@ -1,0 +1,75 @@
+//! Hits: what damage means for a person: which snapshots are not whole, and which paths in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use copal_engine::id::{ChunkId, PackId, SnapshotId};
+use copal_engine::path::TreePath;
+
+/// What stands in the way of reading something.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hit {
+    /// Its pack is harmed.
+    Pack(PackId),
+    /// No pack holds this chunk or page.
+    Id(ChunkId),
+    /// This page does not fit the tree it is in.
+    Forged(ChunkId),
+}
+
+/// What one hit means.
+#[derive(Clone, Debug, Default)]
+pub struct Impact {
+    /// The snapshots that need it.
+    pub snapshots: Vec<SnapshotId>,
+    /// The first paths that need it. Where a page of a tree is hit, the directory that its entries lie in.
+    pub paths: BTreeSet<TreePath>,
+    /// How many more there are.
+    pub more: u64,
+    /// What is wrong, where that is not known otherwise.
+    pub why: Option<String>,
+}
+
+/// All hits, and what each means.
+#[derive(Clone, Debug, Default)]
+pub struct Hits {
+    /// What each hit means.
+    pub impacts: BTreeMap<Hit, Impact>,
+    /// The chunks and pages that cannot be read.
+    pub lost: BTreeSet<ChunkId>,
+}
+
+impl Hits {
+    /// The snapshots that cannot be restored whole.
+    pub fn snapshots(&self) -> BTreeSet<SnapshotId> {
+        self.impacts.values().flat_map(|impact| impact.snapshots.iter().copied()).collect()
+    }
+
+    /// The first paths that cannot be restored.
+    pub fn paths(&self) -> BTreeSet<&TreePath> {
+        self.impacts.values().flat_map(|impact| &impact.paths).take(PATHS).collect()
+    }
+
+    pub(super) fn add_path(&mut self, hits: &BTreeSet<Hit>, path: &TreePath) {
+        for hit in hits {
+            let impact = self.impacts.entry(*hit).or_default();
+            if impact.paths.len() < PATHS {
+                impact.paths.insert(path.clone());
+            } else if !impact.paths.contains(path) {
+                impact.more += 1;
+            }
+        }
+    }
+
+    pub(super) fn add_snapshot(&mut self, hits: &BTreeSet<Hit>, snapshot: SnapshotId) {
+        for hit in hits {
+            self.impacts.entry(*hit).or_default().snapshots.push(snapshot);
+        }
+    }
+
+    pub(super) fn explain(&mut self, hit: Hit, why: String) {
+        self.impacts.entry(hit).or_default().why.get_or_insert(why);
+    }
+}
+
+/// Paths told of one hit.
+const PATHS: usize = 100;

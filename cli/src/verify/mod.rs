@@ -1,0 +1,160 @@
+//! Verify: whether the repository restores. The service checks what needs no key; with keys, blocks are opened, trees are
+//! walked, and damage is told as what it hits: snapshots and paths.
+
+mod fates;
+mod findings;
+mod hits;
+mod packs;
+mod trees;
+
+use copal_engine::id::PackId;
+use copal_engine::state::PackRecord;
+use copal_service::check::{Depth, Harm, inspect, note};
+use copal_service::error::JobError;
+use copal_service::view::{self, View};
+use copal_store::StoreError;
+
+use crate::args::check::ReadData;
+use crate::history::History;
+use crate::report::Failure;
+use crate::report::progress::Progress;
+use crate::report::summary::{Damage, DamageKind};
+use crate::repository::Repository;
+use crate::wait::wait;
+pub use fates::Fates;
+use findings::Findings;
+pub use hits::{Hit, Hits, Impact};
+pub use packs::read_again;
+pub use trees::walk;
+
+/// How thorough a check is.
+pub struct Options {
+    /// Which packs are read.
+    pub read: ReadData,
+    /// Whether everything read is opened, and every tree walked.
+    pub is_full: bool,
+    /// How many packs are opened at once.
+    pub threads: usize,
+}
+
+/// Why a check ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// A job failed.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// The snapshots could not be read.
+    #[error(transparent)]
+    History(#[from] Failure),
+}
+
+impl From<StoreError> for VerifyError {
+    fn from(error: StoreError) -> Self {
+        Self::Job(error.into())
+    }
+}
+
+/// What was found.
+#[derive(Default)]
+pub struct Outcome {
+    /// All damage, by object.
+    pub damage: Vec<Damage>,
+    /// Packs read whole.
+    pub packs_read: u64,
+    /// Bytes of them.
+    pub bytes_read: u64,
+    /// Packs that are known to be harmed and that nothing kept needs any more.
+    pub replaced: Vec<PackId>,
+    /// Why what was found could not be noted in the state.
+    pub unnoted: Option<JobError>,
+    /// Whether the newest state could not be read, so that only records were checked.
+    pub is_state_lost: bool,
+}
+
+/// Checks the repository. What was learned about packs is noted in the state, so that backups heal it. Where the newest
+/// state cannot be read, records alone are checked.
+pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -> Result<Outcome, VerifyError> {
+    let store = repository.store().as_ref();
+    let before = match wait(view::read(store)) {
+        Ok(view) => Some(view),
+        // The service says so, too.
+        Err(JobError::Damaged { .. } | JobError::StateLost { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let depth = match options.read {
+        ReadData::All if !options.is_full => Depth::Data { part: 1, parts: 1 },
+        // Whichever part is asked for: those not read for longest come first, so that all are read in turn.
+        ReadData::Share(share) if !options.is_full => Depth::Data { part: 1, parts: share.parts() },
+        _ => Depth::Structure,
+    };
+    let (found, harm) = wait(inspect(&repository.host(), depth))?;
+    let mut outcome = Outcome { packs_read: found.packs_read, bytes_read: found.bytes_read, ..Outcome::default() };
+    let mut findings = Findings::default();
+    found.findings.into_iter().for_each(|finding| findings.add(finding, before.as_ref()));
+    if let (Some(before), Some(harm)) = (before, harm) {
+        dig(repository, options, progress, &before, harm, &mut findings, &mut outcome)?;
+    } else {
+        outcome.is_state_lost = true;
+    }
+    outcome.damage = findings.finish();
+    Ok(outcome)
+}
+
+/// Opens packs if that is asked for, notes what was learned, and finds out whom it hits.
+fn dig(
+    repository: &Repository,
+    options: &Options,
+    progress: &Progress,
+    before: &View,
+    mut harm: Harm,
+    findings: &mut Findings,
+    outcome: &mut Outcome,
+) -> Result<(), VerifyError> {
+    let mut opened = packs::Opened::default();
+    if options.is_full {
+        opened = packs::open(repository, &chosen(before, options.read, &harm), options.threads, progress)?;
+        outcome.packs_read += opened.packs_read;
+        outcome.bytes_read += opened.bytes_read;
+        opened.tell(&mut harm);
+    }
+    outcome.unnoted = wait(note(&repository.host(), &harm)).err();
+    let faults = std::mem::take(&mut opened.faults);
+    let fates = Fates::new(harm, opened);
+    for attempt in 1.. {
+        let view = wait(view::read(repository.store().as_ref()))?;
+        if !options.is_full && fates.are_all_good(&view) && !findings.has_unresolved() {
+            return Ok(());
+        }
+        let history = History::read(repository, &view)?;
+        let hits = walk(repository, &view, &history, &fates, progress)?;
+        // A prune that runs at the same time deletes what an older root still names.
+        let is_superseded =
+            || Ok::<_, JobError>(wait(view::read(repository.store().as_ref()))?.number() > view.number());
+        if attempt < ATTEMPTS && !hits.impacts.is_empty() && is_superseded()? {
+            continue;
+        }
+        for (pack, fault) in faults.iter().filter(|(pack, _)| view.state.packs.contains_key(pack)) {
+            findings.add_pack(&view, *pack, fault.kind, &fault.why);
+        }
+        for (object, why) in &history.problems {
+            findings.add_object(object, DamageKind::Damaged, why);
+        }
+        outcome.replaced = findings.locate(before, &view, hits);
+        return Ok(());
+    }
+    Ok(())
+}
+
+/// The packs that a full check reads: those that are there, and of a share those not read for longest.
+fn chosen<'a>(view: &'a View, read: ReadData, harm: &Harm) -> Vec<(PackId, &'a PackRecord)> {
+    let there = view.state.packs.iter().filter(|(id, _)| !harm.missing.contains(id));
+    let mut packs: Vec<(PackId, &PackRecord)> = there.map(|(id, record)| (*id, record)).collect();
+    if let ReadData::Share(share) = read {
+        packs.sort_by_key(|(id, record)| (record.read, *id));
+        packs.truncate(packs.len().div_ceil(share.parts() as usize));
+    }
+    packs
+}
+
+/// So often trees are walked anew because the repository changed meanwhile; then the last walk stands.
+const ATTEMPTS: u32 = 8;

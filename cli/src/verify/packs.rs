@@ -1,0 +1,255 @@
+//! Packs: read once, hashed, and every block opened: does each chunk and page have the id that the table says?
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use copal_engine::block::{OpenBlock, OpenTools};
+use copal_engine::id::{DomainId, ObjectHash, PackId};
+use copal_engine::index::Location;
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::layout;
+use copal_engine::pack::{self, BlockRow, PackKind, PackTable};
+use copal_engine::seal::BlockKind;
+use copal_engine::state::PackRecord;
+use copal_engine::time::Time;
+use copal_engine::tree::VerifiedPage;
+use copal_service::check::Harm;
+use copal_service::objects;
+use copal_store::{Store, StoreError};
+
+use crate::reader::{BlockReader, CopyError};
+use crate::report::progress::Progress;
+use crate::report::summary::DamageKind;
+use crate::repository::Repository;
+use crate::wait::wait;
+
+/// What was found in the packs that were opened.
+#[derive(Default)]
+pub(super) struct Opened {
+    pub(super) packs_read: u64,
+    pub(super) bytes_read: u64,
+    /// What is wrong with packs.
+    pub(super) faults: BTreeMap<PackId, Fault>,
+    whole: BTreeMap<PackId, Time>,
+    /// Packs whose table could be read, so that every block was tried.
+    tried: BTreeSet<PackId>,
+    /// Blocks, by pack and offset, that are not what the table says: all of it, or some of its entries.
+    bad: HashMap<(PackId, u32), Bad>,
+}
+
+/// What is wrong with a pack.
+pub(super) struct Fault {
+    pub(super) kind: DamageKind,
+    pub(super) why: String,
+    /// Whether it is a fact about the bytes, or the medium refuses to give them.
+    is_certain: bool,
+}
+
+enum Bad {
+    Whole,
+    Entries(BTreeSet<u16>),
+}
+
+impl Opened {
+    pub(super) fn has_only_good(&self) -> bool {
+        self.bad.is_empty()
+    }
+
+    /// Whether a copy can be read; none if its pack was not opened.
+    pub(super) fn is_good(&self, copy: &Location) -> Option<bool> {
+        self.tried.contains(&copy.pack).then(|| match self.bad.get(&(copy.pack, copy.offset)) {
+            None => true,
+            Some(Bad::Whole) => false,
+            Some(Bad::Entries(entries)) => !entries.contains(&copy.ordinal),
+        })
+    }
+
+    /// Adds what was learned about packs.
+    pub(super) fn tell(&self, harm: &mut Harm) {
+        for (id, fault) in &self.faults {
+            match fault.kind {
+                _ if !fault.is_certain => {}
+                DamageKind::Missing => drop(harm.missing.insert(*id)),
+                _ => drop(harm.damaged.insert(*id)),
+            }
+        }
+        for (id, time) in &self.whole {
+            harm.whole.insert(*id, *time);
+            // Its table was found unsound before, and is sound now that all of it was read.
+            harm.damaged.remove(id);
+        }
+    }
+}
+
+/// Opens packs, several at once.
+pub(super) fn open(
+    repository: &Repository,
+    packs: &[(PackId, &PackRecord)],
+    threads: usize,
+    progress: &Progress,
+) -> Result<Opened, StoreError> {
+    progress.expect(0, packs.iter().map(|(_, record)| record.length).sum());
+    let store: Arc<dyn Store> = repository.store().clone();
+    let domains: BTreeSet<DomainId> = packs.iter().map(|(_, record)| record.domain).collect();
+    let readers = domains.into_iter().map(|domain| {
+        let blocks = BlockReader::new(store.clone(), repository.owner.clone(), domain);
+        (domain, (blocks, repository.domain_keys(domain)))
+    });
+    let readers: BTreeMap<DomainId, (BlockReader, DomainKeys)> = readers.collect();
+    let todo = Mutex::new(packs.iter());
+    let next = || todo.lock().expect("no worker panics").next();
+    let opened = Mutex::new(Ok(Opened::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                let mut tools = OpenTools::new();
+                while let Some((id, record)) = next() {
+                    let (blocks, keys) = &readers[&record.domain];
+                    progress.now_at(layout::pack(record.place, *id).as_bytes());
+                    let tried = Trial::run(*id, record, blocks, keys, &mut tools);
+                    progress.add_done(record.length);
+                    let mut opened = opened.lock().expect("no worker panics");
+                    match (opened.as_mut(), tried) {
+                        (Ok(opened), Ok(trial)) => opened.add(*id, trial),
+                        (Ok(_), Err(error)) => *opened = Err(error),
+                        (Err(_), _) => return,
+                    }
+                }
+            });
+        }
+    });
+    let mut opened = opened.into_inner().expect("no worker panics")?;
+    let now = Time(wait(repository.store().now())?.0);
+    opened.whole.values_mut().for_each(|time| *time = now);
+    Ok(opened)
+}
+
+/// Reads packs again and says what is so now.
+pub fn read_again(repository: &Repository, packs: &[(PackId, &PackRecord)]) -> Result<Harm, StoreError> {
+    let mut harm = Harm::default();
+    let now = Time(wait(repository.store().now())?.0);
+    for (id, record) in packs {
+        let name = layout::pack(record.place, *id);
+        match wait(objects::read(repository.store().as_ref(), &name))? {
+            None => drop(harm.missing.insert(*id)),
+            Some(bytes) if ObjectHash::of(&bytes).0 == id.0 => drop(harm.whole.insert(*id, now)),
+            Some(_) => drop(harm.damaged.insert(*id)),
+        }
+    }
+    Ok(harm)
+}
+
+/// What one pack's opening gave.
+#[derive(Default)]
+struct Trial {
+    bytes: u64,
+    fault: Option<Fault>,
+    is_tried: bool,
+    bad: Vec<(u32, Bad)>,
+}
+
+impl Opened {
+    fn add(&mut self, id: PackId, trial: Trial) {
+        self.packs_read += u64::from(trial.bytes > 0);
+        self.bytes_read += trial.bytes;
+        if trial.is_tried {
+            self.tried.insert(id);
+        }
+        self.bad.extend(trial.bad.into_iter().map(|(offset, bad)| ((id, offset), bad)));
+        match trial.fault {
+            Some(fault) => drop(self.faults.insert(id, fault)),
+            None => drop(self.whole.insert(id, Time(0))),
+        }
+    }
+}
+
+impl Trial {
+    fn run(
+        id: PackId,
+        record: &PackRecord,
+        blocks: &BlockReader,
+        keys: &DomainKeys,
+        tools: &mut OpenTools,
+    ) -> Result<Self, StoreError> {
+        let mut trial = Self::default();
+        let name = layout::pack(record.place, id);
+        let bytes = match wait(objects::read(blocks.store().as_ref(), &name)) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => {
+                trial.fail(DamageKind::Missing, "it is not there".into(), true);
+                return Ok(trial);
+            }
+            Err(error @ (StoreError::Io { .. } | StoreError::Denied { .. } | StoreError::Obstructed { .. })) => {
+                trial.fail(DamageKind::Damaged, format!("it cannot be read: {error}"), false);
+                return Ok(trial);
+            }
+            Err(error) => return Err(error),
+        };
+        trial.bytes = bytes.len() as u64;
+        if ObjectHash::of(&bytes).0 != id.0 {
+            trial.fail(DamageKind::Damaged, "its bytes do not have the hash it is named by".into(), true);
+        }
+        match pack::parse(&bytes) {
+            Ok(table) => trial.open_blocks(&table, &bytes, blocks, keys, tools),
+            Err(error) => trial.fail(DamageKind::Damaged, error.to_string(), true),
+        }
+        Ok(trial)
+    }
+
+    fn open_blocks(
+        &mut self,
+        table: &PackTable,
+        bytes: &Bytes,
+        blocks: &BlockReader,
+        keys: &DomainKeys,
+        tools: &mut OpenTools,
+    ) {
+        self.is_tried = true;
+        for row in &table.blocks {
+            let stored = &bytes[row.offset as usize..(row.offset + row.length) as usize];
+            let opened = open_block(table, row, stored, blocks, keys, tools);
+            let (bad, why) = match opened {
+                Ok(wrong) if wrong.is_empty() => continue,
+                Ok(wrong) => (Bad::Entries(wrong), "an entry does not have the id that the table says".to_owned()),
+                Err(why) => (Bad::Whole, why),
+            };
+            self.fail(DamageKind::Forged, format!("the block at {}: {why}", row.offset), true);
+            self.bad.push((row.offset, bad));
+        }
+    }
+
+    /// The first fault stands.
+    fn fail(&mut self, kind: DamageKind, why: String, is_certain: bool) {
+        self.fault.get_or_insert(Fault { kind, why, is_certain });
+    }
+}
+
+/// The positions of entries that do not have their ids; an error if the block does not open.
+fn open_block(
+    table: &PackTable,
+    row: &BlockRow,
+    stored: &[u8],
+    blocks: &BlockReader,
+    keys: &DomainKeys,
+    tools: &mut OpenTools,
+) -> Result<BTreeSet<u16>, String> {
+    let cipher = blocks.cipher(&table.sessions[usize::from(row.session)]).map_err(CopyError::words)?;
+    let kind = match table.kind {
+        PackKind::Data => BlockKind::Data,
+        PackKind::Tree => BlockKind::Tree,
+    };
+    let block = OpenBlock::open(&cipher, kind, row.counter, stored, tools).map_err(|error| error.to_string())?;
+    let ids = table.block_ids(row);
+    if block.len() != ids.len() {
+        return Err(format!("it holds {} entries, the table says {}", block.len(), ids.len()));
+    }
+    let is_right = |ordinal: usize| {
+        let Some(plaintext) = block.chunk(ordinal) else { return false };
+        match table.page(row.entries.start as usize + ordinal) {
+            None => keys.chunk_id(plaintext) == ids[ordinal],
+            Some(page) => VerifiedPage::open(keys, ids[ordinal], page.height, page.references, plaintext).is_ok(),
+        }
+    };
+    Ok((0..ids.len()).filter(|&ordinal| !is_right(ordinal)).map(|ordinal| ordinal as u16).collect())
+}

@@ -1,0 +1,165 @@
+//! What opens a repository, through the command.
+
+mod kit;
+
+use kit::{Machine, PASSPHRASE, Ran, Run, text};
+use serde_json::Value;
+
+fn keys(machine: &Machine) -> Vec<Value> {
+    machine.run(&["key", "list", "--json"]).ok().json().as_array().unwrap().clone()
+}
+
+fn slot(machine: &Machine, kind: &str) -> String {
+    let keys = keys(machine);
+    let found = keys.iter().find(|key| key["kind"] == kind);
+    text(&found.unwrap_or_else(|| panic!("no {kind} in {keys:?}"))["slot"])
+}
+
+fn opens(ran: Ran) {
+    ran.ok();
+}
+
+fn is_refused(ran: Ran) {
+    assert_eq!(ran.exits(12).kind(), "wrong_passphrase");
+}
+
+#[test]
+fn keys_are_listed_with_the_one_in_use() {
+    let machine = Machine::new();
+    let keys = keys(&machine);
+    let told: Vec<_> = keys.iter().map(|key| (text(&key["kind"]), key["current"].as_bool().unwrap())).collect();
+    let expected = [("passphrase", false), ("key_file", true), ("recovery_code", false)];
+    assert_eq!(told, expected.map(|(kind, current)| (kind.to_owned(), current)));
+    assert!(keys.iter().all(|key| text(&key["slot"]).len() == 32 && text(&key["created"]).starts_with("20")));
+    let shown = machine.run(&["key", "list"]).ok().text();
+    assert!(shown.contains("passphrase") && shown.contains("recovery code") && shown.contains("in use"), "{shown}");
+}
+
+#[test]
+fn a_changed_passphrase_opens_and_the_old_one_no_more() {
+    let machine = Machine::new();
+    let old = slot(&machine, "passphrase");
+    machine.write("new", "n\u{e9}w\n");
+    let changed = machine.run_with(PASSPHRASE, &["key", "change", "--new-password-file", "new", "--json"]).ok().json();
+    assert_eq!((text(&changed["removed"]), text(&changed["kind"])), (old, "passphrase".into()));
+    assert_eq!(text(&changed["added"]), slot(&machine, "passphrase"));
+    // It does not matter how a keyboard writes an accent.
+    opens(machine.run_with("ne\u{301}w", &["snapshots"]));
+    is_refused(machine.run_with(PASSPHRASE, &["snapshots", "--json"]));
+    assert_eq!(machine.objects("keys/").len(), 6, "both copies of the old slot are gone");
+}
+
+#[test]
+fn whoever_forgot_the_passphrase_sets_a_new_one_with_another_key() {
+    let machine = Machine::new();
+    machine.write("new", "new");
+    machine.run(&["key", "change", "--new-password-file", "new"]).ok();
+    opens(machine.run_with("new", &["snapshots"]));
+    is_refused(machine.run_with(PASSPHRASE, &["snapshots", "--json"]));
+    machine.write("second", "second");
+    machine.run(&["key", "add", "--new-password-file", "second"]).ok();
+    let which = machine.run(&["key", "change", "--new-password-file", "new", "--json"]).exits(2);
+    assert_eq!(which.kind(), "usage", "which of two passphrases is meant cannot be told");
+    opens(machine.run_with("second", &["snapshots"]));
+}
+
+#[test]
+fn a_new_recovery_code_opens_beside_the_old_one_until_it_is_removed() {
+    let machine = Machine::new();
+    let made = machine.run(&["key", "recovery", "--json"]).ok().json();
+    let (code, made) = (text(&made["recovery_code"]), text(&made["slot"]));
+    assert!(code.starts_with("copal-recovery-1-"));
+    opens(machine.run_with(&code, &["snapshots"]));
+    let typed = format!("copal-recovery-1 {}", code["copal-recovery-1-".len()..].to_lowercase().replace('-', " "));
+    opens(machine.run_with(&typed, &["snapshots"]));
+    let codes = keys(&machine).iter().filter(|key| key["kind"] == "recovery_code").count();
+    assert_eq!(codes, 2);
+    let removed = machine.run(&["key", "remove", &made[..8], "--json"]).ok().json();
+    assert_eq!((text(&removed["removed"]), removed["added"].clone()), (made, Value::Null));
+    is_refused(machine.run_with(&code, &["snapshots", "--json"]));
+}
+
+#[test]
+fn a_mistyped_recovery_code_is_told_from_a_wrong_one() {
+    let machine = Machine::new();
+    let made = machine.run(&["key", "recovery", "--json"]).ok().json();
+    let code = text(&made["recovery_code"]);
+    let end = code.chars().last().unwrap();
+    let mistyped = format!("{}{}", &code[..code.len() - 1], if end == '7' { '8' } else { '7' });
+    let told = machine.run_with(&mistyped, &["snapshots", "--json"]);
+    assert!(told.err.contains("typing error"), "{told}");
+    is_refused(told);
+    machine.write("other", "copal-key-1 no");
+    is_refused(machine.command(&["snapshots", "--json", "--key-file", "other"]).ran());
+}
+
+#[test]
+fn the_key_in_use_is_not_removed_and_so_never_the_last() {
+    let machine = Machine::new();
+    let in_use = slot(&machine, "key_file");
+    let refused = machine.run(&["key", "remove", &in_use, "--json"]).exits(1);
+    assert_eq!(refused.kind(), "key_in_use");
+    assert!(refused.err.contains("another key"), "{refused}");
+    for kind in ["passphrase", "recovery_code"] {
+        machine.run(&["key", "remove", &slot(&machine, kind)]).ok();
+    }
+    let last = machine.run(&["key", "remove", &in_use, "--json"]).exits(1);
+    assert!(last.kind() == "key_in_use" && last.err.contains("the only one"), "{last}");
+    assert_eq!(keys(&machine).len(), 1);
+}
+
+#[test]
+fn a_key_to_be_removed_is_named_by_digits_that_only_it_has() {
+    let machine = Machine::new();
+    assert_eq!(machine.run(&["key", "remove", "xyz", "--json"]).exits(1).kind(), "no_object");
+    assert_eq!(machine.run(&["key", "remove", "", "--json"]).exits(2).kind(), "usage");
+    assert_eq!(keys(&machine).len(), 3);
+}
+
+#[test]
+fn a_new_key_file_opens_and_replaces_no_file() {
+    let machine = Machine::new();
+    let added = machine.run(&["key", "add", "--new-key-file", "second", "--json"]).ok().json();
+    assert_eq!((text(&added["kind"]), added["removed"].clone()), ("key_file".into(), Value::Null));
+    opens(machine.command(&["snapshots", "--key-file", "second"]).ran());
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(machine.path("second")).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let before = std::fs::read(machine.path("second")).unwrap();
+    machine.run(&["key", "add", "--new-key-file", "second"]).exits(1);
+    assert_eq!(std::fs::read(machine.path("second")).unwrap(), before);
+    assert_eq!(keys(&machine).len(), 4);
+}
+
+#[test]
+fn a_new_passphrase_must_be_given_somehow_and_not_be_empty() {
+    let machine = Machine::new();
+    machine.write("empty", "\n");
+    assert_eq!(machine.run(&["key", "add", "--new-password-file", "empty", "--json"]).exits(1).kind(), "secret");
+    assert_eq!(machine.run(&["key", "add", "--new-password-file", "nowhere", "--json"]).exits(1).kind(), "secret");
+    assert_eq!(keys(&machine).len(), 3);
+}
+
+#[test]
+fn one_whole_copy_of_a_key_is_enough_and_the_other_is_told() {
+    let machine = Machine::new();
+    let slot = slot(&machine, "key_file");
+    machine.damage(&format!("keys/{slot}/a"), 50);
+    let told = machine.run(&["key", "list", "--json"]).exits(4);
+    assert!(told.err.contains(&format!("keys/{slot}/a is damaged")), "{told}");
+    assert_eq!(told.json().as_array().unwrap().len(), 3);
+    machine.lose(&format!("keys/{slot}/a"));
+    let told = machine.run(&["key", "list"]).exits(4);
+    assert!(told.err.contains("it is missing"), "{told}");
+}
+
+#[test]
+fn a_key_under_another_ones_name_is_told() {
+    let machine = Machine::new();
+    let (one, other) = (slot(&machine, "passphrase"), slot(&machine, "recovery_code"));
+    let path = |slot: &str| machine.path("repository").join(format!("keys/{slot}/b"));
+    std::fs::remove_file(path(&one)).unwrap();
+    std::fs::copy(path(&other), path(&one)).unwrap();
+    let told = machine.run(&["key", "list"]).exits(4);
+    assert!(told.err.contains(&format!("holds key slot {other}")), "{told}");
+}

@@ -1,0 +1,345 @@
+//! The commands that look into a repository, and those that need none.
+
+mod kit;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use kit::{Machine, PASSPHRASE, Ran, Run, odd_name, text};
+use serde_json::Value;
+
+/// Paths of rows below what was saved.
+fn below(machine: &Machine, rows: &[Value]) -> Vec<String> {
+    let source = format!("{}/", machine.path("source").display());
+    let path = |row: &Value| text(&row["path"]).strip_prefix(&source).map(str::to_owned);
+    rows.iter().filter_map(path).collect()
+}
+
+fn listed(machine: &Machine, arguments: &[&str]) -> Vec<String> {
+    below(machine, &machine.run(&[&["ls", "--json"], arguments].concat()).ok().rows())
+}
+
+fn small_tree() -> Machine {
+    let machine = Machine::new();
+    for name in ["a/b/c", "a/z", "a-b/x", "a.b", "b"] {
+        machine.write(&format!("source/{name}"), name);
+    }
+    machine
+}
+
+#[test]
+fn a_directory_is_listed_without_what_lies_deeper() {
+    let machine = small_tree();
+    machine.backup(&[]);
+    assert_eq!(listed(&machine, &["latest:source"]), ["a", "a-b", "a.b", "b"]);
+    assert_eq!(listed(&machine, &["latest:source/a"]), ["a/b", "a/z"]);
+    assert_eq!(listed(&machine, &["latest:a-b/"]), ["a-b/x"]);
+    assert_eq!(listed(&machine, &["latest:a/z"]), ["a/z"], "what is no directory is listed itself");
+    let top = machine.run(&["ls", "latest"]).ok().lines();
+    assert_eq!(top, [format!("/{}", machine.path("source").iter().nth(1).unwrap().to_str().unwrap())]);
+}
+
+#[test]
+fn a_recursive_listing_has_everything_below_in_order() {
+    let machine = small_tree();
+    machine.backup(&[]);
+    let all = ["a", "a/b", "a/b/c", "a/z", "a-b", "a-b/x", "a.b", "b"];
+    assert_eq!(listed(&machine, &["-R", "latest:source"]), all);
+    assert_eq!(listed(&machine, &["-R", "latest"])[1..], all[1..]);
+    assert_eq!(listed(&machine, &["-R", "latest:source/a"]), ["a/b", "a/b/c", "a/z"]);
+}
+
+#[test]
+fn entries_are_told_with_all_that_scripts_rely_on() {
+    let machine = Machine::new();
+    machine.write("source/file", "12345");
+    fs::set_permissions(machine.path("source/file"), fs::Permissions::from_mode(0o4750)).unwrap();
+    symlink("no/where", machine.path("source/link")).unwrap();
+    fs::write(machine.path("source").join(odd_name()), "x").unwrap();
+    machine.write("source/bell\u{7}", "");
+    machine.backup(&[]);
+    let rows = machine.run(&["ls", "--json", "latest:source"]).ok().rows();
+    assert_eq!(below(&machine, &rows), ["bell\u{7}", "file", "link", "odd\u{fffd}"]);
+    let (file, link, odd) = (&rows[1], &rows[2], &rows[3]);
+    assert_eq!(
+        (file["type"].as_str(), file["size"].as_u64(), file["mode"].as_u64()),
+        (Some("file"), Some(5), Some(0o4750))
+    );
+    for field in ["uid", "gid", "user", "group", "mtime"] {
+        assert!(!file[field].is_null(), "{field} in {file}");
+    }
+    assert_eq!((link["type"].as_str(), link["target"].as_str()), (Some("symlink"), Some("no/where")));
+    assert!(text(&odd["path_bytes"]).ends_with("6f6464ff") && file.get("path_bytes").is_none());
+    let lines = machine.run(&["ls", "latest:source"]).ok().lines();
+    assert!(lines[0].ends_with("bell\\x07") && lines[3].ends_with("odd\\xff"), "{lines:?}");
+    let long = machine.run(&["ls", "-l", "latest:source"]).ok().lines();
+    assert!(long[1].starts_with("-rwsr-x---") && long[2].ends_with("link -> no/where"), "{long:?}");
+}
+
+#[test]
+fn what_is_not_in_a_snapshot_is_said_so() {
+    let machine = small_tree();
+    assert_eq!(machine.run(&["ls", "latest", "--json"]).exits(1).kind(), "no_snapshot");
+    machine.backup(&[]);
+    assert_eq!(machine.run(&["ls", "latest:nothing", "--json"]).exits(1).kind(), "not_in_snapshot");
+    assert_eq!(machine.run(&["ls", "ffffffffff", "--json"]).exits(1).kind(), "no_snapshot");
+    assert_eq!(machine.run(&["ls", "latest:../etc", "--json"]).exits(2).kind(), "usage");
+}
+
+#[test]
+fn a_reader_of_the_output_may_go_away() {
+    let machine = Machine::new();
+    (0..3000).for_each(|number| machine.write(&format!("source/{number:0100}"), ""));
+    machine.backup(&[]);
+    let mut command = machine.command(&["ls", "-R", "latest"]);
+    command.env("COPAL_KEY_FILE", machine.path("key")).stdout(std::process::Stdio::piped());
+    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}
+
+/// A tree of several blocks of pages, of which the first is damaged.
+fn damaged_tree() -> Machine {
+    let machine = Machine::new();
+    for directory in ["a", "b", "c"] {
+        for number in 0..800 {
+            machine.write(&format!("source/{directory}/{number:03}"), format!("{directory}{number}").repeat(100));
+        }
+    }
+    machine.backup(&[]);
+    let packs: Vec<Value> =
+        machine.objects("packs/").iter().map(|pack| machine.run(&["cat", pack]).ok().json()).collect();
+    let tree = packs.iter().find(|pack| pack["kind"] == "tree").unwrap();
+    let blocks = tree["blocks"].as_array().unwrap();
+    assert!(blocks.len() > 2, "{} blocks", blocks.len());
+    machine.damage(&text(&tree["object"]), blocks[0]["offset"].as_u64().unwrap() as usize + 40);
+    machine
+}
+
+#[test]
+fn damage_hides_what_it_hits_and_nothing_else() {
+    let machine = damaged_tree();
+    let all = machine.run(&["ls", "-R", "--json", "latest"]).exits(4);
+    let paths = below(&machine, &all.rows());
+    assert!(paths.contains(&"c/799".to_owned()) && !paths.contains(&"a/000".to_owned()));
+    assert!(all.err.contains("cannot be listed") && all.err.contains("packs/"), "{all}");
+    assert_eq!(machine.run(&["ls", "--json", "latest:/no/such"]).exits(4).kind(), "damaged", "it may be there");
+    let place = format!("latest:{}/c", machine.path("source").display());
+    assert_eq!(listed(&machine, &[&place]).len(), 800, "what lies elsewhere is not read");
+    let found = machine.run(&["find", "79?", "--json"]).exits(4);
+    assert!(below(&machine, &found.rows()).contains(&"c/795".to_owned()));
+    assert!(found.err.contains("snapshot ") && found.err.contains("cannot be listed"), "{found}");
+}
+
+#[test]
+fn entries_are_found_in_every_snapshot_by_name_or_path() {
+    let machine = small_tree();
+    let first = machine.backup(&[]);
+    machine.write("source/new/a.b", "more");
+    let second = machine.backup(&[]);
+    let found = |arguments: &[&str]| {
+        let rows = machine.run(&[&["find", "--json"], arguments].concat()).ok().rows();
+        let paths = below(&machine, &rows);
+        rows.iter().map(|row| text(&row["snapshot"])).zip(paths).collect::<Vec<_>>()
+    };
+    let of = |id: &str, path: &str| (id.to_owned(), path.to_owned());
+    assert_eq!(found(&["a.b"]), [of(&first, "a.b"), of(&second, "a.b"), of(&second, "new/a.b")]);
+    assert_eq!(found(&["new/a.*"]), [of(&second, "new/a.b")]);
+    assert_eq!(found(&["[ab]", "--snapshot", &first]), [of(&first, "a"), of(&first, "a/b"), of(&first, "b")]);
+    assert_eq!(found(&["b/", "--snapshot", &second]), [of(&second, "a/b")], "directories only");
+    assert_eq!(found(&["*b*", "--snapshot", "latest:source/new"]), [of(&second, "new/a.b")]);
+    assert_eq!(found(&["nothing"]), []);
+    assert_eq!(found(&["c", "--host", "other"]), []);
+    assert_eq!(machine.run(&["find", "[", "--json"]).exits(2).kind(), "usage");
+    let line = &machine.run(&["find", "c"]).ok().lines()[0];
+    assert!(line.starts_with(&first[..8]) && line.ends_with("/a/b/c"), "{line}");
+}
+
+#[test]
+fn a_difference_is_of_one_of_five_kinds() {
+    let machine = small_tree();
+    machine.write("source/kept", "same");
+    let first = machine.backup(&[]);
+    machine.write("source/added", "123");
+    fs::remove_file(machine.path("source/b")).unwrap();
+    machine.write("source/a/z", "longer than before");
+    fs::set_permissions(machine.path("source/a/b/c"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::remove_file(machine.path("source/a.b")).unwrap();
+    fs::create_dir(machine.path("source/a.b")).unwrap();
+    let second = machine.backup(&[]);
+    let rows = machine.run(&["diff", &first, &second, "--json"]).ok().rows();
+    let told = |row: &Value| (row["change"].clone(), row["size_before"].as_u64(), row["size_after"].as_u64());
+    let changed = |path: &str| {
+        let end = format!("/source/{path}");
+        let found = rows.iter().find(|row| text(&row["path"]).ends_with(&end));
+        found.map(told)
+    };
+    assert_eq!(changed("added"), Some(("added".into(), None, Some(3))));
+    assert_eq!(changed("b"), Some(("removed".into(), Some(1), None)));
+    assert_eq!(changed("a/z"), Some(("modified".into(), Some(3), Some(18))));
+    assert_eq!(changed("a/b/c"), Some(("metadata".into(), Some(5), Some(5))));
+    assert_eq!(changed("a.b"), Some(("type".into(), Some(3), None)));
+    assert_eq!((changed("kept"), changed("a-b/x")), (None, None));
+    let lines = machine.run(&["diff", &first, &second]).ok().text();
+    for (sign, path) in [('+', "added"), ('-', "b"), ('M', "a/z"), ('m', "a/b/c"), ('T', "a.b")] {
+        assert!(lines.contains(&format!("{sign} {}/{path}\n", machine.path("source").display())), "{lines}");
+    }
+    assert!(machine.run(&["diff", &first, &first]).ok().out.is_empty());
+}
+
+#[test]
+fn differences_can_be_of_a_directory_or_between_two() {
+    let machine = small_tree();
+    machine.write("source/copy/b/c", "a/b/c");
+    machine.write("source/copy/extra", "");
+    let first = machine.backup(&[]);
+    machine.write("source/a/z", "changed");
+    machine.write("source/b", "changed");
+    let second = machine.backup(&[]);
+    let changes = |before: &str, after: &str| {
+        let rows = machine.run(&["diff", before, after, "--json"]).ok().rows();
+        let paths = below(&machine, &rows);
+        let kinds = rows.iter().map(|row| text(&row["change"]));
+        kinds.zip(paths).filter(|(kind, _)| kind != "metadata").collect::<Vec<_>>()
+    };
+    let of = |kind: &str, path: &str| (kind.to_owned(), path.to_owned());
+    let [before, after] = [&first, &second].map(|id| format!("{id}:source/a"));
+    assert_eq!(changes(&before, &after), [of("modified", "a/z")]);
+    let copy = format!("{first}:source/copy");
+    assert_eq!(changes(&before, &copy), [of("added", "copy/extra"), of("removed", "a/z")]);
+    assert_eq!(machine.run(&["diff", &before, &format!("{second}:none"), "--json"]).exits(1).kind(), "not_in_snapshot");
+}
+
+#[test]
+fn what_the_repository_holds_is_counted() {
+    let machine = Machine::new();
+    machine.write("source/same", vec![7; 100_000]);
+    machine.write("source/more", vec![7; 100_000]);
+    machine.backup(&[]);
+    machine.write("source/gone", vec![1; 300_000]);
+    let second = machine.backup(&[]);
+    let stats = machine.run(&["stats", "--json"]).ok().json();
+    let number = |stats: &Value, field: &str| stats[field].as_u64().unwrap_or_else(|| panic!("{field} in {stats}"));
+    assert_eq!((number(&stats, "snapshots"), number(&stats, "logical_bytes")), (2, 700_000));
+    assert_eq!(number(&stats, "packs"), machine.objects("packs/").len() as u64);
+    let stored =
+        machine.objects("").into_iter().map(|name| fs::metadata(machine.path("repository").join(name)).unwrap().len());
+    assert_eq!(number(&stats, "stored_bytes"), stored.sum::<u64>());
+    assert!((2..20).contains(&number(&stats, "chunks")), "{stats}");
+    assert_eq!((number(&stats, "dead_bytes"), number(&stats, "trapped_bytes")), (0, 0));
+    machine.run(&["forget", &second]).ok();
+    let stats = machine.run(&["stats", "--json"]).ok().json();
+    assert_eq!(number(&stats, "snapshots"), 1);
+    assert!(number(&stats, "dead_bytes") > 0, "{stats}");
+    let shown = machine.run(&["stats"]).ok().text();
+    assert!(shown.contains("snapshots     1\n") && shown.contains("trapped"), "{shown}");
+}
+
+#[test]
+fn every_object_can_be_shown_and_none_shows_a_secret() {
+    let machine = small_tree();
+    machine.write("source/large", vec![9; 70_000]);
+    machine.backup(&["--tag", "t"]);
+    machine.run(&["pin", "latest"]).ok();
+    let key = fs::read_to_string(machine.path("key")).unwrap();
+    for name in machine.objects("").iter().filter(|name| !name.starts_with("tmp/")) {
+        let shown = machine.run(&["cat", name]).ok();
+        assert_eq!(shown.json()["object"], name.as_str());
+        assert!(!shown.text().contains(key.trim()));
+    }
+    for (short, folder) in [
+        ("root", "roots/"),
+        ("roots/1", "roots/"),
+        ("descriptor", "copal/"),
+        ("copal/1", "copal/"),
+        ("changes/1", "changes/"),
+    ] {
+        let object = text(&machine.run(&["cat", short]).ok().json()["object"]);
+        assert!(object.starts_with(folder), "{short}: {object}");
+    }
+}
+
+#[test]
+fn snapshots_pages_and_chunks_are_shown_by_their_ids() {
+    let machine = Machine::new();
+    machine.write("source/large", vec![9; 10_000]);
+    let id = machine.backup(&["--tag", "t"]);
+    let manifest = machine.run(&["cat", &id[..8]]).ok().json();
+    assert_eq!(
+        (manifest["snapshot"]["id"].as_str(), manifest["snapshot"]["info"]["tags"][0].as_str()),
+        (Some(&*id), Some("t"))
+    );
+    let page = machine.run(&["cat", &text(&manifest["snapshot"]["root_page"])]).ok().json();
+    let items = page["items"].as_array().unwrap();
+    let file = items.iter().find(|item| item["type"] == "file").unwrap();
+    assert_eq!((page["kind"].as_str(), file["size"].as_u64()), (Some("entries"), Some(10_000)));
+    let chunk = machine.run(&["cat", &text(&file["chunks"][0]["chunk"])]).ok();
+    assert_eq!(chunk.out, vec![9; 10_000]);
+}
+
+#[test]
+fn what_cannot_be_shown_is_unknown_or_damaged() {
+    let machine = small_tree();
+    machine.backup(&[]);
+    for unknown in ["nothing", "roots/99", "../key", "keys/zz", "state/", "ffff", &"ab".repeat(24), "/"] {
+        let told = machine.run(&["cat", unknown, "--json"]);
+        assert!(matches!((told.code, &*told.kind()), (1, "no_object") | (2, "usage")), "{unknown}: {told}");
+    }
+    let root = machine.objects("roots/").remove(0);
+    machine.damage(&root, 30);
+    assert_eq!(machine.run(&["cat", "root", "--json"]).exits(4).kind(), "damaged");
+    machine.run(&["cat", "descriptor"]).ok();
+    machine.run(&["cat", &machine.objects("packs/")[0]]).ok();
+}
+
+#[test]
+fn small_segments_of_the_index_are_merged() {
+    let machine = small_tree();
+    for number in 0..4_u8 {
+        machine.write(&format!("source/more/{number}"), vec![number; 2000]);
+        machine.backup(&[]);
+    }
+    let before = machine.run(&["ls", "-R", "latest"]).ok().text();
+    let merged = machine.run(&["compact", "--json"]).ok().json();
+    assert!(merged["segments_after"].as_u64() <= merged["segments_before"].as_u64());
+    assert_eq!(machine.run(&["ls", "-R", "latest"]).ok().text(), before);
+    let again = machine.run(&["compact", "--json"]).ok().json();
+    assert_eq!(
+        (again["segments_before"].clone(), again["root"].clone()),
+        (merged["segments_after"].clone(), merged["root"].clone())
+    );
+}
+
+#[test]
+fn the_exit_code_tells_what_kept_a_command_from_its_work() {
+    let bare = Machine::bare();
+    for command in
+        [&["ls", "latest"][..], &["find", "x"], &["diff", "a", "b"], &["stats"], &["cat", "root"], &["key", "list"]]
+    {
+        let none: Ran = bare.run_with("any", &[command, &["--json"]].concat());
+        assert_eq!(none.exits(10).kind(), "no_repository", "{command:?}");
+    }
+    let machine = Machine::new();
+    assert_eq!(machine.run_with("wrong", &["stats", "--json"]).exits(12).kind(), "wrong_passphrase");
+    machine.run_with(PASSPHRASE, &["stats"]).ok();
+    assert_eq!(machine.run(&["ls", "--json"]).exits(2).kind(), "usage");
+    assert_eq!(machine.run(&["find", "--json"]).exits(2).kind(), "usage");
+    assert_eq!(machine.command(&["stats", "--json", "-r", "s3://bucket/x"]).ran().exits(2).kind(), "location");
+}
+
+#[test]
+fn some_commands_need_no_repository() {
+    let bare = Machine::bare();
+    let version = bare.command(&["version", "--json"]).ran().ok().json();
+    assert_eq!((version["version"].as_str(), version["format"].as_u64()), (Some(env!("CARGO_PKG_VERSION")), Some(1)));
+    assert!(bare.command(&["completions", "fish"]).ran().ok().text().contains("rebuild-index"));
+    let cache = bare.path("home/.cache/copal").join("ab".repeat(16));
+    fs::create_dir_all(&cache).unwrap();
+    fs::write(cache.join("x"), "12345").unwrap();
+    bare.write("home/.cache/copal/mine", "stays");
+    let cleaned = bare.command(&["cache", "clean", "--json"]).ran().ok().json();
+    assert_eq!(cleaned["bytes_freed"], 5);
+    assert!(!cache.exists() && bare.path("home/.cache/copal/mine").exists());
+    assert_eq!(bare.command(&["cache", "clean", "--json"]).ran().ok().json()["bytes_freed"], 0);
+}

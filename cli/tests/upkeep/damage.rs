@@ -1,0 +1,238 @@
+//! Whatever happens to whatever object: check names it, and nothing panics.
+
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::kit::{Harm, Place, noise};
+
+/// A repository with two snapshots, a tag, and one of everything that can be damaged.
+fn prepared() -> Place {
+    static PREPARED: OnceLock<Place> = OnceLock::new();
+    let make = || {
+        let place = Place::new();
+        place.write("directory/file", noise(1, 200_000));
+        place.write("small", "small");
+        place.backup(&["--time", "2026-01-01 10:00:00"]);
+        place.write("second", noise(2, 50_000));
+        place.backup(&["--time", "2026-01-02 10:00:00"]);
+        place.ok(&["tag", "latest", "--add", "a"]);
+        place
+    };
+    PREPARED.get_or_init(make).copy()
+}
+
+fn first(place: &Place, prefix: &str) -> String {
+    place.names(prefix).into_iter().next().unwrap_or_else(|| panic!("there is an object {prefix}"))
+}
+
+/// Of segments: the one that took the others in.
+fn largest(place: &Place, prefix: &str) -> String {
+    let objects = place.objects().into_iter().filter(|(name, _)| name.starts_with(prefix));
+    objects.max_by_key(|(_, bytes)| bytes.len()).expect("there is one").0
+}
+
+/// The pack of this kind that holds most.
+fn pack(place: &Place, kind: u8) -> String {
+    let packs = place.objects().into_iter().filter(|(name, bytes)| name.starts_with("packs/") && bytes[9] == kind);
+    packs.max_by_key(|(_, bytes)| bytes.len()).expect("there is a pack of the kind").0
+}
+
+fn object(place: &Place, what: &str) -> String {
+    match what {
+        "data pack" => pack(place, 0),
+        "tree pack" => pack(place, 1),
+        "segment" => largest(place, "index/"),
+        "state run" => newest_run(place),
+        "root" => first(place, "roots/"),
+        "receipt" => first(place, "receipts/"),
+        "manifest" => first(place, "manifests/"),
+        "client record" => first(place, "clients/"),
+        "descriptor" => first(place, "copal/"),
+        "key slot" => first(place, "keys/"),
+        "change" => first(place, "changes/"),
+        other => panic!("no object is called {other}"),
+    }
+}
+
+/// A state run that the newest root names.
+fn newest_run(place: &Place) -> String {
+    let objects = place.objects();
+    let root = &objects[&first(place, "roots/")];
+    let is_named = |name: &String| {
+        let hash = (0..32).map(|at| u8::from_str_radix(&name[6 + 2 * at..8 + 2 * at], 16).unwrap());
+        let hash: Vec<u8> = hash.collect();
+        root.windows(32).any(|window| window == hash)
+    };
+    objects.keys().filter(|name| name.starts_with("state/")).find(|name| is_named(name)).unwrap().clone()
+}
+
+/// Damages an object, and expects check to name it.
+fn is_named(what: &str, depth: &[&str]) {
+    for harm in [Harm::Delete, Harm::Truncate, Harm::Flip] {
+        let place = prepared();
+        let name = object(&place, what);
+        place.damage(&name, harm);
+        let (code, report) = place.check(depth);
+        assert_eq!(code, 4, "{what} {harm:?}: {report}");
+        assert!(names(&report, &name), "{what} {harm:?}: {name} in {report}");
+        // Whatever else is tried with it: an answer, no panic.
+        for words in [&["snapshots"][..], &["prune"], &["repair"], &["backup", "source"], &["check", "--full"]] {
+            place.run(words);
+        }
+    }
+}
+
+/// Whether a report of check names an object; where every version or copy is gone, by their folder.
+fn names(report: &Value, name: &str) -> bool {
+    let folder = name.rsplit_once('/').map_or(name, |(folder, _)| folder);
+    let has_folder = ["keys/", "clients/", "copal/"].iter().any(|prefix| name.starts_with(prefix));
+    let is_it = |object: &str| object == name || (has_folder && object.trim_end_matches('/') == folder);
+    let errors = report["errors"].as_array().unwrap();
+    errors.iter().any(|error| is_it(error["object"].as_str().unwrap()))
+}
+
+#[test]
+fn a_damaged_data_pack_is_named() {
+    is_named("data pack", &["--read-data"]);
+}
+
+#[test]
+fn a_damaged_data_pack_is_named_by_a_full_check() {
+    is_named("data pack", &["--full"]);
+}
+
+#[test]
+fn a_damaged_tree_pack_is_named() {
+    is_named("tree pack", &["--read-data"]);
+}
+
+#[test]
+fn a_damaged_tree_pack_is_named_by_a_full_check() {
+    is_named("tree pack", &["--full"]);
+}
+
+#[test]
+fn a_damaged_segment_is_named() {
+    is_named("segment", &[]);
+}
+
+#[test]
+fn a_damaged_state_run_is_named() {
+    is_named("state run", &[]);
+}
+
+#[test]
+fn a_damaged_root_is_named() {
+    for harm in [Harm::Truncate, Harm::Flip] {
+        let place = prepared();
+        let name = object(&place, "root");
+        place.damage(&name, harm);
+        let (code, report) = place.check(&[]);
+        assert!(code == 4 && names(&report, &name), "{harm:?}: {report}");
+    }
+}
+
+#[test]
+fn a_root_that_is_gone_is_missed_as_long_as_something_knows_of_it() {
+    let place = prepared();
+    // The last root was made by a change, which nothing else knows of; the next backup's receipt knows its root.
+    place.write("third", noise(3, 20_000));
+    place.backup(&[]);
+    let name = object(&place, "root");
+    place.damage(&name, Harm::Delete);
+    let (code, report) = place.check(&["--read-data"]);
+    assert!(code == 4 && names(&report, &name), "{report}");
+    assert!(!place.names("roots/").contains(&name), "nothing was written on an older state");
+    for words in [&["prune"][..], &["forget", "latest"], &["backup", "source"]] {
+        let run = place.run(words);
+        assert_eq!(run.code, 4, "{words:?}: {run:?}");
+    }
+    assert!(!place.names("roots/").contains(&name), "nothing was written on an older state");
+}
+
+#[test]
+fn a_damaged_receipt_is_named() {
+    is_named("receipt", &[]);
+}
+
+#[test]
+fn a_damaged_manifest_is_named() {
+    is_named("manifest", &[]);
+}
+
+#[test]
+fn the_last_manifest_of_a_chain_is_missed() {
+    let place = prepared();
+    let name = place.names("manifests/").pop().unwrap();
+    place.damage(&name, Harm::Delete);
+    let (code, report) = place.check(&[]);
+    assert!(code == 4 && names(&report, &name), "{report}");
+}
+
+#[test]
+fn a_damaged_client_record_is_named() {
+    is_named("client record", &[]);
+}
+
+#[test]
+fn a_damaged_descriptor_is_named() {
+    is_named("descriptor", &[]);
+}
+
+#[test]
+fn a_damaged_copy_of_a_key_slot_is_named() {
+    is_named("key slot", &[]);
+}
+
+#[test]
+fn a_damaged_change_is_named() {
+    is_named("change", &[]);
+}
+
+#[test]
+fn damage_is_told_as_the_snapshots_and_paths_it_hits() {
+    let place = prepared();
+    let snapshots = place.snapshots();
+    place.damage(&pack(&place, 0), Harm::Flip);
+    for depth in [&["--full"][..], &["--read-data"], &[], &["--full"]] {
+        let (code, report) = place.check(depth);
+        assert_eq!(code, 4, "{depth:?} {report}");
+        let errors = report["errors"].as_array().unwrap();
+        assert_eq!(errors.len(), 1, "{depth:?} {report}");
+        let hit: Vec<&str> = errors[0]["snapshots"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
+        assert!(snapshots.iter().all(|id| hit.contains(&id.as_str())), "{depth:?} {report}");
+        let paths = errors[0]["paths"].as_array().unwrap();
+        assert_eq!(paths.len(), 1, "{depth:?} {report}");
+        assert!(paths[0].as_str().unwrap().ends_with("/source/directory/file"), "{depth:?} {report}");
+    }
+}
+
+#[test]
+fn a_lost_page_is_told_as_the_directory_it_tells_of() {
+    let place = prepared();
+    place.names("packs/").into_iter().filter(|name| place.objects()[name][9] == 1).for_each(|name| {
+        place.damage(&name, Harm::Delete);
+    });
+    let (code, report) = place.check(&[]);
+    assert_eq!(code, 4);
+    let errors = report["errors"].as_array().unwrap();
+    assert!(errors.iter().all(|error| error["kind"] == "missing"), "{report}");
+    assert!(errors.iter().any(|error| error["paths"][0] == "/"), "{report}");
+}
+
+#[test]
+fn shares_take_turns_until_all_is_read() {
+    let place = prepared();
+    let packs = place.names("packs/").len() as u64;
+    let mut read = 0;
+    for part in ["1/3", "2/3", "3/3"] {
+        let (code, report) = place.check(&["--read-data-share", part]);
+        assert_eq!(code, 0, "{report}");
+        read += report["packs_read"].as_u64().unwrap();
+    }
+    assert!(read >= packs, "{read} of {packs}");
+    place.damage(&pack(&place, 0), Harm::Flip);
+    let found = ["1/3", "1/3", "1/3"].iter().any(|part| place.check(&["--full", "--read-data-share", part]).0 == 4);
+    assert!(found, "whichever number is given, all is read in turn");
+}

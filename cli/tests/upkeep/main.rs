@@ -1,0 +1,7 @@
+//! Upkeep: forgetting, pruning, checking and mending a repository with the command, as a person would.
+
+mod damage;
+mod forget;
+mod heal;
+mod kit;
+mod prune;

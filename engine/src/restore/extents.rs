@@ -1,0 +1,92 @@
+//! Extents: where a file's content lies in the file, between its holes.
+
+use core::ops::Range;
+
+/// The parts of a file that are not holes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extents {
+    /// Not empty, ascending.
+    parts: Vec<Extent>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Extent {
+    /// Where it starts in the content, which has no holes.
+    content: u64,
+    /// Where it lies in the file.
+    file: Range<u64>,
+}
+
+impl Extents {
+    /// The parts of a file of `size` bytes with these holes, which ascend.
+    pub fn new(size: u64, holes: &[Range<u64>]) -> Self {
+        let starts = core::iter::once(0).chain(holes.iter().map(|hole| hole.end));
+        let ends = holes.iter().map(|hole| hole.start).chain([size]);
+        let mut content = 0;
+        let mut parts = Vec::with_capacity(1);
+        for file in starts.zip(ends).map(|(start, end)| start..end).filter(|file| !file.is_empty()) {
+            let length = file.end - file.start;
+            parts.push(Extent { content, file });
+            content += length;
+        }
+        Self { parts }
+    }
+
+    /// Where a range of the content lies in the file, piece by piece. What lies beyond the content lies nowhere.
+    pub fn place(&self, content: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
+        let first = self.parts.partition_point(|part| part.content <= content.start).saturating_sub(1);
+        self.parts[first.min(self.parts.len())..].iter().map_while(move |part| {
+            let start = content.start.max(part.content);
+            let end = content.end.min(part.content + (part.file.end - part.file.start));
+            (start < end).then(|| part.file.start + (start - part.content)..part.file.start + (end - part.content))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placed(size: u64, holes: &[(u64, u64)], content: Range<u64>) -> Vec<(u64, u64)> {
+        let holes: Vec<_> = holes.iter().map(|&(start, end)| start..end).collect();
+        Extents::new(size, &holes).place(content).map(|range| (range.start, range.end)).collect()
+    }
+
+    #[test]
+    fn content_without_holes_lies_where_it_is() {
+        assert_eq!(placed(10, &[], 2..7), [(2, 7)]);
+        assert_eq!(placed(10, &[], 0..10), [(0, 10)]);
+        assert_eq!(placed(0, &[], 0..0), []);
+    }
+
+    #[test]
+    fn content_is_split_around_holes() {
+        let holes = [(0, 5), (10, 20), (22, 30)];
+        assert_eq!(placed(40, &holes, 0..17), [(5, 10), (20, 22), (30, 40)]);
+        assert_eq!(placed(40, &holes, 4..8), [(9, 10), (20, 22), (30, 31)]);
+        assert_eq!(placed(40, &holes, 5..6), [(20, 21)]);
+        assert_eq!(placed(40, &holes, 7..17), [(30, 40)]);
+        assert_eq!(placed(30, &holes, 0..7), [(5, 10), (20, 22)]);
+    }
+
+    #[test]
+    fn what_lies_beyond_the_content_lies_nowhere() {
+        assert_eq!(placed(10, &[(4, 10)], 2..9), [(2, 4)]);
+        assert_eq!(placed(10, &[(4, 10)], 5..9), []);
+        assert_eq!(placed(10, &[(0, 10)], 0..9), []);
+    }
+
+    #[test]
+    fn every_byte_has_one_place() {
+        let holes = [3..4, 4..6, 9..12];
+        let extents = Extents::new(15, &holes);
+        let whole: Vec<u64> = extents.place(0..9).flatten().collect();
+        assert_eq!(whole, [0, 1, 2, 6, 7, 8, 12, 13, 14]);
+        for start in 0..9 {
+            for end in start..9 {
+                let part: Vec<u64> = extents.place(start as u64..end as u64).flatten().collect();
+                assert_eq!(part, whole[start..end], "{start}..{end}");
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+use proptest::prelude::*;
+
+use super::run::RUNS_MOST;
+use super::*;
+use crate::id::{ChunkId, SnapshotId, SourceId, TagId};
+use crate::layout::Place;
+use crate::limits::{RECEIPT_NAMES, RECEIPT_REASONS, TEXT_BYTES};
+use crate::pack::PackKind;
+use crate::receipt::{Outcome, Reason};
+use crate::time::Time;
+
+fn segment(byte: u8) -> SegmentRecord {
+    SegmentRecord { entries: 7, length: 4096, first: ChunkId([byte; 24]), last: ChunkId([0xff; 24]) }
+}
+
+fn snapshot(byte: u8) -> SnapshotRecord {
+    SnapshotRecord {
+        id: SnapshotId([byte; 16]),
+        domain: DomainId([2; 16]),
+        root: ChunkId([3; 24]),
+        partial: byte.is_multiple_of(2),
+        client_time: Time(-4),
+        accepted: Time(5),
+        source: SourceId([6; 16]),
+        tags: vec![TagId([7; 16]), TagId([8; 16])],
+        state: [SnapshotState::Kept, SnapshotState::Forgotten, SnapshotState::Gone][usize::from(byte % 3)],
+        pinned: byte.is_multiple_of(5),
+        state_time: Time(9),
+        by_full_client: byte.is_multiple_of(7),
+    }
+}
+
+fn decision(number: u64) -> Decision {
+    Decision {
+        number,
+        hash: ObjectHash([4; 32]),
+        outcome: Outcome::Rejected,
+        reasons: vec![(Reason::Unresolved, "page 3".to_owned())],
+        missing: vec![ChunkId([5; 24])],
+        packs: vec![PackId([6; 32])],
+    }
+}
+
+fn head(byte: u8) -> ClientHead {
+    let hash = ObjectHash([byte; 32]);
+    ClientHead { number: u64::from(byte), hash, time: Time(3), decisions: vec![decision(1), decision(2)] }
+}
+
+fn pack(byte: u8) -> PackRecord {
+    PackRecord {
+        domain: DomainId([byte; 16]),
+        kind: PackKind::Tree,
+        length: 1 << 25,
+        place: Place::Moved,
+        is_missing: byte.is_multiple_of(2),
+        is_damaged: byte.is_multiple_of(3),
+        read: Time(0),
+        accepted: Time(6),
+    }
+}
+
+fn doomed(byte: u8) -> DoomedRecord {
+    DoomedRecord { state: DoomedState::Spent, time: Time(i64::from(byte)), root: 9 }
+}
+
+/// Some changes of every kind, among few enough keys that deltas meet.
+fn deltas() -> impl Strategy<Value = StateDelta> {
+    let change = || prop::collection::btree_map(0u8..6, prop::option::weighted(0.7, 0u8..210), 0..4);
+    (change(), change(), change(), change(), change()).prop_map(|(segments, snapshots, heads, packs, names)| {
+        StateDelta {
+            segments: segments
+                .into_iter()
+                .map(|(key, value)| ((DomainId([key % 2; 16]), ObjectHash([key; 32])), value.map(segment)))
+                .collect(),
+            snapshots: snapshots
+                .into_iter()
+                .map(|(key, value)| ((ClientId([key % 2; 16]), u64::from(key) * 100), value.map(snapshot)))
+                .collect(),
+            heads: heads.into_iter().map(|(key, value)| (ClientId([key; 16]), value.map(head))).collect(),
+            packs: packs.into_iter().map(|(key, value)| (PackId([key; 32]), value.map(pack))).collect(),
+            doomed: names.into_iter().map(|(key, value)| (format!("packs/{key}"), value.map(doomed))).collect(),
+        }
+    })
+}
+
+fn runs(delta: &StateDelta) -> Vec<Run> {
+    let records = RunKind::RECORDS.map(|kind| (kind, delta.records(kind)));
+    let touched = records.iter().filter(|(_, records)| !records.is_empty());
+    touched.map(|(kind, records)| write_run(*kind, [1; 16], records)).collect()
+}
+
+fn fold(newest_first: &[Run]) -> Result<State, DecodeError> {
+    let mut fold = StateFold::default();
+    for run in newest_first {
+        fold.add(&RunReader::parse(&run.bytes)?)?;
+    }
+    Ok(fold.finish())
+}
+
+proptest! {
+    #[test]
+    fn folding_the_runs_of_deltas_gives_what_applying_them_gives(deltas in prop::collection::vec(deltas(), 0..6)) {
+        let mut state = State::default();
+        deltas.iter().cloned().for_each(|delta| state.apply(delta));
+        let newest_first: Vec<Run> = deltas.iter().rev().flat_map(runs).collect();
+        prop_assert_eq!(fold(&newest_first), Ok(state));
+    }
+
+    #[test]
+    fn a_delta_is_empty_exactly_if_it_has_no_runs(delta in deltas()) {
+        prop_assert_eq!(delta.is_empty(), runs(&delta).is_empty());
+    }
+
+    #[test]
+    fn a_run_says_of_itself_what_a_root_says_of_it(delta in deltas()) {
+        for run in runs(&delta) {
+            prop_assert_eq!(run.reference.hash, ObjectHash::of(&run.bytes));
+            prop_assert_eq!(run.reference.length, run.bytes.len() as u64);
+            let reader = RunReader::parse(&run.bytes).unwrap();
+            prop_assert_eq!(run.reference.records, reader.records().count() as u64);
+            prop_assert_eq!(run.reference.kind, reader.kind());
+        }
+    }
+
+    #[test]
+    fn a_damaged_run_gives_a_state_or_an_error(delta in deltas(), at: prop::sample::Index, value: u8, cut in 0usize..3) {
+        for mut run in runs(&delta) {
+            let at = at.index(run.bytes.len());
+            run.bytes[at] = value;
+            run.bytes.truncate(run.bytes.len() - cut);
+            let _ = fold(&[run]);
+        }
+    }
+
+    #[test]
+    fn any_bytes_give_a_run_or_an_error(bytes: Vec<u8>) {
+        let _ = RunReader::parse(&bytes);
+    }
+}
+
+#[test]
+fn keys_that_do_not_ascend_are_refused() {
+    let record = |key: u8| [1, 0, 0xff, 0xff, 0xff, 0xff, key];
+    let run = |keys: [u8; 2]| {
+        let mut bytes = Vec::new();
+        run::put_head(&mut bytes, RunKind::Doomed, DomainId([0; 16]), [0; 16], 2);
+        bytes.extend(keys.map(record).concat());
+        RunReader::parse(&bytes).map(|run| run.records().count()).map_err(|error| error.offset)
+    };
+    assert_eq!(run([1, 2]), Ok(2));
+    assert_eq!(run([2, 2]), Err(run::HEAD + 7));
+    assert_eq!(run([2, 1]), Err(run::HEAD + 7));
+}
+
+#[test]
+fn a_run_of_the_overlay_or_with_a_domain_is_none_of_the_state() {
+    for (kind, domain) in [(RunKind::Overlay, [0; 16]), (RunKind::Packs, [1; 16])] {
+        let mut bytes = Vec::new();
+        run::put_head(&mut bytes, kind, DomainId(domain), [0; 16], 0);
+        assert!(RunReader::parse(&bytes).is_err(), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_head_with_more_than_a_reader_takes_is_cut_as_receipts_are() {
+    let mut long = head(1);
+    long.decisions = vec![decision(1); 1000];
+    long.decisions[0].missing = vec![ChunkId([1; 24]); RECEIPT_NAMES + 1];
+    long.decisions[0].packs = vec![PackId([1; 32]); RECEIPT_NAMES + 1];
+    long.decisions[0].reasons = vec![(Reason::Kind, "ü".repeat(TEXT_BYTES)); RECEIPT_REASONS + 1];
+    let read = ClientHead::decode(&long.encode()).unwrap();
+    let first = &read.decisions[0];
+    assert_eq!(read.decisions.len(), 1000);
+    assert_eq!((first.missing.len(), first.packs.len()), (RECEIPT_NAMES, RECEIPT_NAMES));
+    assert_eq!((first.reasons.len(), first.reasons[0].1.len()), (RECEIPT_REASONS, TEXT_BYTES));
+}
+
+#[test]
+fn changes_may_add_any_number_of_tags() {
+    let tagged = SnapshotRecord { tags: vec![TagId([1; 16]); 10_000], ..snapshot(1) };
+    assert_eq!(SnapshotRecord::decode(&tagged.encode()), Ok(tagged));
+}
+
+#[test]
+fn there_are_never_more_than_eight_runs_and_records_are_rarely_rewritten() {
+    let halving = (0..20).map(|i| 1 << (20 - i)).chain((0..20_000).map(|_| 1));
+    let mixed = (0..20_000).map(|i| if i % 7 == 3 { 10_000 } else { 1 + i % 5 });
+    let cases: [(&str, Box<dyn Iterator<Item = u64>>); 5] = [
+        ("equal", Box::new((0..20_000).map(|_| 1))),
+        ("one large, then small", Box::new([1_000_000].into_iter().chain((0..20_000).map(|_| 1)))),
+        ("halving, then small", Box::new(halving)),
+        ("mixed", Box::new(mixed)),
+        ("every other one empty", Box::new((0..1_000).map(|i| i % 2))),
+    ];
+    for (case, sizes) in cases {
+        let (mut runs, mut written, mut added) = (Vec::new(), 0, 0);
+        for new in sizes {
+            let folded = runs_to_fold(new, &runs);
+            let sum = new + runs.drain(..folded).sum::<u64>();
+            runs.insert(0, sum);
+            assert!(runs.len() <= RUNS_MOST, "{case}: {runs:?}");
+            (written, added) = (written + sum, added + new);
+        }
+        assert!(written <= 20 * added, "{case}: each record is written {} times", written / added);
+    }
+}
+
+#[test]
+fn what_to_fold_is_found_for_any_number_and_size_of_runs() {
+    assert_eq!(runs_to_fold(1, &[]), 0);
+    assert_eq!(runs_to_fold(1, &[5, 1000]), 0);
+    assert_eq!(runs_to_fold(1, &[4, 20, 1000]), 2);
+    assert_eq!(runs_to_fold(0, &[u64::MAX; 20]), 20);
+    assert_eq!(runs_to_fold(u64::MAX, &[u64::MAX - 1; 8]), 8);
+}

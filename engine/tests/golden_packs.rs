@@ -1,0 +1,293 @@
+//! The bytes of packs, segments, runs, roots and deletion records, fixed for ever (`docs/format.md` §6 to §9). The
+//! expected ones were written by a second implementation that follows that page.
+
+use std::collections::BTreeMap;
+
+use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag, SnapshotId, SourceId, TagId};
+use copal_engine::index::{Bits, Mark, NewSegment, SegmentWriter, write_overlay};
+use copal_engine::layout::Place;
+use copal_engine::pack::{Pack, PackKind, PackWriter, PageRow};
+use copal_engine::receipt::{Outcome, Reason};
+use copal_engine::root::{Deletion, Root};
+use copal_engine::state::{
+    ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, Run, RunKind, RunRef, SegmentRecord, SnapshotRecord,
+    SnapshotState, StateDelta, write_run,
+};
+use copal_engine::time::Time;
+
+const DOMAIN: DomainId = DomainId([0x11; 16]);
+const RANDOM: [u8; 16] = [0x22; 16];
+const NOW: i64 = 1_790_000_000_000_000_000;
+
+fn id(byte: u8) -> ChunkId {
+    ChunkId([byte; 24])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn data_pack() -> Pack {
+    let mut writer = PackWriter::new(PackKind::Data, DOMAIN, RANDOM, vec![b"session".to_vec()]).unwrap();
+    writer.add_block(b"first block", 0, 5, [id(1)], []).unwrap();
+    writer.add_block(b"second", 0, 6, [id(2), id(3)], []).unwrap();
+    writer.finish()
+}
+
+fn tree_pack() -> Pack {
+    let sessions = vec![b"session".to_vec(), b"another".to_vec()];
+    let mut writer = PackWriter::new(PackKind::Tree, DOMAIN, RANDOM, sessions).unwrap();
+    let first = PageRow { replaces: None, height: 1, references: vec![id(1), id(2)] };
+    let second = PageRow { replaces: Some(id(9)), height: 1, references: Vec::new() };
+    let top = PageRow { replaces: None, height: 2, references: vec![id(0x0b)] };
+    writer.add_block(b"leaves", 0, 7, [id(0x0b), id(0x0c)], [first.view(), second.view()]).unwrap();
+    writer.add_block(b"top", 1, 8, [id(0x0d)], [top.view()]).unwrap();
+    writer.finish()
+}
+
+fn segment() -> NewSegment {
+    let mut writer = SegmentWriter::new(DOMAIN, RANDOM);
+    let (data, tree) = (data_pack(), tree_pack());
+    writer.add_pack(data.id, Place::Packs, &data.table).unwrap();
+    writer.add_pack(tree.id, Place::Moved, &tree.table).unwrap();
+    writer.finish().unwrap()
+}
+
+fn run(kind: RunKind, delta: &StateDelta) -> Run {
+    write_run(kind, RANDOM, &delta.records(kind))
+}
+
+#[test]
+fn data_pack_is_as_it_always_was() {
+    assert_eq!(
+        hex(&data_pack().bytes),
+        "434f50414c50414b010001003b0000001111111111111111111111111111111122222222222222222222222222222222\
+         0700000073657373696f6e666972737420626c6f636b7365636f6e643b0000000b000000000000000100000005000000\
+         000000004600000006000000000000000200000006000000000000000101010101010101010101010101010101010101\
+         010101010202020202020202020202020202020202020202020202020303030303030303030303030303030303030303\
+         03030303020000000300000000000000780000003b00000000000000434f50414c454e44"
+    );
+    assert_eq!(data_pack().id.to_string(), "f801aa790d40c2dc137870c83a7de4a606d33561fd64c1d002fa45c05c8b4bae");
+}
+
+#[test]
+fn tree_pack_is_as_it_always_was() {
+    assert_eq!(
+        hex(&tree_pack().bytes),
+        "434f50414c50414b01010200460000001111111111111111111111111111111122222222222222222222222222222222\
+         0700000073657373696f6e07000000616e6f746865726c6561766573746f704600000006000000000000000200000007\
+         000000000000004c00000003000000010000000100000008000000000000000b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b\
+         0b0b0b0b0b0b0b00000000000000000000000000000000000000000000000001000000020000000c0c0c0c0c0c0c0c0c\
+         0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c09090909090909090909090909090909090909090909090901000000000000000d\
+         0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d00000000000000000000000000000000000000000000000002\
+         000000010000000101010101010101010101010101010101010101010101010202020202020202020202020202020202\
+         020202020202020b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0200000003000000030000002001000046\
+         00000000000000434f50414c454e44"
+    );
+    assert_eq!(tree_pack().id.to_string(), "37ccc21bfec01a409dd853d0d8f93528725616a428df290c3e74b741dabb2ebb");
+}
+
+#[test]
+fn segment_is_as_it_always_was() {
+    assert_eq!(
+        hex(&segment().bytes),
+        "434f50414c49445811111111111111111111111111111111222222222222222222222222222222220200000004000000\
+         0600000000000000000000000000000037ccc21bfec01a409dd853d0d8f93528725616a428df290c3e74b741dabb2ebb\
+         8f010000000000002001000001010000f801aa790d40c2dc137870c83a7de4a606d33561fd64c1d002fa45c05c8b4bae\
+         e4000000000000007800000000000000000000004600000006000000000000004c00000003000000010000003b000000\
+         0b0000000100000046000000060000000000000000000000000000000000000001010101010101010101010101010101\
+         010101010101010102000000000000000202020202020202020202020202020202020202020202020300000000000000\
+         03030303030303030303030303030303030303030303030303000000010000000b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b\
+         0b0b0b0b0b0b0b0b00000000000001010c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0000000001000101\
+         0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0100000000000201"
+    );
+    assert_eq!(segment().hash.to_string(), "d36712d71bbc5c9331a415a11b864d1afe59494df2f773585acc5d329f811b08");
+}
+
+#[test]
+fn run_of_segments_is_as_it_always_was() {
+    let segment = SegmentRecord { entries: 7, length: 4096, first: id(4), last: id(5) };
+    let segments = [((DOMAIN, ObjectHash([3; 32])), Some(segment)), ((DOMAIN, ObjectHash([6; 32])), None)];
+    let delta = StateDelta { segments: segments.into(), ..StateDelta::default() };
+    assert_eq!(
+        hex(&run(RunKind::Segments, &delta).bytes),
+        "434f50414c52554e01000000000000000000000000000000000000000000000022222222222222222222222222222222\
+         020000000000000030003d00000011111111111111111111111111111111030303030303030303030303030303030303\
+         0303030303030303030303030303a4000701191000025818040404040404040404040404040404040404040404040404\
+         0358180505050505050505050505050505050505050505050505053000ffffffff111111111111111111111111111111\
+         110606060606060606060606060606060606060606060606060606060606060606"
+    );
+}
+
+#[test]
+fn run_of_snapshots_is_as_it_always_was() {
+    let snapshot = SnapshotRecord {
+        id: SnapshotId([8; 16]),
+        domain: DOMAIN,
+        root: id(9),
+        partial: false,
+        client_time: Time(NOW),
+        accepted: Time(NOW + 1),
+        source: SourceId([10; 16]),
+        tags: vec![TagId([11; 16]), TagId([12; 16])],
+        state: SnapshotState::Forgotten,
+        pinned: true,
+        state_time: Time(NOW + 2),
+        by_full_client: true,
+    };
+    let client = ClientId([7; 16]);
+    let snapshots = [((client, 258), Some(snapshot)), ((client, 3), None)];
+    let delta = StateDelta { snapshots: snapshots.into(), ..StateDelta::default() };
+    assert_eq!(
+        hex(&run(RunKind::Snapshots, &delta).bytes),
+        "434f50414c52554e02000000000000000000000000000000000000000000000022222222222222222222222222222222\
+         02000000000000001800ffffffff07070707070707070707070707070707000000000000000318009c00000007070707\
+         0707070707070707070707070000000000000102ac005008080808080808080808080808080808015011111111111111\
+         11111111111111111102581809090909090909090909090909090909090909090909090903f4041b18d75b8423f30000\
+         051b18d75b8423f3000106500a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0782500b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b50\
+         0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c080109f50a1b18d75b8423f300020bf5"
+    );
+}
+
+#[test]
+fn run_of_heads_is_as_it_always_was() {
+    let accepted = Decision {
+        number: 3,
+        hash: ObjectHash([14; 32]),
+        outcome: Outcome::Accepted,
+        reasons: Vec::new(),
+        missing: Vec::new(),
+        packs: Vec::new(),
+    };
+    let rejected = Decision {
+        number: 4,
+        hash: ObjectHash([13; 32]),
+        outcome: Outcome::Rejected,
+        reasons: vec![(Reason::Unresolved, "page".to_owned())],
+        missing: vec![id(15)],
+        packs: vec![PackId([16; 32])],
+    };
+    let decisions = vec![accepted, rejected];
+    let head = ClientHead { number: 4, hash: ObjectHash([13; 32]), time: Time(NOW), decisions };
+    let heads = [(ClientId([7; 16]), Some(head)), (ClientId([9; 16]), None)];
+    let delta = StateDelta { heads: heads.into(), ..StateDelta::default() };
+    assert_eq!(
+        hex(&run(RunKind::Heads, &delta).bytes),
+        "434f50414c52554e03000000000000000000000000000000000000000000000022222222222222222222222222222222\
+         02000000000000001000c500000007070707070707070707070707070707a400040158200d0d0d0d0d0d0d0d0d0d0d0d\
+         0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d021b18d75b8423f300000382860358200e0e0e0e0e0e0e0e0e0e0e0e\
+         0e0e0e0e0e0e0e0e0e0e0e0e0e0e0e0e0e0e0e0e00808080860458200d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d\
+         0d0d0d0d0d0d0d0d0d0d0d0d0181820e64706167658158180f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f\
+         81582010101010101010101010101010101010101010101010101010101010101010101000ffffffff09090909090909\
+         090909090909090909"
+    );
+}
+
+#[test]
+fn run_of_packs_is_as_it_always_was() {
+    let damaged = PackRecord {
+        domain: DOMAIN,
+        kind: PackKind::Tree,
+        length: 1 << 25,
+        place: Place::Moved,
+        is_missing: false,
+        is_damaged: true,
+        read: Time(NOW),
+        accepted: Time(NOW - 1),
+    };
+    let missing = PackRecord {
+        domain: DOMAIN,
+        kind: PackKind::Data,
+        length: 300,
+        place: Place::Packs,
+        is_missing: true,
+        is_damaged: false,
+        read: Time(0),
+        accepted: Time(NOW),
+    };
+    let [first, second, third] = [17, 18, 19].map(|byte| PackId([byte; 32]));
+    let packs = [(first, Some(damaged)), (second, Some(missing)), (third, None)];
+    let delta = StateDelta { packs: packs.into(), ..StateDelta::default() };
+    assert_eq!(
+        hex(&run(RunKind::Packs, &delta).bytes),
+        "434f50414c52554e04000000000000000000000000000000000000000000000022222222222222222222222222222222\
+         03000000000000002000330000001111111111111111111111111111111111111111111111111111111111111111a700\
+         50111111111111111111111111111111110101021a0200000003010402051b18d75b8423f30000061b18d75b8423f2ff\
+         ff2000290000001212121212121212121212121212121212121212121212121212121212121212a70050111111111111\
+         1111111111111111111101000219012c030004010500061b18d75b8423f300002000ffffffff13131313131313131313\
+         13131313131313131313131313131313131313131313"
+    );
+}
+
+#[test]
+fn run_of_doomed_names_is_as_it_always_was() {
+    let doomed = DoomedRecord { state: DoomedState::Doomed, time: Time(NOW), root: 20 };
+    let spent = DoomedRecord { state: DoomedState::Spent, time: Time(NOW), root: 19 };
+    let names = [("packs/11/aa", Some(doomed)), ("state/bb", Some(spent)), ("work/x", None)];
+    let doomed = names.map(|(name, record)| (name.to_owned(), record)).into();
+    let delta = StateDelta { doomed, ..StateDelta::default() };
+    assert_eq!(
+        hex(&run(RunKind::Doomed, &delta).bytes),
+        "434f50414c52554e05000000000000000000000000000000000000000000000022222222222222222222222222222222\
+         03000000000000000b000f0000007061636b732f31312f6161a30001011b18d75b8423f30000021408000f0000007374\
+         6174652f6262a30002011b18d75b8423f3000002130600ffffffff776f726b2f78"
+    );
+}
+
+#[test]
+fn run_of_the_overlay_is_as_it_always_was() {
+    let mark = |bits, time| Mark { bits, time: Time(time) };
+    let marks = BTreeMap::from([
+        ((id(1), PackTag([0xaa; 8])), mark(Bits::FLAGGED, NOW)),
+        ((id(1), PackTag::NONE), mark(Bits::WANTED | Bits::LOST, -1)),
+        ((id(2), PackTag([0xbb; 8])), mark(Bits::NONE, 0)),
+    ]);
+    assert_eq!(
+        hex(&write_overlay(DOMAIN, RANDOM, &marks).bytes),
+        "434f50414c52554e06000000000000001111111111111111111111111111111122222222222222222222222222222222\
+         03000000000000000101010101010101010101010101010101010101010101010000000000000000ffffffffffffffff\
+         0600000000000000010101010101010101010101010101010101010101010101aaaaaaaaaaaaaaaa0000f323845bd718\
+         0100000000000000020202020202020202020202020202020202020202020202bbbbbbbbbbbbbbbb0000000000000000\
+         0000000000000000"
+    );
+}
+
+#[test]
+fn roots_are_as_they_always_were() {
+    let run = |kind, hash, length, records| RunRef { kind, hash: ObjectHash([hash; 32]), length, records };
+    let root = Root {
+        number: 7,
+        random: RANDOM,
+        base: Some((6, ObjectHash([1; 32]))),
+        time: Time(NOW),
+        rebuilt: false,
+        runs: vec![run(RunKind::Packs, 2, 300, 3), run(RunKind::Overlay, 3, 200, 2)],
+        change_head: Some((12, ObjectHash([4; 32]))),
+    };
+    assert_eq!(
+        hex(&root.encode().unwrap()),
+        "636f70616c7265631101bc000000a7000701502222222222222222222222222222222202820658200101010101010101\
+         010101010101010101010101010101010101010101010101031b18d75b8423f3000004f4058284045820020202020202\
+         020202020202020202020202020202020202020202020202020219012c03840658200303030303030303030303030303\
+         03030303030303030303030303030303030318c80206820c582004040404040404040404040404040404040404040404\
+         0404040404040404040416304312ade83a75a4011c3cc8e7f495db440a3f8b7580c021e02ae62d20dc1f"
+    );
+    let first = Root { number: 1, base: None, rebuilt: true, runs: Vec::new(), change_head: None, ..root };
+    assert_eq!(
+        hex(&first.encode().unwrap()),
+        "636f70616c726563110123000000a50001015022222222222222222222222222222222031b18d75b8423f3000004f505\
+         809b43d958c32fc9260833e1e93516d1a3f0e16b6dace52d3c0b5f40179fc3408e"
+    );
+}
+
+#[test]
+fn deletion_record_is_as_it_always_was() {
+    let names = vec!["packs/11/aa".to_owned(), "state/bb".to_owned()];
+    let deletion = Deletion { root_number: 7, random: RANDOM, time: Time(NOW), names };
+    assert_eq!(
+        hex(&deletion.encode()),
+        "636f70616c726563130136000000a40007015022222222222222222222222222222222021b18d75b8423f3000003826b\
+         7061636b732f31312f61616873746174652f6262da7672f95c84dd71d4bb52bd3374bf59f703622d6093726fad1614fe\
+         ae28cd11"
+    );
+}

@@ -1,0 +1,84 @@
+//! Chains: that everything the state has decided about is still there: clients, manifests, receipts, changes; and that
+//! nothing in the store knows of a newer root.
+
+use std::collections::BTreeSet;
+
+use copal_engine::id::ClientId;
+use copal_engine::layout;
+use copal_engine::state::ClientHead;
+
+use super::{Kind, Report};
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects;
+use crate::view::{self, View};
+
+/// Checks the chains of all clients; says whether the state is the newest that anything knows of.
+pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
+    for (client, head) in &view.state.heads {
+        if objects::list(host.store, &format!("clients/{client}/")).await?.is_empty() {
+            report.add(
+                Kind::Missing,
+                format!("clients/{client}"),
+                "the record of a client that has made backups is gone",
+            );
+        }
+        check_manifests(host, *client, head, report).await?;
+        check_receipts(host, *client, head, report).await?;
+    }
+    if let Some((number, _)) = view.root.as_ref().and_then(|(root, _)| root.change_head) {
+        let found = numbers(host, "changes/").await?;
+        report_gaps((1..=number).filter(|number| !found.contains(number)), layout::change, report);
+    }
+    match view::lost_newer(host, view).await? {
+        None => Ok(true),
+        Some((number, evidence)) => {
+            report.add(Kind::Missing, layout::root(number), evidence);
+            Ok(false)
+        }
+    }
+}
+
+/// Gaps before the last manifest are found with the signatures; here those at the end.
+async fn check_manifests(
+    host: &Host<'_>,
+    client: ClientId,
+    head: &ClientHead,
+    report: &mut Report,
+) -> Result<(), JobError> {
+    let found = numbers(host, &format!("manifests/{client}/")).await?;
+    let last = found.last().copied().unwrap_or(0);
+    report_gaps(last + 1..=head.number, |number| layout::manifest(client, number), report);
+    Ok(())
+}
+
+/// An ingest answers after its root is written, and the next one answers what it could not: what the head still holds
+/// decisions of may lack answers.
+async fn check_receipts(
+    host: &Host<'_>,
+    client: ClientId,
+    head: &ClientHead,
+    report: &mut Report,
+) -> Result<(), JobError> {
+    let found = numbers(host, &format!("receipts/{client}/")).await?;
+    let pending: BTreeSet<u64> = head.decisions.iter().map(|decision| decision.number).collect();
+    let gaps = (1..=head.number).filter(|number| !found.contains(number) && !pending.contains(number));
+    report_gaps(gaps, |number| layout::receipt(client, number), report);
+    Ok(())
+}
+
+async fn numbers(host: &Host<'_>, prefix: &str) -> Result<BTreeSet<u64>, JobError> {
+    let listed = objects::list(host.store, prefix).await?;
+    Ok(listed.iter().filter_map(|object| layout::trailing_number(object.key.as_str())).collect())
+}
+
+/// Names the first of the objects that are gone, and how many follow.
+fn report_gaps(gaps: impl Iterator<Item = u64>, name: impl Fn(u64) -> String, report: &mut Report) {
+    let mut gaps = gaps;
+    let Some(first) = gaps.next() else { return };
+    let why = match gaps.count() {
+        0 => "it is not there".to_owned(),
+        more => format!("it is not there, nor are {more} after it"),
+    };
+    report.add(Kind::Missing, name(first), why);
+}

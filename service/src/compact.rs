@@ -1,0 +1,196 @@
+//! Compact: merges index segments by size, so that few have to be searched for any one id. Ingest folds small segments
+//! by itself; what outgrew that is merged here.
+
+use bytes::Bytes;
+use copal_engine::id::{ChunkId, DomainId, ObjectHash};
+use copal_engine::index::{NewSegment, Segment, merge};
+use copal_engine::layout;
+use copal_engine::limits::SEGMENT_ENTRIES;
+use copal_engine::state::{DoomedRecord, DoomedState};
+use copal_engine::time::Time;
+
+use crate::commit::{Proposal, commit};
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects;
+use crate::view::{self, View};
+
+/// What was merged.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Segments there were.
+    pub segments_before: u64,
+    /// Segments there are now.
+    pub segments_after: u64,
+    /// The number of the newest root.
+    pub root: u64,
+}
+
+/// Merges the segments of every domain as far as that is worth it, in one root. Without anything to merge no root is
+/// written.
+pub async fn compact(host: &Host<'_>) -> Result<Report, JobError> {
+    compact_within(host, &Limits { cover: COVER, entries: SEGMENT_ENTRIES }).await
+}
+
+/// How many segments there may be, and how large.
+struct Limits {
+    /// Segments that may cover one id.
+    cover: usize,
+    /// Entries of one segment.
+    entries: u64,
+}
+
+async fn compact_within(host: &Host<'_>, limits: &Limits) -> Result<Report, JobError> {
+    for _ in 0..ATTEMPTS {
+        let view = view::read(host.store).await?;
+        let now = host.now().await?;
+        let mut proposal = Proposal::default();
+        for domain in view.indexes.keys() {
+            propose(host, &view, *domain, now, limits, &mut proposal).await?;
+        }
+        let segments = view.state.segments.len() as u64;
+        if proposal.delta.is_empty() {
+            return Ok(Report { segments_before: segments, segments_after: segments, root: view.number() });
+        }
+        let added = proposal.segments.len() as u64;
+        let gone = proposal.delta.segments.values().filter(|record| record.is_none()).count() as u64;
+        if let Some((root, _)) = commit(host, &view, proposal).await? {
+            let report =
+                Report { segments_before: segments, segments_after: segments - gone + added, root: root.number };
+            return Ok(report);
+        }
+        // Whoever was faster may have merged or removed the same segments: everything is decided again.
+    }
+    Err(JobError::Contended { attempts: ATTEMPTS })
+}
+
+/// Adds one domain's merge to the proposal.
+async fn propose(
+    host: &Host<'_>,
+    view: &View,
+    domain: DomainId,
+    now: Time,
+    limits: &Limits,
+    proposal: &mut Proposal,
+) -> Result<(), JobError> {
+    let segments = view.segments_by_size(domain);
+    let spans: Vec<Span> = segments.iter().map(|(_, segment)| Span::of(segment)).collect();
+    let mut parts = Vec::new();
+    for (hash, _) in &segments[..worth_merging(&spans, limits)] {
+        parts.push(read_whole(host, *hash).await?);
+        proposal.delta.segments.insert((domain, *hash), None);
+        let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.number() + 1 };
+        proposal.delta.doomed.insert(layout::segment(*hash), Some(doomed));
+    }
+    for NewSegment { hash, record, bytes } in merge_split(host, domain, &parts, limits.entries)? {
+        proposal.delta.segments.insert((domain, hash), Some(record));
+        proposal.segments.push((hash, bytes));
+    }
+    Ok(())
+}
+
+/// Reads a segment and checks that it is what was written: damage must not get into a new segment, where its hash would
+/// no longer tell.
+async fn read_whole(host: &Host<'_>, hash: ObjectHash) -> Result<Segment<Bytes>, JobError> {
+    let name = layout::segment(hash);
+    let bytes = objects::read_hashed(host.store, &name, hash).await?;
+    let bytes = bytes.ok_or_else(|| JobError::damaged(&name, "it is gone"))?;
+    Segment::parse(bytes).map_err(|error| JobError::damaged(&name, error))
+}
+
+/// How much a segment holds, and which ids it covers.
+#[derive(Copy, Clone, Debug)]
+struct Span {
+    entries: u64,
+    first: ChunkId,
+    last: ChunkId,
+}
+
+impl Span {
+    fn of<B: AsRef<[u8]>>(segment: &Segment<B>) -> Self {
+        // One without entries covers nothing: it ends before it begins.
+        let (first, last) = segment.bounds().unwrap_or((ChunkId([0xff; ChunkId::LEN]), ChunkId([0; ChunkId::LEN])));
+        Self { entries: segment.len() as u64, first, last }
+    }
+}
+
+/// How many of the segments, which are listed by size, are merged: those that are no larger than all smaller ones
+/// together, so that an entry is copied a logarithmic number of times; and then as many as it takes that few enough
+/// cover any one id. A segment of half the largest size only grows if it must.
+fn worth_merging(spans: &[Span], limits: &Limits) -> usize {
+    let mut total = 0;
+    let mut count = 0;
+    while let Some(span) = spans.get(count)
+        && (count == 0 || span.entries <= total)
+        && span.entries < limits.entries.div_ceil(2)
+    {
+        total += span.entries;
+        count += 1;
+    }
+    if count < 2 {
+        count = 0;
+    }
+    while count < spans.len() && cover(&spans[count..]) + usize::from(count > 0) > limits.cover {
+        count += 1;
+    }
+    if count < 2 { 0 } else { count }
+}
+
+/// The most segments that cover any one id. That is reached where one of them begins.
+fn cover(spans: &[Span]) -> usize {
+    let at = |id: ChunkId| spans.iter().filter(|span| span.first <= id && id <= span.last).count();
+    spans.iter().map(|span| at(span.first)).max().unwrap_or(0)
+}
+
+/// Merges segments into as few as hold the entries, each with the ids behind those of the one before.
+fn merge_split(
+    host: &Host<'_>,
+    domain: DomainId,
+    parts: &[Segment<Bytes>],
+    most: u64,
+) -> Result<Vec<NewSegment>, JobError> {
+    let parts: Vec<&Segment<Bytes>> = parts.iter().collect();
+    let total: u64 = parts.iter().map(|part| part.len() as u64).sum();
+    let mut merged = Vec::new();
+    let mut start = None;
+    let mut is_more = total > 0;
+    while is_more {
+        let mut cut = Cut { start, most, kept: 0, last: None, next: None };
+        merged.extend(merge(domain, host.random(), &parts, |entry| cut.keeps(entry.id))?);
+        (start, is_more) = (cut.next, cut.next.is_some());
+    }
+    Ok(merged)
+}
+
+/// Chooses the entries of one of several segments. Copies of an id stay together.
+struct Cut {
+    start: Option<ChunkId>,
+    most: u64,
+    kept: u64,
+    last: Option<ChunkId>,
+    next: Option<ChunkId>,
+}
+
+impl Cut {
+    fn keeps(&mut self, id: ChunkId) -> bool {
+        if self.next.is_some() || Some(id) < self.start {
+            return false;
+        }
+        // Room is left for further copies of the last id.
+        if self.kept >= self.most - self.most / 64 && self.last != Some(id) {
+            self.next = Some(id);
+            return false;
+        }
+        self.kept += 1;
+        self.last = Some(id);
+        true
+    }
+}
+
+/// Segments that may cover one id.
+const COVER: usize = 12;
+/// So often a compaction is begun again after another writer won.
+const ATTEMPTS: u32 = 16;
+
+#[cfg(test)]
+mod tests;

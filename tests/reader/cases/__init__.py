@@ -1,0 +1,1 @@
+"""What the reader must read: golden vectors of the engine, and the golden repository."""

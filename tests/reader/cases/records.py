@@ -1,0 +1,184 @@
+"""Records (format §5 and §6) against `golden_records.rs`, and packs, segments, runs and roots against `golden_packs.rs`."""
+
+import unittest
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from copal.derive import label, sha256, u32
+from copal.index import Segment
+from copal.names import MAX_NUMBER
+from copal.packs import Pack
+from copal.records import INFO, Record
+from copal.state import Run
+from copal.wire import Damage, decode_cbor, encode_cbor
+
+from .vectors import literals, octets
+
+FILE, PACKS = "golden_records.rs", "golden_packs.rs"
+REPOSITORY, CLIENT = b"\x10" * 16, b"\x11" * 16
+TIME = 1_700_000_000_123_456_789
+NOW = 1_790_000_000_000_000_000
+OWNER, DEVICE, ENROLLMENT = (Ed25519PrivateKey.from_private_bytes(bytes([i]) * 32) for i in (1, 2, 3))
+
+
+def public(key):
+    """The public half."""
+    return key.public_key().public_bytes_raw()
+
+
+def signed(number, kind, body, key):
+    """A signed record."""
+    encoded = encode_cbor(body)
+    signature = key.sign(label(kind) + b"\x01" + REPOSITORY + encoded)
+    return b"copalrec" + bytes([number, 1]) + u32(len(encoded)) + encoded + signature
+
+
+def name(folder, *parts):
+    """An object's name."""
+    return "/".join([folder] + [f"{part:020}" if isinstance(part, int) else part.hex() for part in parts])
+
+
+class Records(unittest.TestCase):
+    """Each record is encoded by the document, compared with the engine's bytes, and read back."""
+
+    def check(self, stored, where, expected, key):
+        """The record has the hash that the engine's test names, reads back and verifies."""
+        self.assertEqual(sha256(stored).hex(), expected)
+        record = Record(stored, where)
+        record.verify(public(key), REPOSITORY)
+        return record
+
+    def test_descriptor(self):
+        body = {
+            0: 1, 1: REPOSITORY, 2: TIME, 3: [1, 65536, 262144, 1048576], 4: 1 << 20, 5: 32 << 20, 6: 8 << 20, 7: 512,
+            8: [128, 64, 4096, 65536], 9: public(OWNER), 10: bytes(i % 256 for i in range(1216)), 11: 1, 12: b"\x12" * 32,
+            13: b"\x13" * 16, 14: 3, 15: 262144,
+        }
+        expected = literals(FILE, "descriptor_is_as_it_always_was")[0]
+        record = self.check(signed(1, "descriptor", body, OWNER), name("copal", 1), expected, OWNER)
+        self.assertEqual(record["ingest_by"], "service")
+
+    def test_client_records(self):
+        hashes = literals(FILE, "client_records_are_as_they_always_were")
+        body = {0: CLIENT, 1: 1, 2: b"sealed name", 3: 1, 4: b"\x14" * 16, 7: TIME, 9: public(ENROLLMENT), 10: 0}
+        self.check(signed(2, "client", body, OWNER), name("clients", CLIENT, 1), hashes[0], OWNER)
+        del body[9]
+        body |= {1: 2, 5: public(DEVICE), 6: b"\x15" * 32, 10: 1}
+        self.check(signed(2, "client", body, ENROLLMENT), name("clients", CLIENT, 2), hashes[1], ENROLLMENT)
+        body |= {1: 3, 8: [7, b"\x16" * 32], 10: 0}
+        record = self.check(signed(2, "client", body, OWNER), name("clients", CLIENT, 3), hashes[2], OWNER)
+        self.assertEqual(record["role"], "write_only")
+
+    def test_manifest(self):
+        snapshot = {
+            0: b"\x1b" * 24, 1: True, 2: TIME, 3: b"\x1c" * 16, 4: [b"\x1d" * 16, b"\x1e" * 16], 5: b"session record",
+            6: 70_000, 7: b"sealed info",
+        }
+        body = {
+            0: CLIENT, 1: 2, 2: b"\x17" * 32, 3: b"\x14" * 16, 4: [300, b"\x18" * 32],
+            5: [[b"\x1a" * 32, 33_554_432], [b"\x19" * 32, 1]], 6: snapshot,
+        }
+        expected = literals(FILE, "manifest_is_as_it_always_was")[0]
+        stored = signed(3, "manifest", body, DEVICE)
+        record = self.check(stored, name("manifests", CLIENT, 2), expected, DEVICE)
+        self.assertEqual(record["snapshot"]["counter"], 70_000)
+        with self.assertRaisesRegex(Damage, "number in the body is 2"):
+            Record(stored, name("manifests", CLIENT, 3))
+        with self.assertRaisesRegex(Damage, "unknown keys \\[7\\]"):
+            Record(signed(3, "manifest", body | {7: 1}, DEVICE), name("manifests", CLIENT, 2))
+
+    def test_change(self):
+        snapshots, tag = [b"\x20" * 16, b"\x1f" * 16], [[b"\x1d" * 16, b"sealed tag"]]
+        operations = [[1, snapshots], [2, []], [3, snapshots], [4, snapshots]]
+        operations += [[5, snapshots, tag, [b"\x1e" * 16]], [6, b"policy"]]
+        body = {0: 1, 1: bytes(32), 2: CLIENT, 3: TIME, 4: operations}
+        expected = literals(FILE, "change_is_as_it_always_was")[0]
+        record = self.check(signed(4, "change", body, DEVICE), name("changes", 1), expected, DEVICE)
+        self.assertEqual([operation[0] for operation in record["operations"]], ["forget", "undelete", "pin", "unpin", "tag", "policy"])
+
+    def test_receipt(self):
+        body = {
+            0: CLIENT, 1: 2, 2: b"\x21" * 32, 3: 1, 4: 301, 5: TIME, 6: 1, 7: [[8, "pack 1a"], [14, "page 1b"]],
+            8: [b"\x22" * 24], 9: [b"\x1a" * 32],
+        }
+        encoded = encode_cbor(body)
+        stored = b"copalrec" + bytes([16, 1]) + u32(len(encoded)) + encoded
+        stored += sha256(stored)
+        self.assertEqual(sha256(stored).hex(), literals(FILE, "receipt_is_as_it_always_was")[0])
+        self.assertEqual(Record(stored, name("receipts", CLIENT, 2))["outcome"], "rejected")
+
+    def test_expiry(self):
+        expiry = Record(octets(FILE, "expiry_is_as_it_always_was"), name("expiries", 2))
+        expected = {"number": 2, "previous": b"\x23" * 32, "policy": 1, "time": TIME, "snapshots": [b"\x1f" * 16, b"\x20" * 16]}
+        self.assertEqual(expiry.fields, expected)
+
+    def test_snapshot_description(self):
+        info = INFO(decode_cbor(octets(FILE, "snapshot_description_is_as_it_always_was"), "info"), "info")
+        self.assertEqual((info["host"], info["user"], info["started"]), ("heron", "mira", -1))
+        self.assertEqual(info["paths"], [b"/etc", b"/home/\xff"])
+        self.assertEqual(info["counts"], [78_611, 5_000, 70, 1_300_000_000])
+
+    def test_roots(self):
+        first, second = (bytes.fromhex(one) for one in literals(PACKS, "roots_are_as_they_always_were"))
+        root = Record(first, name("roots", MAX_NUMBER - 7))
+        self.assertEqual((root["base"], root["last_change"]), ([6, b"\x01" * 32], [12, b"\x04" * 32]))
+        self.assertEqual(root["runs"], [[4, b"\x02" * 32, 300, 3], [6, b"\x03" * 32, 200, 2]])
+        self.assertTrue(Record(second, name("roots", MAX_NUMBER - 1))["rebuilt"])
+
+    def test_deletion(self):
+        stored = octets(PACKS, "deletion_record_is_as_it_always_was")
+        deletion = Record(stored, f"deletions/{7:020}-{'22' * 16}")
+        self.assertEqual(deletion["objects"], ["packs/11/aa", "state/bb"])
+
+
+class Structures(unittest.TestCase):
+    """Packs, segments and runs."""
+
+    def test_data_pack(self):
+        pack = Pack(octets(PACKS, "data_pack_is_as_it_always_was"), "pack")
+        self.assertEqual((pack.kind, pack.sessions), ("data", [b"session"]))
+        self.assertEqual([pack.block(block) for block in pack.blocks], [b"first block", b"second"])
+        self.assertEqual([block.counter for block in pack.blocks], [5, 6])
+        self.assertEqual([block.entries for block in pack.blocks], [[b"\1" * 24], [b"\2" * 24, b"\3" * 24]])
+
+    def test_tree_pack(self):
+        pack = Pack(octets(PACKS, "tree_pack_is_as_it_always_was"), "pack")
+        leaves, top = pack.blocks
+        self.assertEqual(leaves.entries[0], (b"\x0b" * 24, bytes(24), 1, [b"\1" * 24, b"\2" * 24]))
+        self.assertEqual(leaves.entries[1], (b"\x0c" * 24, b"\x09" * 24, 1, []))
+        self.assertEqual((top.session, top.entries), (1, [(b"\x0d" * 24, bytes(24), 2, [b"\x0b" * 24])]))
+
+    def test_any_changed_length_of_a_pack_is_refused(self):
+        stored = octets(PACKS, "tree_pack_is_as_it_always_was")
+        with self.assertRaises(Damage):
+            Pack(stored[:-1], "pack")
+        with self.assertRaises(Damage):
+            Pack(stored[:70] + b"\0" + stored[70:], "pack")
+
+    def test_segment(self):
+        segment = Segment(octets(PACKS, "segment_is_as_it_always_was"), "segment")
+        self.assertEqual([(pack.kind, pack.place) for pack in segment.packs], [("tree", "moved"), ("data", "packs")])
+        self.assertEqual([entry.id[0] for entry in segment.entries], [1, 2, 3, 0x0B, 0x0C, 0x0D])
+        self.assertEqual([entry.height for entry in segment.entries], [0, 0, 0, 1, 1, 2])
+
+    def test_runs_of_each_kind(self):
+        names = ("segments", "snapshots", "heads", "packs", "doomed_names", "the_overlay")
+        runs = [Run(octets(PACKS, f"run_of_{one}_is_as_it_always_was"), one) for one in names]
+        segments, snapshots, heads, packs, doomed, overlay = (list(run.records.values()) for run in runs)
+        self.assertEqual(segments, [{"entries": 7, "length": 4096, "first": b"\4" * 24, "last": b"\5" * 24}, None])
+        self.assertEqual([one and one["state"] for one in snapshots], [None, "forgotten"])
+        self.assertEqual(heads[0]["decided"][1][3], [[14, "page"]])
+        self.assertEqual([one and one["bits"] for one in packs], [2, 1, None])
+        self.assertEqual([one and one["state"] for one in doomed], ["doomed", "spent", None])
+        self.assertEqual(overlay, [{"time": -1, "bits": 6}, {"time": NOW, "bits": 1}, None])
+
+
+class Cbor(unittest.TestCase):
+    """Everything but the deterministic encoding is refused."""
+
+    def test_other_encodings_are_refused(self):
+        for wrong in ("1801", "190001", "9f01ff", "a2010001", "a201000100", "a10100ff", "f6", "f7", "fb0000000000000000",
+                      "c000", "5f4100ff", "61ff", "a1200000", "a1414100", "00" * 2, "81" * 17 + "00", "9bffffffffffffffff"):
+            with self.assertRaises(Damage, msg=wrong):
+                decode_cbor(bytes.fromhex(wrong), "value")
+        self.assertEqual(decode_cbor(bytes.fromhex("81" * 16 + "00"), "value"), eval("[" * 16 + "0" + "]" * 16))

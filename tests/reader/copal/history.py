@@ -1,0 +1,176 @@
+"""Who said what: the descriptor, clients, chains of manifests, changes and expiries, receipts, deletions."""
+
+from .records import NO_HASH
+from .wire import refuse
+
+
+class History:
+    """Checks the records of a repository against each other and against the owner's keys."""
+
+    def __init__(self, contents):
+        self.contents, self.owner = contents, contents.owner
+        self.complaints = contents.complaints
+        self.records = contents.records
+        self.clients = {}
+        """Client id → its newest record."""
+        self.infos = {}
+        """(client, number) → the opened description."""
+        self._believed = {}
+
+    def check(self):
+        """Checks every record."""
+        self._check_slots()
+        self._check_descriptors()
+        for client in sorted({client for client, _ in self.records["client"]}):
+            with self.complaints.collect():
+                self._check_client(client)
+        for client in sorted({client for client, _ in self.records["manifest"]}):
+            with self.complaints.collect():
+                self._check_manifests(client)
+        self._check_chain("change", self.records["change"])
+        self._check_chain("expiry", self.records["expiry"])
+        for change in self.records["change"].values():
+            with self.complaints.collect():
+                self._check_change(change)
+        for expiry in self.records["expiry"].values():
+            self._check_expiry(expiry)
+        for receipt in self.records["receipt"].values():
+            self._check_receipt(receipt)
+        for deletion in self.records["deletion"].values():
+            newest = max(self.records["root"], default=0)
+            self.complaints.check(deletion["number"] <= newest, f"{deletion.name}: no root {deletion['number']} yet")
+
+    def trusted(self):
+        """The manifests that count, by client and number: of a revoked client those up to its last good one."""
+        return {key: record for key, record in sorted(self.records["manifest"].items()) if key[1] <= self.last_good(key[0])}
+
+    def believed_changes(self):
+        """Number and record of the changes that count: in the chain, and signed by a full client."""
+        return sorted(self._believed.items())
+
+    def last_good(self, client):
+        """The number of a client's last manifest that is trusted."""
+        record = self.clients.get(client)
+        if record is None:
+            return 0
+        return record["revoked"][0] if record.get("revoked") else 2**64
+
+    def _check_slots(self):
+        slots = self.contents.slots
+        for name in slots:
+            other = name[:-1] + ("b" if name.endswith("a") else "a")
+            same = other in slots and slots[other][1] == slots[name][1]
+            self.complaints.check(same, f"{name}: {other} is not its copy")
+
+    def _check_descriptors(self):
+        descriptors = self.records["descriptor"]
+        self.complaints.check(descriptors, "there is no descriptor")
+        self._check_numbers("descriptor", descriptors)
+        for descriptor in descriptors.values():
+            with self.complaints.collect():
+                descriptor.verify(self.owner.public, self.owner.repository)
+            for field, expected in (
+                ("repository", self.owner.repository),
+                ("owner_key", self.owner.public),
+                ("kem_public", self.owner.kem.public),
+            ):
+                self.complaints.check(descriptor[field] == expected, f"{descriptor.name}: {field} is not the owner's")
+
+    def _check_numbers(self, what, numbers):
+        expected = list(range(1, len(numbers) + 1))
+        self.complaints.check(sorted(numbers) == expected, f"{what}: numbers {sorted(numbers)} are not 1 to {len(numbers)}")
+
+    def _check_client(self, client):
+        versions = self.contents.by_client("client", client)
+        self._check_numbers(f"client {client.hex()}", versions)
+        before = None
+        for record in versions.values():
+            joined = record.get("manifest_key") is not None
+            refuse((record.get("request_key") is not None) != joined, f"{record.name}: only one of the two keys")
+            refuse((record.get("enrollment_key") is not None) == joined, f"{record.name}: enrollment key and keys do not agree")
+            if record["signed_by"] == "enrollment":
+                self._check_joining(record, before)
+            else:
+                record.verify(self.owner.public, self.owner.repository)
+            if record.get("revoked"):
+                number, last = record["revoked"]
+                refuse((number == 0) != (last == NO_HASH), f"{record.name}: revoked at {number} with {last.hex()}")
+                good = self.records["manifest"].get((client, number))
+                refuse(number and (good is None or good.hash != last), f"{record.name}: manifest {number} is another one")
+            self.owner.open_text("client", client, record["sealed_name"], f"{record.name}: name")
+            before = record
+            self.clients[client] = record
+
+    def _check_joining(self, record, before):
+        refuse(record["version"] != 2 or before is None, f"{record.name}: signed by an enrollment key, but not version 2")
+        key = before.get("enrollment_key")
+        refuse(key is None or before.get("revoked"), f"{record.name}: version 1 is no open enrollment")
+        record.verify(key, self.owner.repository)
+        refuse(record.get("revoked"), f"{record.name}: signed by an enrollment key, and revoked")
+        for field in ("client", "sealed_name", "role", "domain"):
+            refuse(record[field] != before[field], f"{record.name}: {field} differs from the enrollment's")
+
+    def _check_chain(self, kind, numbered):
+        self._check_numbers(kind, numbered)
+        before = NO_HASH
+        for _, record in sorted(numbered.items()):
+            self.complaints.check(
+                record["previous"] == before, f"{record.name}: names {record['previous'].hex()} before it, not {before.hex()}"
+            )
+            before = record.hash
+
+    def _check_manifests(self, client):
+        manifests = self.contents.by_client("manifest", client)
+        record = self.clients.get(client)
+        refuse(record is None or record.get("manifest_key") is None, f"manifests of {client.hex()}, which has no key")
+        trusted = {number: one for number, one in manifests.items() if number <= self.last_good(client)}
+        self._check_chain(f"manifests of {client.hex()}", trusted)
+        for manifest in trusted.values():
+            with self.complaints.collect():
+                manifest.verify(record["manifest_key"], self.owner.repository)
+                self._check_manifest(manifest, record)
+
+    def _check_manifest(self, manifest, client):
+        restricted = client["role"] == "write_only"
+        refuse(restricted and manifest["domain"] != client["domain"], f"{manifest.name}: names a domain that is not its own")
+        seen = manifest.get("root_seen")
+        root = seen and self.records["root"].get(seen[0])
+        refuse(root and root.hash != seen[1], f"{manifest.name}: root {seen and seen[0]} has another hash")
+        if manifest.get("snapshot"):
+            self._check_snapshot(manifest)
+
+    def _check_snapshot(self, manifest):
+        snapshot, info = manifest["snapshot"], self.contents.info(manifest)
+        keys = self.owner.domain(manifest["domain"])
+        source = keys.source_id(info["host"], info["paths"], info["label"])
+        refuse(source != snapshot["source"], f"{manifest.name}: the source id should be {source.hex()}")
+        tags = sorted(keys.tag_id(tag) for tag in info["tags"])
+        refuse(tags != snapshot["tags"], f"{manifest.name}: the tag ids should be {[tag.hex() for tag in tags]}")
+        self.infos[manifest["client"], manifest["number"]] = info
+        self.contents.count("partial snapshot" if snapshot["partial"] else "snapshot")
+
+    def _check_change(self, change):
+        client = self.clients.get(change["client"])
+        refuse(client is None or client.get("manifest_key") is None, f"{change.name}: its client has no key")
+        refuse(client["role"] != "full", f"{change.name}: its client is not a full one")
+        change.verify(client["manifest_key"], self.owner.repository)
+        before = self.records["change"].get(change["number"] - 1)
+        if change["previous"] == (before.hash if before else NO_HASH):
+            self._believed[change["number"]] = change
+        for operation in change["operations"]:
+            if operation[0] == "tag":
+                for tag, sealed in operation[2]:
+                    self.owner.open_text("tag", tag, sealed, f"{change.name}: name of tag {tag.hex()}")
+
+    def _check_expiry(self, expiry):
+        change = self.records["change"].get(expiry["policy"])
+        policy = change and any(operation[0] == "policy" for operation in change["operations"])
+        self.complaints.check(policy, f"{expiry.name}: change {expiry['policy']} holds no policy")
+
+    def _check_receipt(self, receipt):
+        manifest = self.records["manifest"].get((receipt["client"], receipt["number"]))
+        known = manifest is not None and manifest.hash == receipt["manifest"]
+        what = manifest.name if manifest else "a manifest that is missing"
+        self.complaints.check(known, f"{receipt.name}: it does not answer {what}")
+        newest = max(self.records["root"], default=0)
+        self.complaints.check(receipt["root"] <= newest, f"{receipt.name}: no root {receipt['root']} yet")

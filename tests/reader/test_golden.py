@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""Runs the reader against the engine's golden vectors and the golden repository. The last line is `N passed, M failed`."""
+
+import sys
+import unittest
+
+from cases import keys, records, repository, trees
+
+
+class Counting(unittest.TextTestResult):
+    """Counts the tests that passed; a class that could not be set up fails as often as it has tests."""
+
+    passed = 0
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.passed += 1
+
+
+def main():
+    """Runs everything; gives the exit code."""
+    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(module) for module in (keys, records, trees, repository))
+    total = suite.countTestCases()
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Counting).run(suite)
+    print(f"{result.passed} passed, {total - result.passed} failed")
+    return 0 if result.passed == total else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

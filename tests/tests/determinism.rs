@@ -1,0 +1,237 @@
+//! The same input, keys and random numbers make the same objects, whichever thread is faster.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use copal_engine::backup::session::{Action, Session, SessionStart};
+use copal_engine::block::{SealJob, SealTools, SealedBlock};
+use copal_engine::chunk::{ChunkSizes, Chunker};
+use copal_engine::compress;
+use copal_engine::id::{ChunkId, PackId};
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::secret::Secret;
+use copal_engine::keys::session::SessionKey;
+use copal_engine::path::TreePath;
+use copal_engine::seal::SessionCipher;
+use copal_engine::time::Time;
+use copal_engine::tree::{Content, Entry, EntryKind, Extras, Mode, Owner, Piece};
+use copal_tests::kit::{Random, Repository, path};
+
+#[test]
+fn packs_do_not_depend_on_the_order_in_which_sealed_blocks_come_back() {
+    let expected = Made::by(INPUT, SESSION, &mut InTurn::default());
+    assert!(expected.packs.len() > 10, "{} packs tell little", expected.packs.len());
+    for seed in 0..20 {
+        assert_eq!(Made::by(INPUT, SESSION, &mut Shuffled::new(seed)), expected, "seed {seed}");
+    }
+}
+
+#[test]
+fn packs_do_not_depend_on_the_number_of_threads() {
+    let expected = Made::by(INPUT, SESSION, &mut InTurn::default());
+    for threads in [1, 2, 3, 8] {
+        assert_eq!(Made::by(INPUT, SESSION, &mut Threads::new(threads)), expected, "{threads} threads");
+    }
+}
+
+#[test]
+fn another_session_makes_other_packs_of_the_same_tree() {
+    let one = Made::by(INPUT, SESSION, &mut InTurn::default());
+    let other = Made::by(INPUT, SESSION + 1, &mut InTurn::default());
+    assert_eq!(one.root, other.root);
+    assert!(one.packs.iter().all(|pack| !other.packs.contains(pack)));
+    assert_ne!(Made::by(INPUT + 1, SESSION, &mut InTurn::default()).root, one.root);
+}
+
+/// Everything that a session gives out.
+#[derive(Debug, PartialEq, Eq)]
+struct Made {
+    root: ChunkId,
+    packs: Vec<(PackId, Vec<u8>)>,
+    listed: Vec<(PackId, u64)>,
+}
+
+impl Made {
+    /// Backs up a tree that follows from one seed, with keys that follow from another.
+    fn by(input: u64, session: u64, workers: &mut impl Workers) -> Self {
+        let repository = Repository::new();
+        let keys = DomainKeys::new(&repository.owner.domain_key(repository.shared));
+        let mut random = Random::new(session);
+        let (id, key) = (repository.owner.repository(), SessionKey::new(random.secret()));
+        let record = key.record(id, repository.shared, &[(&repository.owner.kem_public(), random.bytes())]);
+        let cipher = SessionCipher::new(&key, id, record.id(id));
+        let start = SessionStart {
+            parameters: repository.parameters.clone(),
+            domain: repository.shared,
+            keys: keys.clone(),
+            record,
+            seed: Secret::new(random.bytes()),
+        };
+        let mut run = Run { session: Session::begin(start).unwrap(), cipher, workers, packs: Vec::new() };
+        for (path, content) in files(input) {
+            let entry = run.read(&repository, &keys, path, &content);
+            run.session.add_entry(entry, |_| false).unwrap();
+            run.work(false);
+        }
+        let root = run.session.finish_tree(|_| false).unwrap().root;
+        run.session.flush().unwrap();
+        run.work(true);
+        assert!(run.session.close_packs_if_idle(), "every block is back");
+        run.work(true);
+        Self { root, listed: run.session.take_listing().packs, packs: run.packs }
+    }
+}
+
+struct Run<'a, W> {
+    session: Session,
+    cipher: SessionCipher,
+    workers: &'a mut W,
+    packs: Vec<(PackId, Vec<u8>)>,
+}
+
+impl<W: Workers> Run<'_, W> {
+    /// Does what the session asks for; at the end also waits for everything that was begun.
+    fn work(&mut self, waits: bool) {
+        loop {
+            while let Some(action) = self.session.poll() {
+                match action {
+                    Action::Seal(job) => self.workers.begin(job, &self.cipher),
+                    Action::Store(pack) => self.packs.push((pack.id, pack.bytes)),
+                }
+            }
+            match self.workers.ended(waits) {
+                Some(block) => self.session.sealed(block).unwrap(),
+                None => return,
+            }
+        }
+    }
+
+    fn read(&mut self, repository: &Repository, keys: &DomainKeys, path: TreePath, content: &[u8]) -> Entry {
+        let p = &repository.parameters;
+        let sizes = ChunkSizes::new(p.chunk_min.into(), p.chunk_average.into(), p.chunk_max.into()).unwrap();
+        let mut pieces = Vec::new();
+        for range in Chunker::new(sizes, keys.gear()).cuts(content) {
+            let id = keys.chunk_id(&content[range.clone()]);
+            self.session.add_chunk(id, &content[range.clone()], |_| false).unwrap();
+            self.work(false);
+            pieces.push(Piece { id, length: range.len() as u32 });
+        }
+        let stored = match content.len() {
+            0 => Content::None,
+            short if short <= p.inline_max as usize => Content::Inline(content.to_vec()),
+            _ => self.session.content_of(pieces, |_| false).unwrap(),
+        };
+        Entry {
+            path,
+            mode: Mode::new(EntryKind::File, 0o644),
+            owner: Owner::default().into(),
+            mtime: Time(1),
+            ctime: Time(2),
+            birth: None,
+            inode: 3,
+            size: content.len() as u64,
+            content: stored,
+            extras: Extras::default(),
+        }
+    }
+}
+
+/// Who seals blocks.
+trait Workers {
+    fn begin(&mut self, job: SealJob, cipher: &SessionCipher);
+
+    /// One that is done; with `waits` one of those that were begun, as long as there are any.
+    fn ended(&mut self, waits: bool) -> Option<SealedBlock>;
+}
+
+fn seal(job: SealJob, cipher: &SessionCipher) -> SealedBlock {
+    job.run(&mut SealTools::new(compress::Parameters::of_level(1)), cipher).expect("this machine seals what it is told")
+}
+
+/// Gives blocks back in the order in which they were begun.
+#[derive(Default)]
+struct InTurn(VecDeque<SealedBlock>);
+
+impl Workers for InTurn {
+    fn begin(&mut self, job: SealJob, cipher: &SessionCipher) {
+        self.0.push_back(seal(job, cipher));
+    }
+
+    fn ended(&mut self, _: bool) -> Option<SealedBlock> {
+        self.0.pop_front()
+    }
+}
+
+/// Gives blocks back in any order, some late.
+struct Shuffled {
+    random: Random,
+    sealed: Vec<SealedBlock>,
+}
+
+impl Shuffled {
+    fn new(seed: u64) -> Self {
+        Self { random: Random::new(seed), sealed: Vec::new() }
+    }
+}
+
+impl Workers for Shuffled {
+    fn begin(&mut self, job: SealJob, cipher: &SessionCipher) {
+        self.sealed.push(seal(job, cipher));
+    }
+
+    fn ended(&mut self, waits: bool) -> Option<SealedBlock> {
+        let is_due = waits || self.sealed.len() > 8 || self.random.chance(300);
+        (is_due && !self.sealed.is_empty()).then(|| self.sealed.swap_remove(self.random.below(self.sealed.len())))
+    }
+}
+
+/// Real threads, each of which is as fast as it happens to be.
+struct Threads {
+    free: Vec<Sender<(SealJob, SessionCipher)>>,
+    done: Receiver<SealedBlock>,
+    next: usize,
+    out: usize,
+}
+
+impl Threads {
+    fn new(count: usize) -> Self {
+        let (tell, done) = channel();
+        let worker = |_| {
+            let (free, jobs) = channel::<(SealJob, SessionCipher)>();
+            let tell = tell.clone();
+            thread::spawn(move || jobs.into_iter().all(|(job, cipher)| tell.send(seal(job, &cipher)).is_ok()));
+            free
+        };
+        Self { free: (0..count).map(worker).collect(), done, next: 0, out: 0 }
+    }
+}
+
+impl Workers for Threads {
+    fn begin(&mut self, job: SealJob, cipher: &SessionCipher) {
+        self.free[self.next].send((job, cipher.clone())).expect("the thread waits for jobs");
+        self.next = (self.next + 1) % self.free.len();
+        self.out += 1;
+    }
+
+    fn ended(&mut self, waits: bool) -> Option<SealedBlock> {
+        let block = if waits && self.out > 0 { self.done.recv().ok() } else { self.done.try_recv().ok() };
+        self.out -= usize::from(block.is_some());
+        block
+    }
+}
+
+/// Files of every size that the kit's sizes tell apart.
+fn files(seed: u64) -> Vec<(TreePath, Vec<u8>)> {
+    let mut random = Random::new(seed);
+    let sizes = [0, 1, 16, 17, 256, 257, 1_024, 1_025, 5_000, 60_000];
+    let files = (0..40).map(|at| {
+        let mut content = vec![0; sizes[at % sizes.len()]];
+        random.fill(&mut content);
+        (path(&format!("d{}/f{at:02}", at / 10)), content)
+    });
+    files.collect()
+}
+
+const INPUT: u64 = 1;
+const SESSION: u64 = 2;
