@@ -42,4 +42,4 @@ fn number(name: &str) -> Option<u64> {
 
 const RUNS: u64 = 150;
 /// Seeds within which a planted mistake must show.
-const MISTAKE_RUNS: u64 = 300;
+const MISTAKE_RUNS: u64 = 2000;
