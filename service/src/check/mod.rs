@@ -122,32 +122,42 @@ pub async fn check(host: &Host<'_>, depth: Depth) -> Result<Report, JobError> {
 pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Harm>), JobError> {
     let mut report = Report::default();
     records::check(host, &mut report).await?;
-    let view = match view::read(host.store).await {
-        Ok(view) => view,
+    let harm = match view::read(host.store).await {
+        Ok(view) => inspect_state(host, &view, depth, &mut report).await?,
         Err(JobError::Damaged { object, why }) => {
             report.add(Kind::Damaged, object, why);
-            return Ok((report, None));
+            None
         }
         Err(JobError::StateLost { evidence }) => {
             lost::check(host, evidence, &mut report).await?;
-            return Ok((report, None));
+            None
         }
         Err(error) => return Err(error),
     };
-    report.root = view.number();
-    let is_newest = chains::check(host, &view, &mut report).await?;
-    let mut harm = Harm::default();
-    let mut inventories = structure::check(host, &view, &mut report, &mut harm).await?;
-    if let Depth::Data { part, parts } = depth {
-        data::check(host, &view, part, parts, &mut report, &mut harm).await?;
-    }
-    locate(&view, &mut inventories, &harm, &mut report);
-    drop_deleted(host, &mut report).await?;
     // What is needed is not stale.
     let is_needed = |finding: &&Finding| finding.kind != Kind::Stale;
     let needed: BTreeSet<String> = report.findings.iter().filter(is_needed).map(|of| of.object.clone()).collect();
     report.findings.retain(|finding| finding.kind != Kind::Stale || !needed.contains(&finding.object));
-    Ok((report, is_newest.then_some(harm)))
+    Ok((report, harm))
+}
+
+/// Checks what the newest root names; what was learned about packs, unless something knows of a newer one.
+async fn inspect_state(
+    host: &Host<'_>,
+    view: &View,
+    depth: Depth,
+    report: &mut Report,
+) -> Result<Option<Harm>, JobError> {
+    report.root = view.number();
+    let is_newest = chains::check(host, view, report).await?;
+    let mut harm = Harm::default();
+    let mut inventories = structure::check(host, view, report, &mut harm).await?;
+    if let Depth::Data { part, parts } = depth {
+        data::check(host, view, part, parts, report, &mut harm).await?;
+    }
+    locate(view, &mut inventories, &harm, report);
+    drop_deleted(host, report).await?;
+    Ok(is_newest.then_some(harm))
 }
 
 /// Drops what was found about packs and segments that a newer root does not name any more: a prune that ran meanwhile
