@@ -8,7 +8,7 @@ use super::place::place;
 use crate::args::look::Dump;
 use crate::dump::{dump_file, dump_tar};
 use crate::exit::Exit;
-use crate::history::{History, pages};
+use crate::history::pages;
 use crate::report::Failure;
 use crate::report::field::PathField;
 
@@ -18,7 +18,7 @@ pub(super) fn run(context: &Context<'_>, options: &Dump) -> Result<Exit, Failure
     };
     let repository = context.open()?;
     let view = context.view(&repository)?;
-    let history = History::read(&repository, &view)?;
+    let history = context.history(&repository, &view)?;
     let snapshot = history.find(&options.snapshot.which, &options.narrow, &context.this_host())?;
     let pages = pages(&repository, &view, snapshot.domain);
     let scope = place(&pages, snapshot, Some(path))?;

@@ -8,12 +8,13 @@ use std::time::Instant;
 use copal_engine::tree::LostRange;
 
 use super::context::Context;
-use super::failure::{of_restore, of_scope};
+use super::failure::of_restore;
+use super::place::place;
 use super::signals::watch_signals;
 use crate::args::restore::{Overwrite as When, Restore};
 use crate::exit::Exit;
 use crate::filter::{Case, Filter, FilterBuilder, Selection};
-use crate::history::{History, Snapshot, pages};
+use crate::history::{Snapshot, pages};
 use crate::materialize::{Lack, Overwrite, Shortfalls, TargetOptions};
 use crate::reader::PageReader;
 use crate::report::field::{Hex, PathField};
@@ -30,14 +31,10 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     let repository = context.open()?;
     let target = outside_of(&repository, &options.target)?;
     let view = context.view(&repository)?;
-    let history = History::read(&repository, &view)?;
+    let history = context.history(&repository, &view)?;
     let snapshot = history.find(&options.snapshot.which, &options.narrow, &context.this_host())?;
     let pages = pages(&repository, &view, snapshot.domain);
-    let scope = match &options.snapshot.path {
-        Some(path) => Scope::find(&pages, snapshot.root, path, &snapshot.sources())
-            .map_err(|error| of_scope(error, path, snapshot))?,
-        None => Scope::whole(),
-    };
+    let scope = place(&pages, snapshot, options.snapshot.path.as_ref())?;
     let request = request(options, snapshot, &pages, scope, selection, target);
     let progress = Arc::new(Progress::default());
     if options.snapshot.path.is_none() && request.selection.is_everything() {

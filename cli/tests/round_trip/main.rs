@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use copal_cli::changes;
@@ -43,10 +44,14 @@ fn every_snapshot_that_is_kept_restores_to_its_tree() {
     if let Some(seed) = number("COPAL_SEED") {
         return run(seed);
     }
-    (0..SEEDS).for_each(run);
-    let started = Instant::now();
     let longer = Duration::from_secs(number("COPAL_FUZZ_SECONDS").unwrap_or(0));
-    (SEEDS..).take_while(|_| started.elapsed() < longer).for_each(run);
+    let started = Instant::now();
+    let mut next = 0;
+    while next == 0 || started.elapsed() < longer {
+        // Side by side, since they sleep now and then.
+        thread::scope(|scope| (next..next + SEEDS).for_each(|seed| drop(scope.spawn(move || run(seed)))));
+        next += SEEDS;
+    }
 }
 
 #[test]
@@ -73,6 +78,8 @@ fn files_of_every_length_come_back_whole_and_after_pruning_most_of_them() {
 #[derive(Clone, Debug)]
 struct Step {
     edits: Vec<Edit>,
+    /// Whether so much time passes before the backup that the next one believes the times of files.
+    settles: bool,
     upkeep: Upkeep,
 }
 
@@ -97,7 +104,11 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (1..3usize).prop_map(Upkeep::Flag),
         1 => Just(Upkeep::Compact),
     ];
-    (prop::collection::vec(edit(), 0..12), upkeep).prop_map(|(edits, upkeep)| Step { edits, upkeep })
+    (prop::collection::vec(edit(), 0..12), any::<bool>(), upkeep).prop_map(|(edits, settles, upkeep)| Step {
+        edits,
+        settles,
+        upkeep,
+    })
 }
 
 fn run(seed: u64) {
@@ -116,6 +127,9 @@ fn live(steps: &[Step]) {
     let mut place = Place::new();
     for step in steps {
         step.edits.iter().for_each(|edit| edit.apply(&place.source()));
+        if step.settles {
+            thread::sleep(SETTLED);
+        }
         place.back_up();
         let newest = *place.order.last().expect("just made");
         place.restore(newest);
@@ -251,4 +265,6 @@ impl Place {
 }
 
 /// So many lives are tried.
-const SEEDS: u64 = 10;
+const SEEDS: u64 = 24;
+/// A little more than the longest tick of a file system's clock.
+const SETTLED: Duration = Duration::from_millis(2_050);

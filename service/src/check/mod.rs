@@ -122,18 +122,7 @@ pub async fn check(host: &Host<'_>, depth: Depth) -> Result<Report, JobError> {
 pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Harm>), JobError> {
     let mut report = Report::default();
     records::check(host, &mut report).await?;
-    let harm = match view::read(host.store).await {
-        Ok(view) => inspect_state(host, &view, depth, &mut report).await?,
-        Err(JobError::Damaged { object, why }) => {
-            report.add(Kind::Damaged, object, why);
-            None
-        }
-        Err(JobError::StateLost { evidence }) => {
-            lost::check(host, evidence, &mut report).await?;
-            None
-        }
-        Err(error) => return Err(error),
-    };
+    let harm = inspect_state(host, depth, &mut report).await?;
     // What is needed is not stale.
     let is_needed = |finding: &&Finding| finding.kind != Kind::Stale;
     let needed: BTreeSet<String> = report.findings.iter().filter(is_needed).map(|of| of.object.clone()).collect();
@@ -141,21 +130,28 @@ pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Ha
     Ok((report, harm))
 }
 
-/// Checks what the newest root names; what was learned about packs, unless something knows of a newer one.
-async fn inspect_state(
-    host: &Host<'_>,
-    view: &View,
-    depth: Depth,
-    report: &mut Report,
-) -> Result<Option<Harm>, JobError> {
+/// Inspects what the newest root names.
+async fn inspect_state(host: &Host<'_>, depth: Depth, report: &mut Report) -> Result<Option<Harm>, JobError> {
+    let view = match view::read(host.store).await {
+        Ok(view) => view,
+        Err(JobError::Damaged { object, why }) => {
+            report.add(Kind::Damaged, object, why);
+            return Ok(None);
+        }
+        Err(JobError::StateLost { evidence }) => {
+            lost::check(host, evidence, report).await?;
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
     report.root = view.number();
-    let is_newest = chains::check(host, view, report).await?;
+    let is_newest = chains::check(host, &view, report).await?;
     let mut harm = Harm::default();
-    let mut inventories = structure::check(host, view, report, &mut harm).await?;
+    let mut inventories = structure::check(host, &view, report, &mut harm).await?;
     if let Depth::Data { part, parts } = depth {
-        data::check(host, view, part, parts, report, &mut harm).await?;
+        data::check(host, &view, part, parts, report, &mut harm).await?;
     }
-    locate(view, &mut inventories, &harm, report);
+    locate(&view, &mut inventories, &harm, report);
     drop_deleted(host, report).await?;
     Ok(is_newest.then_some(harm))
 }

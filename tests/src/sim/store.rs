@@ -35,6 +35,8 @@ struct Chance {
 /// A sleep that begins beside a root, and what ends it.
 #[derive(Clone, Debug)]
 pub(super) enum Nap {
+    /// So many hours.
+    Hours(u64),
     /// So many steps.
     Steps(u64),
     /// Until a root of this name was deleted: then the number is free again.
@@ -68,18 +70,25 @@ impl SimStore {
         let is_tired = {
             let mut chance = self.chance.lock().expect("nothing panics while it holds the chance");
             let worst = worst(name.to_owned());
-            // A reader that sleeps on a root does so best where somebody else may make another one of that name.
+            let is_manifest = name.starts_with("manifests/");
+            // A reader that sleeps on a root does so best where somebody else may make another one of that name, and a
+            // client just before it writes what it has made long ago of what it saw then.
             let more = match worst {
+                _ if is_manifest => 2,
                 Nap::UntilDeleted(_) => 4,
                 _ if chance.slept_on.contains(name) => 4,
                 _ => 1,
             };
             let naps = chance.naps * more;
-            let is_tired = name.starts_with("roots/") && chance.random.chance(naps);
+            let is_tired = (is_manifest || name.starts_with("roots/")) && chance.random.chance(naps);
             if is_tired {
                 let most = [80, 320, 1200][chance.random.below(3)];
                 let steps = Nap::Steps(20 + chance.random.below(most) as u64);
-                let nap = if chance.random.chance(600) { worst } else { steps };
+                let nap = match chance.random.below(10) {
+                    _ if is_manifest => Nap::Hours(6 + chance.random.below(60) as u64),
+                    0..6 => worst,
+                    _ => steps,
+                };
                 if let Nap::UntilDeleted(name) = &nap {
                     chance.slept_on.insert(name.clone());
                 }

@@ -229,7 +229,7 @@ impl Seen {
     /// Whether what a sleeper waits for has happened.
     pub(super) fn has_ended(&self, nap: &Nap) -> bool {
         match nap {
-            Nap::Steps(_) => false,
+            Nap::Steps(_) | Nap::Hours(_) => false,
             Nap::UntilDeleted(name) => self.deleted.contains(name),
             Nap::UntilStray(name) => self.strays.contains(name),
         }

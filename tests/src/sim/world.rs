@@ -69,9 +69,34 @@ struct Mood {
     tick: u32,
     crash: u32,
     sleep: u32,
+    naps: u32,
     rebuild: u32,
     damage: u32,
     steps: usize,
+}
+
+impl Mood {
+    /// A mood by chance. A planted mistake is looked for where it can show: one about damage in worlds with damage, one
+    /// that needs a snapshot to be forgotten and removed in long ones.
+    fn of(fault: Option<Fault>, random: &mut Random) -> Self {
+        let mut mood = Self {
+            tick: *random.pick(&[5, 10, 25]),
+            crash: *random.pick(&[0, 2, 6]),
+            sleep: *random.pick(&[2, 8, 20]),
+            naps: *random.pick(&[0, 20, 60, 150]),
+            rebuild: *random.pick(&[0, 0, 1]),
+            damage: *random.pick(&[0, 0, 1]),
+            steps: *random.pick(&[1500, 3000, 5000]),
+        };
+        match fault {
+            Some(Fault::LostPreferred) => mood.damage = 3,
+            Some(Fault::SecondMarkDropped | Fault::RootPageUnchecked) => {
+                (mood.tick, mood.steps, mood.naps, mood.rebuild, mood.damage) = (15, 6000, 200, 0, 0);
+            }
+            _ => {}
+        }
+        mood
+    }
 }
 
 /// Runs one world to its end.
@@ -79,8 +104,8 @@ pub fn run(setting: &Setting) -> Outcome {
     faults::plant(setting.fault, WINDOWS);
     let mut random = Random::new(setting.seed);
     let lost = *random.pick(&[0, 0, 5, 20]);
-    let naps = *random.pick(&[0, 20, 60, 150]);
-    let store = SimStore::new(setting.seed, lost, naps);
+    let mood = Mood::of(setting.fault, &mut random);
+    let store = SimStore::new(setting.seed, lost, mood.naps);
     if setting.is_traced {
         store.watch.keep_trace();
     }
@@ -98,14 +123,6 @@ pub fn run(setting: &Setting) -> Outcome {
         }
         clients
     });
-    let mood = Mood {
-        tick: *random.pick(&[5, 10, 25]),
-        crash: *random.pick(&[0, 2, 6]),
-        sleep: *random.pick(&[2, 8, 20]),
-        rebuild: *random.pick(&[0, 0, 1]),
-        damage: *random.pick(if setting.fault == Some(Fault::LostPreferred) { &[3, 3, 3] } else { &[0, 0, 1] }),
-        steps: *random.pick(&[1500, 3000, 5000]),
-    };
     let world = World {
         store: &store,
         entropy: &entropy,
@@ -204,8 +221,13 @@ impl<'a> World<'a> {
             }
             if let Some(nap) = self.store.take_nap() {
                 self.store.watch.note(|| format!("{} naps: {nap:?}", NAMES[current]));
-                let most = if let Nap::Steps(steps) = nap { steps } else { NAP_MOST };
-                actors[current].wakes_step = outcome.steps + most;
+                match nap {
+                    Nap::Hours(hours) => {
+                        actors[current].wakes = self.now() + Duration::from_secs(hours * 3600).as_nanos() as i64;
+                    }
+                    Nap::Steps(steps) => actors[current].wakes_step = outcome.steps + steps,
+                    _ => actors[current].wakes_step = outcome.steps + NAP_MOST,
+                }
                 actors[current].nap = Some(nap);
             }
         }
