@@ -1,0 +1,202 @@
+//! Assemble: the thread that owns the session. Takes entries in order, decides what is new, and at the end claims the
+//! snapshot.
+
+mod claim;
+mod stream;
+mod tree;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Instant;
+
+use copal_engine::backup::session::{Action, Session, SessionStart};
+use copal_engine::chunk::{ChunkSizes, Chunker};
+use copal_engine::id::{ChunkId, PackId};
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::session::{SessionKey, SessionRecord};
+use copal_engine::repository::Descriptor;
+use copal_engine::seal::SessionCipher;
+use copal_engine::time::Time;
+use copal_engine::tree::{Content, Entry, EntryKind, Extras};
+use copal_service::view::View;
+
+use super::basis::Basis;
+use super::budget::Budget;
+use super::content::Tools;
+use super::entry::Recorder;
+use super::manifest::Chain;
+use super::output::Output;
+use super::{BackupError, Carried, Options, Outcome, Source, Trouble, TroubleKind};
+use crate::entropy::{random, secret};
+use crate::report::progress::Progress;
+use crate::repository::{LocalClient, Repository};
+
+/// One try at a snapshot, on one state of the repository.
+pub(super) struct Attempt<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) client: &'a LocalClient,
+    pub(super) descriptor: &'a Descriptor,
+    pub(super) view: View,
+    pub(super) basis: Basis,
+    pub(super) options: &'a Options,
+    pub(super) progress: &'a Arc<Progress>,
+    pub(super) interrupted: &'a AtomicBool,
+}
+
+/// What came of a try.
+pub(super) enum Answer {
+    Done(Box<Outcome>),
+    /// The repository changed meanwhile; why.
+    Rejected(String),
+}
+
+impl Attempt<'_> {
+    pub(super) fn run(&self, source: &mut Source<'_>, carried: &mut Carried) -> Result<Answer, BackupError> {
+        let p = &self.descriptor.parameters;
+        let sizes = ChunkSizes::new(p.chunk_min.into(), p.chunk_average.into(), p.chunk_max.into())?;
+        let keys = self.repository.domain_keys(self.client.domain);
+        let chunker = Chunker::new(sizes, keys.gear());
+        let budget = Budget::new(READ_AHEAD);
+        let tools = Tools { keys: &keys, chunker: &chunker, inline_max: p.inline_max as usize, budget: &budget };
+        let (record, cipher) = self.begin_session();
+        let store = (!self.options.is_dry_run).then(|| self.repository.store().clone());
+        thread::scope(|scope| {
+            let output = Output::start(scope, self.options.threads, &cipher, p.zstd_level, store, self.progress);
+            let session = Session::begin(SessionStart {
+                parameters: p.clone(),
+                domain: self.client.domain,
+                keys: keys.clone(),
+                record: record.clone(),
+                seed: secret(),
+            })?;
+            let mut assembly = Assembly {
+                attempt: self,
+                session,
+                output,
+                cipher,
+                record,
+                keys: &keys,
+                carried,
+                chain: None,
+                own: HashSet::new(),
+                recorder: Recorder::default(),
+                linked: HashMap::new(),
+                outcome: Outcome { basis: self.basis.snapshot.map(|basis| basis.id), ..Outcome::default() },
+                started: now(),
+                listed: Instant::now(),
+            };
+            match source {
+                Source::Tree(scan) => assembly.take_tree(scan, &tools)?,
+                Source::Stream { name, bytes } => assembly.take_stream(name, bytes, &tools)?,
+            }
+            assembly.finish()
+        })
+    }
+
+    /// A new session: its key lives in this process's memory only.
+    fn begin_session(&self) -> (SessionRecord, SessionCipher) {
+        let key = SessionKey::new(secret());
+        let owner = self.repository.owner.kem_public();
+        let record = key.record(self.repository.id(), self.client.domain, &[(&owner, random())]);
+        let cipher = SessionCipher::new(&key, self.repository.id(), record.id(self.repository.id()));
+        (record, cipher)
+    }
+}
+
+struct Assembly<'a, 'c> {
+    attempt: &'a Attempt<'a>,
+    session: Session,
+    output: Output,
+    cipher: SessionCipher,
+    record: SessionRecord,
+    keys: &'a DomainKeys,
+    carried: &'c mut Carried,
+    chain: Option<Chain<'a>>,
+    own: HashSet<PackId>,
+    recorder: Recorder,
+    /// Size, content and attributes of files with several names, by group.
+    linked: HashMap<u64, (u64, Content, Extras)>,
+    outcome: Outcome,
+    started: Time,
+    listed: Instant,
+}
+
+impl Assembly<'_, '_> {
+    fn add_chunk(&mut self, id: ChunkId, bytes: &[u8]) -> Result<(), BackupError> {
+        let before = self.session.tally().bytes_new;
+        let known = Known::new(self.attempt, self.carried);
+        self.session.add_chunk(id, bytes, |id| known.has(id))?;
+        self.attempt.progress.add_new(self.session.tally().bytes_new - before);
+        self.act()
+    }
+
+    fn add(&mut self, entry: Entry) -> Result<(), BackupError> {
+        let counts = &mut self.outcome.counts;
+        match entry.kind() {
+            EntryKind::File => {
+                counts.files += 1;
+                counts.bytes += entry.size;
+                self.attempt.progress.file_done();
+            }
+            EntryKind::Directory => counts.directories += 1,
+            _ => counts.others += 1,
+        }
+        let known = Known::new(self.attempt, self.carried);
+        self.session.add_entry(entry, |id| known.has(id))?;
+        Ok(())
+    }
+
+    fn trouble(&mut self, trouble: Trouble) {
+        if trouble.kind == TroubleKind::Unreadable {
+            self.outcome.summary.errors += 1;
+            self.attempt.progress.add_error();
+        }
+        self.outcome.troubles.push(trouble);
+    }
+
+    /// Does what the session asks for, and gives it what is ready.
+    fn act(&mut self) -> Result<(), BackupError> {
+        while let Some(action) = self.session.poll() {
+            match action {
+                Action::Seal(job) => self.output.seal(job),
+                Action::Store(pack) => {
+                    self.own.insert(pack.id);
+                    self.carried.packs.push((pack.id, pack.bytes.len() as u64));
+                    self.carried.ids.extend(pack.table.ids.iter().copied());
+                    self.output.store(pack);
+                }
+            }
+            while let Some(sealed) = self.output.try_sealed() {
+                self.session.sealed(sealed?)?;
+            }
+            self.output.check()?;
+        }
+        Ok(())
+    }
+}
+
+/// What need not be stored: what the repository has, and what earlier attempts have stored.
+struct Known<'a> {
+    basis: &'a Basis,
+    carried: &'a HashSet<ChunkId>,
+}
+
+impl<'a> Known<'a> {
+    fn new(attempt: &'a Attempt<'_>, carried: &'a Carried) -> Self {
+        Self { basis: &attempt.basis, carried: &carried.ids }
+    }
+
+    fn has(&self, id: &ChunkId) -> bool {
+        self.carried.contains(id) || self.basis.status(id).may_deduplicate()
+    }
+}
+
+fn now() -> Time {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Time::from_unix(since.as_secs() as i64, since.subsec_nanos())
+}
+
+/// Bytes read and not yet taken.
+const READ_AHEAD: u64 = 64 << 20;

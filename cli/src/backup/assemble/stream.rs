@@ -1,0 +1,77 @@
+//! Stream: bytes without a file, as the only entry of a snapshot.
+
+use std::io::Read;
+use std::sync::atomic::Ordering;
+
+use copal_engine::path::TreePath;
+use copal_engine::tree::{Extras, Piece};
+
+use super::super::BackupError;
+use super::super::content::Tools;
+use super::{Assembly, Known};
+use crate::stat::EntryStat;
+
+impl Assembly<'_, '_> {
+    /// One stream as the only file of the snapshot.
+    pub(super) fn take_stream(
+        &mut self,
+        name: &[u8],
+        mut bytes: impl Read,
+        tools: &Tools<'_>,
+    ) -> Result<(), BackupError> {
+        let path = TreePath::new(name.to_vec()).map_err(|error| BackupError::Stream(std::io::Error::other(error)))?;
+        let mut pieces = Vec::new();
+        let mut window = Vec::new();
+        let mut size = 0;
+        let mut is_last = false;
+        while !is_last || !window.is_empty() {
+            if !is_last {
+                let wanted = (STREAM_WINDOW - window.len()) as u64;
+                let got =
+                    Read::by_ref(&mut bytes).take(wanted).read_to_end(&mut window).map_err(BackupError::Stream)?;
+                is_last = (got as u64) < wanted;
+            }
+            let mut start = 0;
+            while start < window.len()
+                && let Some(length) = tools.chunker.next_cut(&window[start..], is_last)
+            {
+                let chunk = &window[start..start + length];
+                let id = tools.keys.chunk_id(chunk);
+                pieces.push(Piece { id, length: length as u32 });
+                self.add_chunk(id, chunk)?;
+                size += length as u64;
+                start += length;
+            }
+            self.attempt.progress.add_done(start as u64);
+            window.drain(..start);
+            self.claim_if_due()?;
+            if self.attempt.interrupted.load(Ordering::Relaxed) {
+                return Err(BackupError::Interrupted);
+            }
+        }
+        let known = Known::new(self.attempt, self.carried);
+        let content = self.session.content_of(pieces, |id| known.has(id))?;
+        let stat = EntryStat {
+            mode: 0o100_600,
+            uid: rustix::process::geteuid().as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+            size,
+            mtime: self.started,
+            ctime: self.started,
+            birth: None,
+            inode: 0,
+            device: 0,
+            links: 1,
+            rdev: (0, 0),
+            blocks: 0,
+        };
+        self.outcome.summary.new += 1;
+        if let Some(entry) = self.recorder.entry(path, &stat, content, Extras::default()) {
+            self.add(entry)?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a stream that are looked at together.
+const STREAM_WINDOW: usize = 8 << 20;

@@ -1,0 +1,198 @@
+//! Tree: the entries of a scan, taken one after another.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use copal_engine::backup::change::Signs;
+use copal_engine::path::TreePath;
+use copal_engine::tree::{Content, Entry, EntryKind, Piece};
+use crossbeam_channel::{Receiver, bounded};
+
+use super::super::budget::Budget;
+use super::super::compare::{Comparison, Item};
+use super::super::content::{Part, Tools, work};
+use super::super::{BackupError, Trouble, TroubleKind};
+use super::{Assembly, Known};
+use crate::scan::{Scan, source_of};
+use crate::stat::{EntryStat, FileId};
+
+impl Assembly<'_, '_> {
+    pub(super) fn take_tree(&mut self, scan: &Scan, tools: &Tools<'_>) -> Result<(), BackupError> {
+        let attempt = self.attempt;
+        let comparison = Comparison {
+            basis: &attempt.basis,
+            signs: Signs { basis_begun: attempt.basis.snapshot.map(|basis| basis.begun), ..attempt.options.signs },
+            force: attempt.options.force,
+            rewrite_budget: attempt.options.rewrite_budget,
+            tools,
+            interrupted: attempt.interrupted,
+        };
+        thread::scope(|scope| {
+            let threads = attempt.options.threads;
+            let (to_compare, events) = bounded(4);
+            let (jobs, to_read) = bounded(ITEMS);
+            let (to_session, items) = bounded::<Item>(ITEMS);
+            scope.spawn(move || scan.run(threads, &to_compare));
+            for _ in 0..threads {
+                let to_read = to_read.clone();
+                scope.spawn(move || work(&to_read, tools));
+            }
+            drop(to_read);
+            let comparing = scope.spawn(move || comparison.run(&events, &jobs, &to_session));
+            let taken = self.take_items(&items, tools.budget);
+            // After an error the others find nobody listening, and end.
+            let costs = items.try_iter().map(|item| if let Item::Job { cost, .. } = item { cost } else { 0 });
+            costs.for_each(|cost| tools.budget.give(cost));
+            drain(items, tools.budget);
+            comparing.join().expect("comparing does not panic")?;
+            taken
+        })
+    }
+
+    fn take_items(&mut self, items: &Receiver<Item>, budget: &Budget) -> Result<(), BackupError> {
+        for item in items {
+            match item {
+                Item::Same(entry, file) => self.take_same(*entry, file)?,
+                Item::Job { path, parts, old, cost, is_reused } => {
+                    let taken = self.take_job(path, &parts, old, is_reused);
+                    budget.give(cost);
+                    taken?;
+                }
+                Item::Link { path, stat } => self.take_link(path, &stat)?,
+                Item::Trouble(trouble) => self.trouble(trouble),
+            }
+            self.act()?;
+            self.claim_if_due()?;
+            if self.attempt.interrupted.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn take_same(&mut self, mut entry: Entry, file: FileId) -> Result<(), BackupError> {
+        if entry.kind() == EntryKind::File {
+            self.outcome.summary.unmodified += 1;
+        }
+        self.attempt.progress.now_at(entry.path.as_bytes());
+        self.attempt.progress.add_done(entry.size);
+        if let Some(group) = entry.extras.hardlink {
+            let group = self.recorder.group_of(file, group);
+            entry.extras.hardlink = Some(group);
+            self.linked.insert(group, (entry.size, entry.content.clone(), entry.extras.clone()));
+        }
+        self.add(entry)
+    }
+
+    fn take_job(
+        &mut self,
+        path: TreePath,
+        parts: &Receiver<Part>,
+        old: Option<Box<Entry>>,
+        is_reused: bool,
+    ) -> Result<(), BackupError> {
+        self.attempt.progress.now_at(path.as_bytes());
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut inline = None;
+        let found = loop {
+            match parts.recv() {
+                Ok(Part::Inline(bytes)) => {
+                    self.attempt.progress.add_done(bytes.len() as u64);
+                    inline = Some(bytes);
+                }
+                Ok(Part::Chunks { bytes, cuts }) => {
+                    for (id, range) in cuts {
+                        pieces.push(Piece { id, length: range.len() as u32 });
+                        self.add_chunk(id, &bytes[range])?;
+                    }
+                    self.attempt.progress.add_done(bytes.len() as u64);
+                    self.act()?;
+                }
+                Ok(Part::Again) => {
+                    pieces.clear();
+                    inline = None;
+                }
+                Ok(Part::Done(found)) => break found,
+                Ok(Part::Failed(why)) => {
+                    self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
+                    return Ok(());
+                }
+                // The reader is gone without a word: the process is ending.
+                Err(_) => return Err(BackupError::Interrupted),
+            }
+        };
+        if found.is_changing {
+            let why = "it changed each time it was read".to_owned();
+            self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Changing, why });
+        }
+        for why in &found.unreadable {
+            self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why: why.clone() });
+        }
+        let mut found = found;
+        let content = match (&old, inline) {
+            (Some(old), _) if is_reused => {
+                found.extras.holes = old.extras.holes.clone();
+                old.content.clone()
+            }
+            (_, Some(bytes)) if bytes.is_empty() => Content::None,
+            (_, Some(bytes)) => Content::Inline(bytes),
+            (_, None) => {
+                let known = Known::new(self.attempt, self.carried);
+                self.session.content_of(pieces, |id| known.has(id))?
+            }
+        };
+        let stat = found.stat;
+        let Some(entry) = self.recorder.entry(path.clone(), &stat, content, found.extras) else {
+            let why = "it is of a kind that cannot be backed up".to_owned();
+            self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
+            return Ok(());
+        };
+        if let Some(group) = entry.extras.hardlink {
+            self.linked.insert(group, (entry.size, entry.content.clone(), entry.extras.clone()));
+        }
+        if entry.kind() == EntryKind::File {
+            let summary = &mut self.outcome.summary;
+            *match old {
+                None => &mut summary.new,
+                // Read again to be sure, and found to be the same.
+                Some(old) if *old == entry => &mut summary.unmodified,
+                Some(_) => &mut summary.changed,
+            } += 1;
+        }
+        self.add(entry)
+    }
+
+    /// Another name of a file that was taken before: the same content.
+    fn take_link(&mut self, path: TreePath, stat: &EntryStat) -> Result<(), BackupError> {
+        let group = self.recorder.group(stat).unwrap_or(stat.inode);
+        let Some((size, content, extras)) = self.linked.get(&group).cloned() else {
+            let why = "the file it is another name of could not be read".to_owned();
+            self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
+            return Ok(());
+        };
+        let stat = EntryStat { size, ..stat.clone() };
+        if let Some(entry) = self.recorder.entry(path, &stat, content, extras) {
+            if entry.kind() == EntryKind::File {
+                self.outcome.summary.unmodified += 1;
+            }
+            self.add(entry)?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes what is left, so that nobody waits for room.
+fn drain(items: Receiver<Item>, budget: &Budget) {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for item in items {
+                if let Item::Job { cost, .. } = item {
+                    budget.give(cost);
+                }
+            }
+        });
+    });
+}
+
+/// Entries between comparing and the session.
+const ITEMS: usize = 1024;
