@@ -9,14 +9,15 @@ use copal_engine::tree::{Entry, EntryKind};
 use tar::EntryType;
 
 use super::header::Header;
-use super::{DumpError, ZEROS, dump_file};
-use crate::reader::PageReader;
+use super::{DumpError, ZEROS, write_file};
+use crate::reader::{ChunkReader, PageReader};
 use crate::restore::{Identities, Scope};
 
 /// Writes a part of a snapshot as an archive. Its entries are named as a restore of that part would name them. One that
 /// cannot be read ends the archive without its end mark, so that it does not look whole.
 pub fn dump_tar(pages: &PageReader, root: ChunkId, scope: &Scope, out: &mut dyn Write) -> Result<(), DumpError> {
-    let mut archive = Archive { pages, out, identities: Identities::default(), firsts: HashMap::new() };
+    let (chunks, identities) = (ChunkReader::new(pages), Identities::default());
+    let mut archive = Archive { pages, chunks, out, identities, firsts: HashMap::new() };
     let mut stream = scope.entries(pages, root);
     while let Some(entry) = stream.next()?
         && scope.holds(&entry.path)
@@ -29,6 +30,7 @@ pub fn dump_tar(pages: &PageReader, root: ChunkId, scope: &Scope, out: &mut dyn 
 
 struct Archive<'a> {
     pages: &'a PageReader,
+    chunks: ChunkReader<'a>,
     out: &'a mut dyn Write,
     identities: Identities,
     /// The first names of files that have several.
@@ -59,7 +61,7 @@ impl Archive<'_> {
         let header = Header::new(entry, kind, &path, entry.extras.link_target.as_deref(), size);
         self.out.write_all(&header.to_bytes())?;
         if entry.kind() == EntryKind::File {
-            dump_file(self.pages, entry, self.out)?;
+            write_file(self.pages, &mut self.chunks, entry, self.out)?;
             self.out.write_all(&ZEROS[..padding(size)])?;
         }
         if let Some(identity) = identity {

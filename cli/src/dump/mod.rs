@@ -41,11 +41,20 @@ pub enum DumpError {
 
 /// Writes a file's bytes, holes as zeros.
 pub fn dump_file(pages: &PageReader, entry: &Entry, out: &mut dyn Write) -> Result<(), DumpError> {
-    let mut chunks = ChunkReader::new(pages);
+    write_file(pages, &mut ChunkReader::new(pages), entry, out)
+}
+
+/// Writes a file's bytes; the chunks of the next one mostly lie in the same blocks.
+fn write_file(
+    pages: &PageReader,
+    chunks: &mut ChunkReader<'_>,
+    entry: &Entry,
+    out: &mut dyn Write,
+) -> Result<(), DumpError> {
     let mut stream = FileStream { entry, extents: Extents::new(entry.size, &entry.extras.holes), at: 0, out };
     match &entry.content {
         Content::Inline(bytes) => stream.write(0, bytes)?,
-        _ => write_pieces(pages, &mut chunks, &mut stream)?,
+        _ => write_pieces(pages, chunks, &mut stream)?,
     }
     stream.zeros_up_to(entry.size)?;
     if stream.at == entry.size { Ok(()) } else { Err(DumpError::Length { path: entry.path.clone() }) }
