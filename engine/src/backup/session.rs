@@ -210,7 +210,7 @@ impl Session {
         Ok(FinishedTree { root: finished.root, entries: finished.entries, bytes: finished.bytes })
     }
 
-    /// Closes the open blocks. Packs are closed once all blocks are back; [`Session::is_idle`] says when.
+    /// Closes the open blocks. Packs are closed once all blocks are back; [`Session::close_packs_if_idle`] does it.
     pub fn flush(&mut self) -> Result<(), SessionError> {
         self.close_data_block()?;
         self.close_tree_block()?;
