@@ -1,4 +1,5 @@
-//! The simulation: `COPAL_SIM_RUNS` says how many seeds are tried, `COPAL_SEED` replays one and tells what happened.
+//! The simulation: `COPAL_SIM_RUNS` says how many seeds are tried, `COPAL_SEED` replays one and tells what happened,
+//! with the mistake that `COPAL_FAULT` names.
 
 use copal_service::faults::Fault;
 use copal_tests::sim::{Setting, run};
@@ -6,7 +7,9 @@ use copal_tests::sim::{Setting, run};
 #[test]
 fn no_schedule_breaks_a_promise() {
     if let Some(seed) = number("COPAL_SEED") {
-        let outcome = run(&Setting { seed, is_traced: true, ..Setting::default() });
+        let named = std::env::var("COPAL_FAULT").ok();
+        let fault = Fault::ALL.into_iter().find(|fault| named == Some(format!("{fault:?}")));
+        let outcome = run(&Setting { seed, fault, is_traced: true });
         println!("{}", outcome.trace.join("\n"));
         assert_eq!(outcome.violation, None, "seed {seed}");
         return;
@@ -40,6 +43,6 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-const RUNS: u64 = 150;
+const RUNS: u64 = 400;
 /// Seeds within which a planted mistake must show.
-const MISTAKE_RUNS: u64 = 2000;
+const MISTAKE_RUNS: u64 = 500;

@@ -50,6 +50,8 @@ pub(super) struct Scene<'a> {
     pub(super) watch: &'a Watch,
     pub(super) memory: &'a Memory,
     pub(super) random: Random,
+    /// Backups that write intermediate manifests, in a thousand.
+    pub(super) splits: u32,
 }
 
 impl Scene<'_> {
@@ -74,7 +76,7 @@ impl Scene<'_> {
             for _ in 0..self.random.below(4) {
                 edit(&mut tree, &mut self.random);
             }
-            let split = self.random.chance(400).then(|| 1 + self.random.below(3));
+            let split = self.random.chance(self.splits).then(|| 1 + self.random.below(3));
             let partial = self.random.chance(100);
             let how = How {
                 ingests: ingests && self.random.chance(800),

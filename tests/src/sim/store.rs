@@ -27,6 +27,8 @@ struct Chance {
     lost: u32,
     /// Calls about roots before which the caller falls asleep, in a thousand.
     naps: u32,
+    /// Manifests before which their client falls asleep, in a thousand.
+    stale: u32,
     nap: Option<Nap>,
     /// Roots that somebody sleeps on before creating them.
     slept_on: BTreeSet<String>,
@@ -37,6 +39,8 @@ struct Chance {
 pub(super) enum Nap {
     /// So many hours.
     Hours(u64),
+    /// Until a prune has removed entries, so many times since the beginning.
+    UntilRemoved(u64),
     /// So many steps.
     Steps(u64),
     /// Until a root of this name was deleted: then the number is free again.
@@ -46,18 +50,25 @@ pub(super) enum Nap {
 }
 
 impl SimStore {
-    pub(super) fn new(seed: u64, lost: u32, naps: u32) -> Self {
+    pub(super) fn new(seed: u64, lost: u32, naps: u32, stale: u32) -> Self {
         Self {
             memory: MemoryStore::new(),
             watch: Watch::default(),
-            chance: Mutex::new(Chance { random: Random::new(seed), lost, naps, nap: None, slept_on: BTreeSet::new() }),
+            chance: Mutex::new(Chance {
+                random: Random::new(seed),
+                lost,
+                naps,
+                stale,
+                nap: None,
+                slept_on: BTreeSet::new(),
+            }),
         }
     }
 
     /// From now on every call is answered.
     pub(super) fn calm(&self) {
         let mut chance = self.chance.lock().expect("nothing panics while it holds the chance");
-        (chance.lost, chance.naps) = (0, 0);
+        (chance.lost, chance.naps, chance.stale) = (0, 0, 0);
     }
 
     /// Whether the caller of the last step has fallen asleep.
@@ -67,24 +78,27 @@ impl SimStore {
 
     /// Sleep is most dangerous beside a root: between listing and reading it, and before creating the next.
     async fn nap(&self, name: &str, worst: impl FnOnce(String) -> Nap) {
+        let removals = self.watch.seen().removals;
         let is_tired = {
             let mut chance = self.chance.lock().expect("nothing panics while it holds the chance");
             let worst = worst(name.to_owned());
-            let is_manifest = name.starts_with("manifests/");
-            // A reader that sleeps on a root does so best where somebody else may make another one of that name, and a
-            // client just before it writes what it has made long ago of what it saw then.
-            let more = match worst {
-                _ if is_manifest => 2,
-                Nap::UntilDeleted(_) => 4,
-                _ if chance.slept_on.contains(name) => 4,
-                _ => 1,
+            // A client sleeps best just before it writes what it has made of what it saw long ago, and a reader on a root
+            // where somebody else may make another one of that name.
+            let is_manifest = name.starts_with("manifests/") && matches!(worst, Nap::UntilDeleted(_));
+            let tired = match worst {
+                _ if is_manifest => chance.stale,
+                _ if !name.starts_with("roots/") => 0,
+                Nap::UntilDeleted(_) => chance.naps * 4,
+                _ if chance.slept_on.contains(name) => chance.naps * 4,
+                _ => chance.naps,
             };
-            let naps = chance.naps * more;
-            let is_tired = (is_manifest || name.starts_with("roots/")) && chance.random.chance(naps);
+            let is_tired = chance.random.chance(tired);
             if is_tired {
                 let most = [80, 320, 1200][chance.random.below(3)];
                 let steps = Nap::Steps(20 + chance.random.below(most) as u64);
                 let nap = match chance.random.below(10) {
+                    0..4 if is_manifest => Nap::UntilRemoved(removals + 1),
+                    4..8 if is_manifest => Nap::Steps(100 + chance.random.below(1400) as u64),
                     _ if is_manifest => Nap::Hours(6 + chance.random.below(60) as u64),
                     0..6 => worst,
                     _ => steps,

@@ -44,6 +44,8 @@ pub(super) struct Seen {
     pub(super) stray: u64,
     strays: BTreeSet<String>,
     pub(super) deletions: u64,
+    /// Roots that lack ids which the root before had.
+    pub(super) removals: u64,
     pub(super) accepted: u64,
     pub(super) rejected: u64,
     trace: Option<Vec<String>>,
@@ -162,6 +164,10 @@ impl Watch {
                 let lost = reached.iter().find(|at| seen.healthy.contains(at) && !healthy.contains(at));
                 let lost = lost.filter(|at| !is_excused(at));
                 let lost = lost.map(|(_, id)| format!("{id} had a healthy copy and has none after root {number}"));
+                let now = picture.copies();
+                let is_gone = |entry: &Present| !now.contains_key(&(entry.domain, entry.id));
+                let has_removed = seen.live.iter().flat_map(|live| &live.entries).any(is_gone);
+                seen.removals += u64::from(has_removed);
                 seen.healthy = healthy;
                 seen.needed = picture.needed();
                 seen.lived.insert(picture.hash);
@@ -230,6 +236,7 @@ impl Seen {
     pub(super) fn has_ended(&self, nap: &Nap) -> bool {
         match nap {
             Nap::Steps(_) | Nap::Hours(_) => false,
+            Nap::UntilRemoved(times) => self.removals >= *times,
             Nap::UntilDeleted(name) => self.deleted.contains(name),
             Nap::UntilStray(name) => self.strays.contains(name),
         }

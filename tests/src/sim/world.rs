@@ -51,6 +51,7 @@ pub(super) struct World<'a> {
     pub(super) clients: &'a [Client],
     pub(super) memory: &'a Memory,
     pub(super) is_damaged: bool,
+    splits: u32,
 }
 
 /// An actor: its current life, when it wakes, and how often it has died.
@@ -70,9 +71,12 @@ struct Mood {
     crash: u32,
     sleep: u32,
     naps: u32,
+    stale: u32,
     rebuild: u32,
     damage: u32,
     steps: usize,
+    /// Whether only those take part without whom nothing happens.
+    is_small: bool,
 }
 
 impl Mood {
@@ -83,15 +87,18 @@ impl Mood {
             tick: *random.pick(&[5, 10, 25]),
             crash: *random.pick(&[0, 2, 6]),
             sleep: *random.pick(&[2, 8, 20]),
-            naps: *random.pick(&[0, 20, 60, 150]),
+            naps: *random.pick(&[0, 0, 20, 60]),
+            stale: *random.pick(&[0, 100, 300]),
             rebuild: *random.pick(&[0, 0, 1]),
             damage: *random.pick(&[0, 0, 1]),
             steps: *random.pick(&[1500, 3000, 5000]),
+            is_small: random.chance(250),
         };
         match fault {
             Some(Fault::LostPreferred) => mood.damage = 3,
             Some(Fault::SecondMarkDropped | Fault::RootPageUnchecked) => {
-                (mood.tick, mood.steps, mood.naps, mood.rebuild, mood.damage) = (15, 6000, 200, 0, 0);
+                (mood.tick, mood.steps, mood.stale, mood.is_small) = (20, 6000, 300, true);
+                (mood.naps, mood.sleep, mood.rebuild, mood.damage) = (0, 2, 0, 0);
             }
             _ => {}
         }
@@ -105,7 +112,7 @@ pub fn run(setting: &Setting) -> Outcome {
     let mut random = Random::new(setting.seed);
     let lost = *random.pick(&[0, 0, 5, 20]);
     let mood = Mood::of(setting.fault, &mut random);
-    let store = SimStore::new(setting.seed, lost, mood.naps);
+    let store = SimStore::new(setting.seed, lost, mood.naps, mood.stale);
     if setting.is_traced {
         store.watch.keep_trace();
     }
@@ -130,6 +137,7 @@ pub fn run(setting: &Setting) -> Outcome {
         clients: &clients,
         memory: &memory,
         is_damaged: mood.damage > 0,
+        splits: if mood.is_small { 900 } else { 400 },
     };
     let mut outcome = Outcome::default();
     world.live(setting, &mood, &mut random, &mut outcome);
@@ -196,7 +204,10 @@ impl<'a> World<'a> {
                     (actor.nap, actor.wakes_step) = (None, 0);
                 }
             }
-            let is_awake = |actor: &Actor<'_>| actor.wakes <= now && actor.wakes_step <= outcome.steps;
+            let is_awake = |actor: &Actor<'_>| {
+                let takes_part = !mood.is_small || NEEDED.contains(&actor.number);
+                takes_part && actor.wakes <= now && actor.wakes_step <= outcome.steps
+            };
             let awake: Vec<usize> = (0..ACTORS).filter(|&actor| is_awake(&actors[actor])).collect();
             if awake.is_empty() {
                 self.store.memory.advance(TICKS[1]);
@@ -252,6 +263,7 @@ impl<'a> World<'a> {
             watch: &self.store.watch,
             memory: self.memory,
             random,
+            splits: self.splits,
         };
         match number {
             0 | 1 => Box::pin(scene.back_up(&self.clients[number], true)),
@@ -288,5 +300,7 @@ const NAMES: [&str; ACTORS] = [
     "reader 2",
 ];
 const ACTORS: usize = 11;
+/// A client, the person, an ingest and a prune.
+const NEEDED: [usize; 5] = [0, 1, 3, 4, 6];
 /// The longest that a sleeper waits for its worst moment, in steps.
 const NAP_MOST: u64 = 2000;
