@@ -73,6 +73,11 @@ impl Basis {
         Ok(Self { snapshot, pages: page_reader(repository, client, view, keys) })
     }
 
+    /// Whether anything of the domain is flagged, wanted or lost.
+    pub fn has_marks(&self) -> bool {
+        !self.pages.index().overlay().runs().is_empty()
+    }
+
     /// What the repository has of a chunk or page.
     pub fn status(&self, id: &ChunkId) -> Status {
         self.pages.index().status(id)

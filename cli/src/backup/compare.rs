@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use copal_engine::backup::change::{Signs, is_reusable, is_unchanged};
+use copal_engine::id::ChunkId;
 use copal_engine::index::Status;
 use copal_engine::path::TreePath;
-use copal_engine::tree::Entry;
+use copal_engine::tree::{Content, Entry};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::basis::Basis;
@@ -104,20 +105,32 @@ impl Comparison<'_> {
 
     /// Whether the content may be referred to again. What the repository wants is read anew, as far as the budget goes.
     fn may_reuse(&mut self, old: &Entry) -> bool {
-        let mut is_wanted = false;
-        let is_reusable = is_reusable(old, |id| match self.basis.status(id) {
-            Status::Present => true,
-            Status::Wanted => {
-                is_wanted = true;
-                true
-            }
-            _ => false,
-        });
-        if is_reusable && is_wanted && self.rewrite_budget >= old.size {
-            self.rewrite_budget -= old.size;
+        let mut worst = Status::Present;
+        let mut is_good = |id: &ChunkId| {
+            worst = worst.max(self.basis.status(id));
+            worst <= Status::Wanted
+        };
+        if !is_reusable(old, &mut is_good) {
             return false;
         }
-        is_reusable
+        // That a list is there says that what it lists was there; since then anything of it may have been marked.
+        if matches!(old.content, Content::List { .. }) && self.basis.has_marks() {
+            let walked = self.basis.pages.pieces(old, |_, piece| {
+                is_good(&piece.id);
+            });
+            if walked.is_err() {
+                return false;
+            }
+        }
+        match worst {
+            Status::Present => true,
+            Status::Wanted if self.rewrite_budget >= old.size => {
+                self.rewrite_budget -= old.size;
+                false
+            }
+            Status::Wanted => true,
+            _ => false,
+        }
     }
 }
 

@@ -42,6 +42,22 @@ fn what_a_source_still_has_heals_with_its_next_backup() {
     }
 }
 
+/// Of a file with many chunks the tree names a list, which may be whole while what it lists is lost.
+#[test]
+fn what_is_lost_of_a_huge_unchanged_file_heals_too() {
+    let place = Place::new();
+    place.write("huge", noise(3, 8 << 20));
+    let huge = std::fs::File::options().append(true).open(place.path("source").join("huge")).unwrap();
+    // Long enough ago that it is taken to be unchanged, and not just in case read again.
+    huge.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(3600)).unwrap();
+    place.backup(&["--ignore-ctime"]);
+    place.damage(&packs_of_kind(&place, 0)[0], Harm::Delete);
+    assert_eq!(place.check(&[]).0, 4);
+    place.backup(&["--ignore-ctime"]);
+    let (code, report) = place.check(&["--full"]);
+    assert_eq!(code, 0, "{report}");
+}
+
 #[test]
 fn repair_says_what_is_lost_and_which_backup_brings_it_back() {
     let place = one();
