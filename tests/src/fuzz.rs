@@ -3,13 +3,25 @@
 //! A new decoder is one line in [`targets`], and one in [`seeds`] so that mutations start from something valid.
 //! Beyond not panicking, a target asserts what must hold for input that it accepts.
 
+use copal_engine::change::Change;
+use copal_engine::expiry::Expiry;
+use copal_engine::id::ClientId;
 use copal_engine::id::ObjectHash;
+use copal_engine::index::{OverlayRun, Segment};
+use copal_engine::keys::session::SessionRecord;
+use copal_engine::keys::slot::Slot;
 use copal_engine::path::TreePath;
+use copal_engine::receipt::Receipt;
+use copal_engine::repository::Descriptor;
+use copal_engine::root::{Deletion, Root};
+use copal_engine::snapshot::SnapshotInfo;
+use copal_engine::state::{RunReader, StateFold};
 use copal_engine::time::Time;
 use copal_engine::wire::cbor::{Reader, Writer};
 use copal_engine::wire::cursor::Cursor;
 use copal_engine::wire::record::{self, Kind, Unverified};
 use copal_engine::wire::varint;
+use copal_engine::{pack, tree};
 
 /// A decoder's name, and the decoder.
 pub type Target = (&'static str, fn(&[u8]));
@@ -22,6 +34,20 @@ pub fn targets() -> Vec<Target> {
         ("plain record", plain_record),
         ("varint", varints),
         ("path", path),
+        ("pack", |bytes| drop(pack::parse(bytes))),
+        ("segment", |bytes| drop(Segment::parse(bytes).map(|segment| segment.verify()))),
+        ("overlay", |bytes| drop(OverlayRun::parse(bytes).map(|run| run.verify()))),
+        ("state run", |bytes| drop(RunReader::parse(bytes).map(|run| StateFold::default().add(&run)))),
+        ("slot", |bytes| drop(Slot::parse(bytes))),
+        ("session record", |bytes| drop(SessionRecord::parse(bytes))),
+        ("page", |bytes| drop(tree::decode(1, &[], bytes))),
+        ("snapshot", |bytes| drop(SnapshotInfo::decode(bytes))),
+        ("descriptor", |bytes| drop(Descriptor::decode(1, bytes))),
+        ("root", |bytes| drop(Root::decode(1, bytes))),
+        ("deletion", |bytes| drop(Deletion::decode(bytes))),
+        ("receipt", |bytes| drop(Receipt::decode(ClientId([0; 16]), 1, bytes))),
+        ("change", |bytes| drop(Change::claimed_client(bytes))),
+        ("expiry", |bytes| drop(Expiry::decode(1, bytes))),
     ]
 }
 
@@ -42,13 +68,34 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let body = body.finish();
     let mut numbers = Vec::new();
     (0..64).for_each(|shift| varint::put(&mut numbers, u64::MAX >> shift));
-    vec![
+    let mut seeds = golden_objects();
+    seeds.extend([
         record::close(Kind::Root, &body),
         [&b"copalrec\x03\x01"[..], &(body.len() as u32).to_le_bytes(), &body, &[9; 64]].concat(),
         body,
         numbers,
         b"home/ann/letter.txt".to_vec(),
-    ]
+    ]);
+    seeds
+}
+
+/// The small objects of the golden repository: something of every kind.
+fn golden_objects() -> Vec<Vec<u8>> {
+    let mut folders = vec![crate::golden::path("repository")];
+    let mut objects = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("the golden repository is there").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                objects.push(std::fs::read(&path).expect("its objects can be read"));
+            }
+        }
+    }
+    objects.retain(|object| object.len() <= 8 << 10);
+    objects.sort();
+    objects
 }
 
 /// Gives each target `rounds` inputs: pseudo-random bytes and mutated seeds, the same for the same `seed`.
