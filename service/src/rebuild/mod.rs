@@ -51,8 +51,27 @@ pub struct Report {
     pub lost: u64,
 }
 
-/// Writes a root folded from everything else in the store, numbered far above any number ever seen.
+/// Packs of clients that no manifest names: it was lost, or never written. Who has the owner's key can tell whether they
+/// are what their tables say, and let [`rebuild_with`] take them.
+pub async fn unnamed_packs(host: &Host<'_>) -> Result<Vec<PackId>, JobError> {
+    let mut chains = Vec::new();
+    for client in clients::below(host.store, "manifests/").await? {
+        chains.push(read_chain(host, client, &mut 0, &mut Report::default()).await?);
+    }
+    let named = named_by(&chains);
+    let listed = objects::list(host.store, "packs/").await?;
+    let packs = listed.iter().filter_map(|listed| Some(layout::pack_of(listed.key.as_str())?.1));
+    Ok(packs.filter(|id| !named.contains_key(id)).collect())
+}
+
+/// [`rebuild_with`] no packs but those that manifests name.
 pub async fn rebuild(host: &Host<'_>) -> Result<Report, JobError> {
+    rebuild_with(host, &BTreeSet::new()).await
+}
+
+/// Writes a root folded from everything else in the store, numbered far above any number ever seen. Packs that no manifest
+/// names are left out, but for those that were found to be genuine.
+pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result<Report, JobError> {
     let mut report = Report::default();
     let now = host.now().await?;
     let deleted = read_deletions(host, &mut report).await?;
@@ -64,7 +83,7 @@ pub async fn rebuild(host: &Host<'_>) -> Result<Report, JobError> {
     for client in clients::below(host.store, "manifests/").await? {
         chains.push(read_chain(host, client, &mut newest, &mut report).await?);
     }
-    let packs = read_packs(host, &deleted.names, &chains, now, &mut report).await?;
+    let packs = read_packs(host, &deleted.names, &chains, genuine, now, &mut report).await?;
     let contents = Contents::of(&packs);
 
     let mut proposal = Proposal { rebuilt_as: Some(newest.saturating_add(ROOT_GAP)), ..Proposal::default() };
@@ -143,21 +162,28 @@ struct Found {
     table: PackTable,
 }
 
-/// The packs whose entries count: those that a manifest names which counts, of that manifest's domain, and those that
-/// prune has written. A pack nobody names may claim anything.
-async fn read_packs(
-    host: &Host<'_>,
-    deleted: &BTreeSet<String>,
-    chains: &[Chain],
-    now: Time,
-    report: &mut Report,
-) -> Result<BTreeMap<PackId, Found>, JobError> {
+/// The packs that manifests name, and the domains of those.
+fn named_by(chains: &[Chain]) -> HashMap<PackId, BTreeSet<DomainId>> {
     let mut named: HashMap<PackId, BTreeSet<DomainId>> = HashMap::new();
     for (_, verified) in chains.iter().flat_map(Chain::claims) {
         for (pack, _) in &verified.manifest.packs {
             named.entry(*pack).or_default().insert(verified.manifest.domain);
         }
     }
+    named
+}
+
+/// The packs whose entries count: those that a manifest names which counts, of that manifest's domain, and those that
+/// prune has written. A pack nobody names may claim anything: it must have been found to be genuine.
+async fn read_packs(
+    host: &Host<'_>,
+    deleted: &BTreeSet<String>,
+    chains: &[Chain],
+    genuine: &BTreeSet<PackId>,
+    now: Time,
+    report: &mut Report,
+) -> Result<BTreeMap<PackId, Found>, JobError> {
+    let named = named_by(chains);
     let mut found = BTreeMap::new();
     for prefix in ["packs/", "moved/"] {
         for listed in objects::list(host.store, prefix).await? {
@@ -182,6 +208,7 @@ async fn read_packs(
                     leave_out("it is of another domain than the manifest that names it");
                     continue;
                 }
+                None if genuine.contains(&id) => {}
                 None => {
                     leave_out("no manifest names it");
                     continue;
@@ -340,10 +367,15 @@ async fn fold_changes(
     let by_id: BTreeMap<SnapshotId, (ClientId, u64)> =
         proposal.delta.snapshots.iter().filter_map(|(key, record)| Some((record.as_ref()?.id, *key))).collect();
     let mut before = Some((0, ObjectHash::NONE));
+    let mut last = 0;
     for listed in objects::list(host.store, "changes/").await? {
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name) else { continue };
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        if number > last + 1 {
+            report.unreadable.push((layout::change(last + 1), "it is not there".into()));
+        }
+        last = number;
         let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
         let believed = crate::ingest::verify_change(host, number, previous, &bytes).await?;
         if believed.is_none() {
