@@ -23,8 +23,23 @@ impl Assembly<'_, '_> {
             return Ok(());
         }
         self.flush()?;
-        self.claim(None)?;
+        if self.claim_surplus()?.is_none() {
+            self.claim(None)?;
+        }
         Ok(())
+    }
+
+    /// Claims so many packs that the rest fits one manifest; gives why that was rejected, if it was.
+    fn claim_surplus(&mut self) -> Result<Option<String>, BackupError> {
+        while self.carried.packs.len() > MANIFEST_PACKS {
+            let rest = self.carried.packs.split_off(MANIFEST_PACKS);
+            let refused = self.claim(None)?;
+            self.carried.packs.extend(rest);
+            if refused.is_some() {
+                return Ok(refused);
+            }
+        }
+        Ok(None)
     }
 
     /// Seals and stores everything that is open.
@@ -80,7 +95,7 @@ impl Assembly<'_, '_> {
         let is_interrupted = self.attempt.interrupted.load(Ordering::Relaxed);
         if is_interrupted {
             self.flush()?;
-            if !self.carried.packs.is_empty() && !self.attempt.options.is_dry_run {
+            if !self.carried.packs.is_empty() && !self.attempt.options.is_dry_run && self.claim_surplus()?.is_none() {
                 self.claim(None)?;
             }
             return Err(BackupError::Interrupted);
@@ -95,13 +110,8 @@ impl Assembly<'_, '_> {
         if self.attempt.options.is_dry_run || (is_same && self.attempt.options.skip_if_unchanged) {
             return Ok(Answer::Done(Box::new(self.outcome)));
         }
-        while self.carried.packs.len() > MANIFEST_PACKS {
-            let rest = self.carried.packs.split_off(MANIFEST_PACKS);
-            if let Some(why) = self.claim(None)? {
-                self.carried.packs.extend(rest);
-                return Ok(Answer::Rejected(why));
-            }
-            self.carried.packs = rest;
+        if let Some(why) = self.claim_surplus()? {
+            return Ok(Answer::Rejected(why));
         }
         let claim = self.snapshot_claim(&tree)?;
         match self.claim(Some(claim))? {
