@@ -84,6 +84,8 @@ impl From<JobError> for CopyError {
     fn from(error: JobError) -> Self {
         match error {
             JobError::Store(error) => error.into(),
+            // The pack, which the caller names.
+            JobError::Damaged { why, .. } => CopyError::Damaged(why),
             other => CopyError::Damaged(other.to_string()),
         }
     }

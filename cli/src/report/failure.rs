@@ -145,6 +145,12 @@ pub enum Failure {
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
+    /// The file with this machine's client keys is damaged.
+    #[error("{} does not hold a client's keys", .path.display())]
+    ClientKeys {
+        /// The file.
+        path: PathBuf,
+    },
     /// The ingest said no.
     #[error("the backup was rejected: {}", .reasons.join("; "))]
     Rejected {
@@ -226,6 +232,7 @@ impl Failure {
             Self::NoSuchPath { .. } => "no_such_path",
             Self::InsideRepository { .. } => "inside_repository",
             Self::Damaged { .. } => "damaged",
+            Self::ClientKeys { .. } => "client_keys",
             Self::Rejected { .. } => "rejected",
             Self::NotYetAccepted => "not_yet_accepted",
             Self::Io { .. } => "io",
@@ -294,6 +301,18 @@ impl Failure {
             }
             Self::Damaged { object, .. } if is_index(object) => {
                 "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests"
+            }
+            Self::Damaged { object, .. } if object.contains("copal/") => {
+                "\"copal repair\" writes a new descriptor; until then everything can be restored"
+            }
+            Self::Damaged { object, .. } if object.starts_with("clients/") => {
+                "move it out of the repository and run \"copal backup\" on the machine that it belongs to, which writes it again"
+            }
+            Self::Damaged { object, .. } if object.starts_with("keys/") => {
+                "open the repository with another key or the recovery code, and make a new key with \"copal key add\""
+            }
+            Self::ClientKeys { .. } => {
+                "delete it: \"copal backup\" then registers this machine again, and nothing is uploaded twice"
             }
             Self::Damaged { .. } => {
                 "run \"copal check --full\" to see what is hit; back up the sources again, and what they still have heals"
