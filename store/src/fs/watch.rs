@@ -30,6 +30,10 @@ mod unwatched {
     impl Watch {
         #[inline]
         pub(in crate::fs) fn step(&self, _step: Step, _path: &str) -> io::Result<()> {
+            #[cfg(feature = "faults")]
+            if _step != Step::ReadDirectory {
+                crate::faults::point();
+            }
             Ok(())
         }
     }
