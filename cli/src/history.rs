@@ -283,10 +283,10 @@ fn name_tags(
 fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, Failure> {
     let mut names = BTreeMap::new();
     let store: &dyn Store = repository.store().as_ref();
-    for listed in wait(objects::list(store, "changes/")).map_err(|error| Failure::Other(error.into()))? {
+    for listed in wait(objects::list(store, "changes/"))? {
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name) else { continue };
-        let Some(bytes) = wait(objects::read(store, name)).map_err(|error| Failure::Other(error.into()))? else {
+        let Some(bytes) = wait(objects::read(store, name))? else {
             continue;
         };
         let Ok(client) = Change::claimed_client(&bytes) else { continue };

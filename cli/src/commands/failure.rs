@@ -87,7 +87,7 @@ pub(super) fn of_change(error: ChangeError) -> Failure {
 }
 
 pub(super) fn of_store(error: StoreError) -> Failure {
-    Failure::Other(error.into())
+    Failure::Store(error)
 }
 
 pub(super) fn of_backup(error: BackupError) -> Failure {

@@ -118,7 +118,7 @@ pub(super) fn open(
         }
     });
     let mut opened = opened.into_inner().expect("no worker panics")?;
-    let now = Time(wait(repository.store().now())?.0);
+    let now = wait(repository.host().now_to_note())?;
     opened.whole.values_mut().for_each(|time| *time = now);
     Ok(opened)
 }

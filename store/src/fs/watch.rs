@@ -34,6 +34,10 @@ mod unwatched {
             if _step != Step::ReadDirectory {
                 crate::faults::point();
             }
+            #[cfg(feature = "faults")]
+            if matches!(_step, Step::NewFile | Step::Write | Step::MakeDirectory | Step::Link | Step::SyncFile) {
+                crate::faults::room()?;
+            }
             Ok(())
         }
     }
