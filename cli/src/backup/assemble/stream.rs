@@ -49,7 +49,7 @@ impl Assembly<'_, '_> {
                 return Err(BackupError::Interrupted);
             }
         }
-        let known = Known::new(self.attempt, self.carried);
+        let known = Known::new(&self.index, self.carried);
         let content = self.session.content_of(pieces, |id| known.has(id))?;
         let stat = EntryStat {
             mode: 0o100_600,
