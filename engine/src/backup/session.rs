@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::content::FileContent;
 use super::seen::Seen;
 use crate::block::{BlockBuilder, PageClear, SealJob, SealedBlock};
 use crate::id::{ChunkId, DomainId, PackId};
@@ -15,9 +16,7 @@ use crate::keys::session::SessionRecord;
 use crate::pack::{Pack, PackKind, PackLimit, PackWriter, PageView};
 use crate::repository::Parameters;
 use crate::seal::{BlockKind, Counter, Counters};
-use crate::tree::{
-    BadParams, BuildError, Content, Entry, LIST_AFTER, ListBuilder, Page, Piece, TreeBuilder, TreeParams,
-};
+use crate::tree::{BadParams, BuildError, Content, Entry, ListBuilder, Page, Piece, TreeBuilder, TreeParams};
 
 /// What a session is begun with. The host provides every random number.
 pub struct SessionStart {
@@ -177,22 +176,26 @@ impl Session {
         Ok(())
     }
 
-    /// Turns the pieces of a file into its content: as they are, or as a list of pages where there are many.
+    /// Adds the next piece of a file, whose bytes it was given.
+    pub fn add_piece(
+        &mut self,
+        file: &mut FileContent,
+        piece: Piece,
+        is_known: impl Fn(&ChunkId) -> bool,
+    ) -> Result<(), SessionError> {
+        let pages = file.push(piece, || ListBuilder::new(self.tree_params, self.keys.clone()))?;
+        self.add_pages(pages, &is_known)
+    }
+
+    /// Ends a file: its content as its entry has it.
     pub fn content_of(
         &mut self,
-        pieces: Vec<Piece>,
+        file: FileContent,
         is_known: impl Fn(&ChunkId) -> bool,
     ) -> Result<Content, SessionError> {
-        if pieces.len() <= LIST_AFTER {
-            return Ok(if pieces.is_empty() { Content::None } else { Content::Chunks(pieces) });
-        }
-        let mut list = ListBuilder::new(self.tree_params, self.keys.clone());
-        for piece in pieces {
-            list.push(piece)?;
-        }
-        let finished = list.finish()?;
-        self.add_pages(finished.pages, &is_known)?;
-        Ok(Content::List { root: finished.root, height: finished.height })
+        let (content, pages) = file.finish()?;
+        self.add_pages(pages, &is_known)?;
+        Ok(content)
     }
 
     /// Takes the next entry, in path order. Everything its content refers to must have been taken or be known.

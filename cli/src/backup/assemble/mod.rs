@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Instant;
 
 use bytes::Bytes;
+use copal_engine::backup::content::FileContent;
 use copal_engine::backup::session::{Action, Session, SessionStart};
 use copal_engine::chunk::{ChunkSizes, Chunker};
 use copal_engine::id::{ChunkId, PackId};
@@ -21,7 +22,7 @@ use copal_engine::keys::session::{SessionKey, SessionRecord};
 use copal_engine::repository::Descriptor;
 use copal_engine::seal::SessionCipher;
 use copal_engine::time::Time;
-use copal_engine::tree::{Content, Entry, EntryKind, Extras};
+use copal_engine::tree::{Content, Entry, EntryKind, Extras, Piece};
 use copal_service::view::View;
 
 use super::basis::Basis;
@@ -126,10 +127,13 @@ struct Assembly<'a, 'c> {
 }
 
 impl Assembly<'_, '_> {
-    fn add_chunk(&mut self, id: ChunkId, bytes: &[u8]) -> Result<(), BackupError> {
+    /// Takes the next chunk of a file.
+    fn add_chunk(&mut self, file: &mut FileContent, id: ChunkId, bytes: &[u8]) -> Result<(), BackupError> {
         let before = self.session.tally().bytes_new;
         let known = Known::new(&self.index, self.carried);
         self.session.add_chunk(id, bytes, |id| known.has(id))?;
+        let piece = Piece { id, length: bytes.len() as u32 };
+        self.session.add_piece(file, piece, |id| known.has(id))?;
         self.attempt.progress.add_new(self.session.tally().bytes_new - before);
         self.act()
     }

@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::thread;
 
+use copal_engine::backup::content::FileContent;
 use copal_engine::path::TreePath;
-use copal_engine::tree::{Content, Entry, EntryKind, Piece};
+use copal_engine::tree::{Content, Entry, EntryKind};
 use crossbeam_channel::{Receiver, bounded};
 
 use super::super::budget::Budget;
@@ -95,7 +96,7 @@ impl Assembly<'_, '_> {
         is_reused: bool,
     ) -> Result<(), BackupError> {
         self.attempt.progress.now_at(path.as_bytes());
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut file = FileContent::default();
         let mut inline = None;
         let found = loop {
             match parts.recv() {
@@ -105,8 +106,7 @@ impl Assembly<'_, '_> {
                 }
                 Ok(Part::Chunks { bytes, cuts }) => {
                     for (id, range) in cuts {
-                        pieces.push(Piece { id, length: range.len() as u32 });
-                        self.add_chunk(id, &bytes[range])?;
+                        self.add_chunk(&mut file, id, &bytes[range])?;
                     }
                     self.attempt.progress.add_done(bytes.len() as u64);
                     self.act()?;
@@ -116,7 +116,7 @@ impl Assembly<'_, '_> {
                     }
                 }
                 Ok(Part::Again) => {
-                    pieces.clear();
+                    file = FileContent::default();
                     inline = None;
                 }
                 Ok(Part::Done(found)) => break found,
@@ -145,7 +145,7 @@ impl Assembly<'_, '_> {
             (_, Some(bytes)) => Content::Inline(bytes),
             (_, None) => {
                 let known = Known::new(&self.index, self.carried);
-                self.session.content_of(pieces, |id| known.has(id))?
+                self.session.content_of(file, |id| known.has(id))?
             }
         };
         let stat = found.stat;
