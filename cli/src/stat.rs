@@ -87,7 +87,8 @@ impl EntryStat {
 
 impl From<Statx> for EntryStat {
     fn from(raw: Statx) -> Self {
-        let birth = StatxFlags::from_bits_retain(raw.stx_mask).contains(StatxFlags::BTIME);
+        let is_told = StatxFlags::from_bits_retain(raw.stx_mask).contains(StatxFlags::BTIME);
+        let birth = Time::from_unix(raw.stx_btime.tv_sec, raw.stx_btime.tv_nsec);
         Self {
             mode: raw.stx_mode.into(),
             uid: raw.stx_uid,
@@ -95,7 +96,8 @@ impl From<Statx> for EntryStat {
             size: raw.stx_size,
             mtime: Time::from_unix(raw.stx_mtime.tv_sec, raw.stx_mtime.tv_nsec),
             ctime: Time::from_unix(raw.stx_ctime.tv_sec, raw.stx_ctime.tv_nsec),
-            birth: birth.then(|| Time::from_unix(raw.stx_btime.tv_sec, raw.stx_btime.tv_nsec)),
+            // Some file systems tell the beginning of time for what they do not know.
+            birth: Some(birth).filter(|birth| is_told && birth.0 != 0),
             inode: raw.stx_ino,
             device: rustix::fs::makedev(raw.stx_dev_major, raw.stx_dev_minor),
             links: raw.stx_nlink.into(),
@@ -107,4 +109,22 @@ impl From<Statx> for EntryStat {
 
 fn wanted() -> StatxFlags {
     StatxFlags::BASIC_STATS | StatxFlags::BTIME
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_birth_at_the_beginning_of_time_is_none() {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let mut raw = rustix::fs::statx(CWD, "/", flags, wanted()).unwrap();
+        raw.stx_mask |= StatxFlags::BTIME.bits();
+        raw.stx_btime.tv_sec = 1_600_000_000;
+        raw.stx_btime.tv_nsec = 5;
+        assert_eq!(EntryStat::from(raw).birth, Some(Time::from_unix(1_600_000_000, 5)));
+        raw.stx_btime.tv_sec = 0;
+        raw.stx_btime.tv_nsec = 0;
+        assert_eq!(EntryStat::from(raw).birth, None);
+    }
 }

@@ -22,7 +22,7 @@ fn listed(machine: &Machine, arguments: &[&str]) -> Vec<String> {
 fn small_tree() -> Machine {
     let machine = Machine::new();
     for name in ["a/b/c", "a/z", "a-b/x", "a.b", "b"] {
-        machine.write(&format!("{name}"), name);
+        machine.write(name, name);
     }
     machine
 }
@@ -331,6 +331,7 @@ fn the_exit_code_tells_what_kept_a_command_from_its_work() {
 #[test]
 fn some_commands_need_no_repository() {
     let bare = Machine::bare();
+    assert!(bare.command(&[]).ran().exits(2).err.contains("Usage: copal"), "the name alone asks for help");
     let version = bare.command(&["version", "--json"]).ran().ok().json();
     assert_eq!((version["version"].as_str(), version["format"].as_u64()), (Some(env!("CARGO_PKG_VERSION")), Some(1)));
     assert!(bare.command(&["completions", "fish"]).ran().ok().text().contains("rebuild-index"));

@@ -26,6 +26,9 @@ pub struct Snapshots {
     /// Also list the snapshots of write-only clients, which have data of their own.
     #[arg(long)]
     pub all_clients: bool,
+    /// List those that are forgotten and that "undelete" can bring back.
+    #[arg(long)]
+    pub forgotten: bool,
     /// Only the newest so many of each group.
     #[arg(long, value_name = "N")]
     pub latest: Option<core::num::NonZeroU32>,

@@ -2,7 +2,10 @@
 //!
 //! Every text here is what `--help` shows; `docs/cli.md` is the same in full, and a test holds the two together.
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::builder::Resettable;
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub mod backup;
 pub mod check;
@@ -38,6 +41,18 @@ pub struct CommandLine {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl CommandLine {
+    /// Reads the words of a command line, the program's name first. The name alone asks for help, also where variables
+    /// stand for some options.
+    pub fn read(words: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Self, clap::Error> {
+        let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+        if words.len() <= 1 {
+            Self::command().mut_args(|option| option.env(Resettable::Reset)).try_get_matches_from(&words)?;
+        }
+        Self::try_parse_from(words)
+    }
 }
 
 /// What to do.

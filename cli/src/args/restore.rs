@@ -37,6 +37,9 @@ pub struct Restore {
     /// Do not set owners.
     #[arg(long)]
     pub no_owner: bool,
+    /// Set owners by number, not by name.
+    #[arg(long, conflicts_with = "no_owner")]
+    pub numeric_owner: bool,
     /// Do not set extended attributes and ACLs.
     #[arg(long)]
     pub no_xattrs: bool,

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use clap::{CommandFactory, Parser, error::ErrorKind};
+use clap::{CommandFactory, error::ErrorKind};
 use copal_engine::time::Time;
 
 use super::backup::Source;
@@ -13,7 +13,7 @@ use super::spec::{SpecPath, Which};
 use super::{Command, CommandLine};
 
 fn parse(line: &str) -> Result<CommandLine, clap::Error> {
-    CommandLine::try_parse_from(core::iter::once("copal").chain(line.split_whitespace()))
+    CommandLine::read(core::iter::once("copal").chain(line.split_whitespace()))
 }
 
 fn parsed(line: &str) -> CommandLine {
@@ -309,14 +309,14 @@ const CONTRACT: &[(&str, &str)] = &[
          -n --dry-run --force --label --stdin --stdin-name --init --host --time --files-from --files-from0 \
          --exclude-larger-than --stdin-from-command --skip-if-unchanged --ignore-inode --ignore-ctime --rewrite-budget",
     ),
-    ("snapshots", "--tag --host --path --all-clients --latest --group-by"),
+    ("snapshots", "--tag --host --path --all-clients --forgotten --latest --group-by"),
     ("ls", "-l -R --host --path --tag"),
     ("find", "--snapshot --host --path --tag"),
     ("diff", "--host --path --tag"),
     ("dump", "--format --host --path --tag"),
     (
         "restore",
-        "--target --include --exclude --iexclude --delete --overwrite -n --dry-run --verify --no-owner --no-xattrs --host \
+        "--target --include --exclude --iexclude --delete --overwrite -n --dry-run --verify --no-owner --numeric-owner --no-xattrs --host \
          --path --tag",
     ),
     ("check", "--read-data --read-data-share --full"),

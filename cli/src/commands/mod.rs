@@ -28,8 +28,6 @@ mod stats;
 
 use std::ffi::OsString;
 
-use clap::Parser;
-
 use crate::args::{Command, CommandLine};
 use crate::exit::Exit;
 use crate::report::{self, Failure, Report};
@@ -38,7 +36,7 @@ use context::Context;
 /// Runs the command line of this process.
 pub fn run() -> Exit {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let line = match CommandLine::try_parse_from(&arguments) {
+    let line = match CommandLine::read(&arguments) {
         Ok(line) => line,
         Err(error) => return report::usage(&error, arguments.iter().map(OsString::as_os_str)),
     };

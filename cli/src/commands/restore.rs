@@ -83,6 +83,7 @@ fn request<'a>(
             no_owner: options.no_owner,
             no_xattrs: options.no_xattrs,
         },
+        numeric_owner: options.numeric_owner,
         deletes: options.delete,
         verifies: options.verify,
         is_dry_run: options.dry_run,

@@ -14,7 +14,10 @@ pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Fa
     let repository = context.open()?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let mut chosen = history.narrowed(&options.narrow);
+    let mut chosen = match options.forgotten {
+        true => history.forgotten(&options.narrow),
+        false => history.narrowed(&options.narrow),
+    };
     if let Some(most) = options.latest {
         chosen = newest_of_each(chosen, options, most.get() as usize);
     }

@@ -8,6 +8,7 @@ mod fetch;
 mod file;
 mod gather;
 mod links;
+mod owners;
 mod scope;
 mod surplus;
 mod verify;
@@ -52,6 +53,8 @@ pub struct Request<'a> {
     pub target: PathBuf,
     /// How to write.
     pub options: TargetOptions,
+    /// Take owners by their numbers, also where their names are known.
+    pub numeric_owner: bool,
     /// Delete what the snapshot does not have.
     pub deletes: bool,
     /// Read everything again.

@@ -12,6 +12,7 @@ use super::fetch::Task;
 use super::file::{Kept, Restoring};
 use super::gather::Gather;
 use super::links::{First, Links};
+use super::owners::Owners;
 use super::work::{Work, sentence};
 use crate::materialize::{Created, DirectoriesLater, Overwrite, Place, Target, Wanted, WriteError};
 
@@ -25,6 +26,7 @@ pub(super) struct Walk<'a> {
     above: Vec<Above>,
     /// Whether the target itself takes the metadata of the directory whose content goes there.
     takes_root: bool,
+    owners: Owners,
     lost: usize,
 }
 
@@ -46,6 +48,7 @@ impl<'a> Walk<'a> {
             links: Links::default(),
             above: Vec::new(),
             takes_root,
+            owners: Owners::new(work.request.numeric_owner),
             lost: 0,
         }
     }
@@ -61,7 +64,8 @@ impl<'a> Walk<'a> {
                 self.work.lost(range, sentence(error));
                 self.lost += 1;
             }
-            let Some(entry) = entry.filter(|_| !reaches_further) else { break };
+            let Some(mut entry) = entry.filter(|_| !reaches_further) else { break };
+            entry.owner = self.owners.here(&entry.owner);
             self.take(entry)?;
         }
         self.gather.finish();

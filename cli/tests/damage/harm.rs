@@ -99,10 +99,16 @@ impl Harm {
     }
 }
 
+/// What was at a place, and what is there since.
+struct Change {
+    path: PathBuf,
+    before: Option<Vec<u8>>,
+    since: Option<Vec<u8>>,
+}
+
 /// What was done, to be undone.
 pub(crate) struct Done {
-    /// Places, what was there, and what is there since.
-    changes: Vec<(PathBuf, Option<Vec<u8>>, Option<Vec<u8>>)>,
+    changes: Vec<Change>,
     /// What names the harmed object to a person: any of these.
     pub(crate) names: Vec<String>,
 }
@@ -111,8 +117,8 @@ pub(crate) struct Done {
 pub(crate) fn harm(world: &World, machine: &Machine, thing: Thing, harm: Harm) -> Done {
     let mut done = Done { changes: Vec::new(), names: world.names_of(thing) };
     for place in world.places_of(thing) {
-        let path = machine.path(&place);
-        let (swapped, free) = world.others_of(machine, thing, &place);
+        let path = machine.path(place);
+        let (swapped, free) = world.others_of(machine, thing, place);
         let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{place}: {error}"));
         let part = world.part_of(thing, &bytes);
         match harm {
@@ -154,12 +160,12 @@ impl Done {
     fn put(&mut self, path: PathBuf, bytes: Option<Vec<u8>>) {
         let before = fs::read(&path).ok();
         set(&path, bytes.as_deref());
-        self.changes.push((path, before, bytes));
+        self.changes.push(Change { path, before, since: bytes });
     }
 
     /// Undoes the harm where nothing else was written since.
     pub(crate) fn undo(&self) {
-        for (path, before, since) in &self.changes {
+        for Change { path, before, since } in &self.changes {
             if fs::read(path).ok() == *since {
                 set(path, before.as_deref());
             }

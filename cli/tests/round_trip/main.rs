@@ -233,6 +233,7 @@ impl Place {
                 no_owner: false,
                 no_xattrs: false,
             },
+            numeric_owner: true,
             deletes: false,
             verifies: true,
             is_dry_run: false,

@@ -116,6 +116,8 @@ fn a_forgotten_snapshot_comes_back_until_prune_has_freed_it() {
     let (machine, ids) = history(&["2026-01-01 10:00:00", "2026-01-02 10:00:00"]);
     machine.ok(&["forget", &ids[0][..12]]);
     assert_eq!(machine.snapshots(), ids[1..]);
+    let forgotten = || texts(&machine.json(&["snapshots", "--forgotten"]), "id");
+    assert_eq!(forgotten(), ids[..1]);
     assert_eq!(machine.run(&["forget", &ids[0]]).code, 1, "it is forgotten already");
     machine.ok(&["undelete", "latest"]);
     assert_eq!(machine.snapshots(), ids);
@@ -126,6 +128,6 @@ fn a_forgotten_snapshot_comes_back_until_prune_has_freed_it() {
     machine.ok(&["forget", &ids[0]]);
     machine.ok(&["prune", "--grace", "0s"]);
     assert_eq!(machine.run(&["undelete", &ids[0]]).code, 1);
-    assert_eq!(machine.snapshots(), ids[1..]);
+    assert_eq!((forgotten(), machine.snapshots()), (vec![], ids[1..].to_vec()));
     assert_eq!(machine.check(&["--full"]).0, 0);
 }
