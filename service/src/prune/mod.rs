@@ -204,7 +204,8 @@ async fn propose(
     clear(view, cleared, now, &mut proposal);
     let mut roots: BTreeMap<DomainId, Vec<_>> = BTreeMap::new();
     for (key, snapshot) in &view.state.snapshots {
-        if is_marked(view, *key, now, options.grace) {
+        let is_missed = is_planted(Fault::UndeleteMissed) && snapshot.state_time > snapshot.accepted;
+        if is_marked(view, *key, now, options.grace) && !is_missed {
             roots.entry(snapshot.domain).or_default().push(snapshot.root);
         }
     }
