@@ -1,5 +1,4 @@
-//! Bed: a machine with something to back up, and trees that can be compared.
-#![allow(dead_code, reason = "each test file uses its part")]
+//! Trees of files that can be compared.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,71 +9,6 @@ use std::path::{Path, PathBuf};
 use copal_cli::read::{Extras, holes_of};
 use copal_cli::stat::EntryStat;
 use rustix::fs::{FileType, XattrFlags, lsetxattr};
-
-use crate::kit::{Machine, Ran};
-
-/// A machine with a repository, and a directory `source` to fill.
-pub(crate) struct Bed(Machine);
-
-impl Bed {
-    pub(crate) fn new() -> Self {
-        let bed = Self(Machine::new());
-        fs::create_dir(bed.at("source")).unwrap();
-        bed
-    }
-
-    /// A place beside the source.
-    pub(crate) fn at(&self, name: &str) -> PathBuf {
-        self.0.path(name)
-    }
-
-    /// A place in the source.
-    pub(crate) fn source(&self, name: impl AsRef<Path>) -> PathBuf {
-        self.at("source").join(name)
-    }
-
-    /// Writes a file of the source, and the directories above it.
-    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        self.0.write(&format!("source/{name}"), content);
-    }
-
-    pub(crate) fn backup(&self) {
-        self.0.backup(&[]);
-    }
-
-    /// `restore` of the source into `out`, with more options.
-    pub(crate) fn restore(&self, options: &[&str]) -> Ran {
-        self.run(&[&["restore", "--json", &self.whole(), "-t", "out"], options].concat())
-    }
-
-    /// The source, as a place in the latest snapshot.
-    pub(crate) fn whole(&self) -> String {
-        format!("latest:{}", self.at("source").display())
-    }
-
-    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
-        self.0.run(arguments)
-    }
-
-    /// The packs of the repository, the largest first.
-    pub(crate) fn packs(&self) -> Vec<PathBuf> {
-        let names = self.0.objects("packs/");
-        let mut packs: Vec<_> = names.iter().map(|name| self.at("repository").join(name)).collect();
-        packs.sort_by_key(|pack| std::cmp::Reverse(pack.metadata().unwrap().len()));
-        packs
-    }
-
-    /// The packs that hold pages.
-    pub(crate) fn tree_packs(&self) -> Vec<PathBuf> {
-        self.packs().into_iter().filter(|pack| fs::read(pack).unwrap()[9] == 1).collect()
-    }
-}
-
-/// A number of a command's JSON result.
-#[track_caller]
-pub(crate) fn number(ran: &Ran, field: &str) -> u64 {
-    ran.json()[field].as_u64().unwrap_or_else(|| panic!("{field} in {ran}"))
-}
 
 /// All that a restore brings back of an entry.
 #[derive(Debug, PartialEq, Eq)]
@@ -169,18 +103,7 @@ pub(crate) fn set_xattr(place: &Path, name: &str, value: &[u8]) {
     let _ = lsetxattr(place, name, value, XattrFlags::empty());
 }
 
-/// Bytes that do not repeat and do not compress.
-pub(crate) fn noise(length: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state as u8
-    };
-    (0..length).map(|_| next()).collect()
-}
-
+/// A name of any bytes.
 pub(crate) fn name(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
 }
