@@ -159,7 +159,8 @@ impl Run<'_> {
         if !self.is_lean {
             let mut roots: BTreeMap<_, Vec<_>> = BTreeMap::new();
             for (key, snapshot) in &view.state.snapshots {
-                if is_marked(view, *key, now, self.options.grace) {
+                let is_missed = is_planted(Fault::UndeleteMissed) && snapshot.state_time > snapshot.accepted;
+                if is_marked(view, *key, now, self.options.grace) && !is_missed {
                     roots.entry(snapshot.domain).or_default().push(snapshot.root);
                 }
             }
