@@ -26,7 +26,7 @@ pub struct Rules {
     pub wanted_below: u32,
     /// Packs shorter than a quarter of this are merged, by kind.
     pub pack_target: [u64; 2],
-    /// At most so many bytes are rewritten.
+    /// At most so many bytes are copied.
     pub rewrite_most: u64,
 }
 
@@ -57,6 +57,10 @@ pub struct Plan {
     pub absent: Vec<ChunkId>,
     /// Why nothing is flagged or removed: pages whose references cannot be read.
     pub unread: Vec<ChunkId>,
+    /// Stored bytes of blocks that have to be copied.
+    pub copied_bytes: u64,
+    /// Stored bytes of blocks that would have to be, were more allowed.
+    pub postponed_bytes: u64,
     /// Stored bytes of packs that this plan frees, copies written anew subtracted.
     pub freed_bytes: u64,
     /// Stored bytes of blocks without a present copy.
@@ -65,8 +69,15 @@ pub struct Plan {
     pub trapped_bytes: u64,
 }
 
-/// Decides. `roots` are the root pages of kept snapshots and open checkpoints; `mark` gives the overlay of a copy.
-pub fn plan(inventory: &Inventory, roots: &[ChunkId], mark: impl Fn(u32) -> Mark, rules: &Rules) -> Plan {
+/// Decides. `roots` are the root pages of kept snapshots and open checkpoints; `mark` gives the overlay of a copy;
+/// `is_copied` tells of blocks of which a copy is at hand that no root names yet.
+pub fn plan(
+    inventory: &Inventory,
+    roots: &[ChunkId],
+    mark: impl Fn(u32) -> Mark,
+    is_copied: impl Fn(u32) -> bool,
+    rules: &Rules,
+) -> Plan {
     let kept = inventory.reach(roots.iter().copied());
     let mut plan = Plan { unread: kept.unread.clone(), ..Plan::default() };
     let all_pages = (0..inventory.ids.len() as u32).filter(|&id| inventory.is_page(id));
@@ -117,14 +128,11 @@ pub fn plan(inventory: &Inventory, roots: &[ChunkId], mark: impl Fn(u32) -> Mark
 
     let staying = live_copies(inventory, |copy| !is_removed[copy as usize]);
     let useful = live_copies(inventory, |copy| flagged[copy as usize].is_none());
-    plan_packs(inventory, &staying, &useful, rules, &mut plan);
-    let rewritten: std::collections::BTreeSet<u32> =
-        plan.rewritten.iter().flat_map(|(_, blocks)| blocks.iter().copied()).collect();
+    plan_packs(inventory, &staying, &useful, is_copied, rules, &mut plan);
     for copy in (0..copies).filter(|&copy| !is_removed[copy]) {
         let block = inventory.copies[copy].block;
         let item = &inventory.blocks[block as usize];
-        let is_sparse =
-            flagged[copy].is_none() && is_sparse(item, useful[block as usize], rules) && !rewritten.contains(&block);
+        let is_sparse = flagged[copy].is_none() && is_sparse(item, useful[block as usize], rules);
         let is_harmed = flagged[copy].is_none() && !inventory.pack_of(&inventory.copies[copy]).is_healthy;
         let mark = Mark { flagged: flagged[copy], wanted: is_sparse || is_harmed };
         if mark != Mark::default() {
@@ -210,7 +218,14 @@ fn live_copies(inventory: &Inventory, is_live: impl Fn(u32) -> bool) -> Vec<u32>
 }
 
 /// Which packs die, which are rewritten, and what that frees.
-fn plan_packs(inventory: &Inventory, staying: &[u32], useful: &[u32], rules: &Rules, plan: &mut Plan) {
+fn plan_packs(
+    inventory: &Inventory,
+    staying: &[u32],
+    useful: &[u32],
+    is_copied: impl Fn(u32) -> bool,
+    rules: &Rules,
+    plan: &mut Plan,
+) {
     let mut blocks_of: Vec<Vec<u32>> = vec![Vec::new(); inventory.packs.len()];
     for (number, block) in inventory.blocks.iter().enumerate() {
         blocks_of[block.pack as usize].push(number as u32);
@@ -221,41 +236,58 @@ fn plan_packs(inventory: &Inventory, staying: &[u32], useful: &[u32], rules: &Ru
             plan.trapped_bytes += stored - live_bytes(block, useful[number].min(block.entries)).min(stored);
         }
     }
-    let mut budget = rules.rewrite_most;
-    let mut small: [Vec<(u32, Vec<u32>, u64)>; 2] = Default::default();
+    let stored =
+        |blocks: &[u32]| -> u64 { blocks.iter().map(|&at| u64::from(inventory.blocks[at as usize].length)).sum() };
+    let mut sparse: Vec<Candidate> = Vec::new();
+    let mut small: [Vec<Candidate>; 2] = Default::default();
     for (number, pack) in inventory.packs.iter().enumerate() {
-        let live: Vec<u32> = blocks_of[number].iter().copied().filter(|&block| staying[block as usize] > 0).collect();
-        let stored = |blocks: &[u32]| blocks.iter().map(|&at| u64::from(inventory.blocks[at as usize].length)).sum();
+        let blocks: Vec<u32> = blocks_of[number].iter().copied().filter(|&block| staying[block as usize] > 0).collect();
         // Without header and table: a small pack that is live as a whole would be copied again and again for them.
-        let (bytes, whole): (u64, u64) = (stored(&live), stored(&blocks_of[number]));
-        if live.is_empty() {
+        let (live, whole) = (stored(&blocks), stored(&blocks_of[number]));
+        let is_sparse = live * 100 < whole * u64::from(rules.rewrite_below);
+        let candidate = Candidate { pack: number as u32, blocks, live, freed: pack.length.saturating_sub(live) };
+        let kind = matches!(pack.kind, PackKind::Tree) as usize;
+        if candidate.blocks.is_empty() {
             plan.dead_packs.push(number as u32);
             plan.freed_bytes += pack.length;
         } else if !pack.is_healthy {
             // Its blocks cannot be copied; the next backup of a source that has the data uploads them again.
-        } else if bytes * 100 < whole * u64::from(rules.rewrite_below) {
-            if bytes <= budget {
-                budget -= bytes;
-                plan.freed_bytes += pack.length.saturating_sub(bytes);
-                plan.rewritten.push((number as u32, live));
-            }
-        } else {
-            let kind = matches!(pack.kind, PackKind::Tree) as usize;
-            if pack.length < rules.pack_target[kind] / 4 {
-                small[kind].push((number as u32, live, bytes));
-            }
+        } else if is_sparse {
+            sparse.push(candidate);
+        } else if pack.length < rules.pack_target[kind] / 4 {
+            small[kind].push(candidate);
         }
     }
-    // One small pack alone would only be copied; several become one.
+    // What frees most for each byte copied goes first. One small pack alone would only be copied; several become one.
+    sparse.sort_by_key(|candidate| candidate.live.saturating_mul(1 << 16) / (candidate.live + candidate.freed).max(1));
     for packs in small.into_iter().filter(|packs| packs.len() >= SMALL_PACKS) {
-        for (number, live, bytes) in packs {
-            if bytes <= budget {
-                budget -= bytes;
-                plan.rewritten.push((number, live));
-            }
+        sparse.extend(packs.into_iter().map(|candidate| Candidate { freed: 0, ..candidate }));
+    }
+    let mut left = rules.rewrite_most;
+    for Candidate { pack, blocks, freed, .. } in sparse {
+        let missing: Vec<u32> = blocks.iter().copied().filter(|&block| !is_copied(block)).collect();
+        let bytes = stored(&missing);
+        if bytes > left {
+            plan.postponed_bytes += bytes;
+            continue;
         }
+        left -= bytes;
+        plan.copied_bytes += bytes;
+        plan.freed_bytes += freed;
+        plan.rewritten.push((pack, blocks));
     }
     plan.rewritten.sort_unstable();
+}
+
+/// A pack that may be rewritten.
+struct Candidate {
+    pack: u32,
+    /// Blocks that stay.
+    blocks: Vec<u32>,
+    /// Their bytes.
+    live: u64,
+    /// What rewriting frees.
+    freed: u64,
 }
 
 /// So many small packs of one kind are merged into larger ones.

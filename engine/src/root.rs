@@ -23,7 +23,8 @@ pub struct Root {
     pub time: Time,
     /// Whether a rebuild made it.
     pub rebuilt: bool,
-    /// The runs it names, the newest of a kind first.
+    /// The runs it names, of keys and values, the newest of a kind first. They are few, however many domains and
+    /// clients there are: at most [`RUNS_MOST`](crate::state::RUNS_MOST) of each of [`RunKind::RECORDS`].
     pub runs: Vec<RunRef>,
     /// The last change folded in.
     pub change_head: Option<(u64, ObjectHash)>,
@@ -91,9 +92,10 @@ fn link(reader: &mut Reader<'_>) -> Result<(u64, ObjectHash), DecodeError> {
 
 fn run(reader: &mut Reader<'_>) -> Result<RunRef, DecodeError> {
     reader.tuple(4)?;
-    let error = reader.error("a run of an unknown kind");
+    let error = reader.error("a run of a kind that no root names");
+    let code = reader.uint()?;
     Ok(RunRef {
-        kind: RunKind::from_code(reader.uint()?).ok_or(error)?,
+        kind: RunKind::RECORDS.into_iter().find(|kind| *kind as u64 == code).ok_or(error)?,
         hash: ObjectHash(reader.fixed()?),
         length: reader.uint()?,
         records: reader.uint()?,
@@ -165,6 +167,7 @@ const RUNS: usize = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::RUNS_MOST;
     use proptest::prelude::*;
 
     fn root() -> Root {
@@ -175,7 +178,7 @@ mod tests {
             base: Some((6, ObjectHash([6; 32]))),
             time: Time(1_790_000_000_000_000_000),
             rebuilt: false,
-            runs: vec![run(RunKind::Packs, 1), run(RunKind::Packs, 2), run(RunKind::Overlay, 3)],
+            runs: vec![run(RunKind::Packs, 1), run(RunKind::Packs, 2), run(RunKind::OverlayRuns, 3)],
             change_head: Some((12, ObjectHash([12; 32]))),
         }
     }
@@ -210,10 +213,21 @@ mod tests {
     }
 
     #[test]
-    fn eight_runs_of_each_kind_fit_and_a_root_that_no_reader_takes_is_not_written() {
-        let runs = |count| Root { runs: vec![root().runs[0].clone(); count], ..root() };
-        assert!(runs(48).encode().is_ok());
+    fn as_many_runs_of_each_kind_as_there_ever_are_fit_twice_and_more_than_readers_take_are_not_written() {
+        let longest = RunRef { length: u64::MAX, records: u64::MAX, ..root().runs[0].clone() };
+        let runs = |count| Root { number: u64::MAX, runs: vec![longest.clone(); count], ..root() };
+        let most = runs(RUNS_MOST * RunKind::RECORDS.len());
+        let bytes = most.encode().unwrap();
+        assert!(bytes.len() < ROOT_BYTES / 2, "{} bytes", bytes.len());
+        assert_eq!(Root::decode(u64::MAX, &bytes), Ok(most));
         assert!(matches!(runs(200).encode(), Err(RootSize(bytes)) if bytes > ROOT_BYTES));
+    }
+
+    #[test]
+    fn a_root_that_names_a_run_of_an_overlay_is_refused() {
+        let run = RunRef { kind: RunKind::Overlay, ..root().runs[0].clone() };
+        let bytes = Root { runs: vec![run], ..root() }.encode().unwrap();
+        assert!(matches!(Root::decode(7, &bytes), Err(RecordError::Malformed { .. })));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Prune: what is freed, when, and what never is.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use copal_engine::change::Operation;
@@ -8,9 +10,11 @@ use copal_engine::id::{ObjectHash, SnapshotId};
 use copal_engine::index::{Bits, Status};
 use copal_engine::layout::{self, Place};
 use copal_engine::pack;
+use copal_engine::root::Root;
 use copal_engine::state::{DoomedState, SnapshotState};
 use copal_service::error::JobError;
 use copal_service::prune::Options;
+use copal_store::Op;
 use copal_tests::kit::picture::{Picture, Tables};
 use copal_tests::kit::{Client, DAY, How, Random, Tree, World, path};
 
@@ -227,6 +231,109 @@ fn sparse_packs_are_moved_as_ciphertext_and_dead_entries_stay_dead() {
     assert!(picture.entries.iter().all(|entry| reached.contains(&(entry.domain, entry.id))));
     assert_eq!(world.restore(kept), Ok(all));
     assert!(world.check().is_ok());
+}
+
+/// Objects that no root names or dooms.
+fn left_behind(world: &World) -> Vec<String> {
+    let picture = picture(world);
+    let mut named = picture.needed();
+    named.extend(picture.state.doomed.keys().cloned());
+    for name in world.names("roots/") {
+        let root = Root::decode(layout::root_number(&name).unwrap(), &world.read(&name)).unwrap();
+        named.extend(root.runs.iter().map(|run| layout::state(run.hash)));
+    }
+    let all = ["packs/", "moved/", "index/", "state/"].into_iter().flat_map(|prefix| world.names(prefix));
+    all.filter(|name| !named.contains(name)).collect()
+}
+
+/// A repository of which a quarter of the files is kept, so that most packs are sparse.
+fn mostly_forgotten(world: &World, client: &Client) -> (SnapshotId, Tree) {
+    let mut tree = files(1, 40, 900);
+    let old = world.back_up(client, &tree);
+    let mut at = 0;
+    tree.retain(|_, _| {
+        at += 1;
+        at % 4 == 0
+    });
+    let kept = world.back_up(client, &tree);
+    forget(world, client, old);
+    (kept, tree)
+}
+
+#[test]
+fn beside_a_writer_that_is_faster_most_times_a_prune_ends_copies_once_and_leaves_nothing_behind() {
+    let world = Arc::new(World::new());
+    let client = world.register(1, Role::Full);
+    let (kept, tree) = mostly_forgotten(&world, &client);
+    let alone = {
+        let world = World::new();
+        let client = world.register(1, Role::Full);
+        mostly_forgotten(&world, &client);
+        world.prune(Duration::ZERO)
+    };
+    let writer = Arc::new(world.register(2, Role::Full));
+    let commits = Arc::new(AtomicU64::new(0));
+    let others = (world.clone(), commits.clone());
+    let mut tries = 0;
+    let store = copal_store::fault::Fault::new(&world.store, move |call| {
+        // Of four roots that the prune wants to create three come too late, and the packs that it moves meet a new
+        // root as well.
+        let is_root = call.op == Op::Create && call.key.starts_with("roots/");
+        tries += u64::from(is_root);
+        if is_root && tries % 4 != 0 || call.op == Op::Create && call.key.starts_with("moved/") {
+            let (world, writer) = (others.0.clone(), writer.clone());
+            let number = others.1.fetch_add(1, Ordering::Relaxed);
+            std::thread::spawn(move || world.back_up(&writer, &files(1000 + number, 1, 300))).join().unwrap();
+        }
+        copal_store::fault::Fate::Proceed
+    });
+    let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
+    let report = futures::executor::block_on(copal_service::prune::prune(&world.host_of(&store), &options)).unwrap();
+    assert!(commits.load(Ordering::Relaxed) > 5);
+    assert!(report.packs_rewritten > 0);
+    assert_eq!(report.bytes_copied, alone.bytes_copied);
+    assert_eq!(left_behind(&world), Vec::<String>::new());
+    assert_eq!(world.restore(kept), Ok(tree));
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn copies_that_the_next_decision_does_not_want_are_deleted_by_the_same_run() {
+    let world = Arc::new(World::new());
+    let client = world.register(1, Role::Full);
+    let (kept, tree) = mostly_forgotten(&world, &client);
+    // Before the root that names the copies, another prune moves the same blocks.
+    let other = world.clone();
+    let mut is_due = true;
+    let store = copal_store::fault::Fault::new(&world.store, move |call| {
+        if call.op == Op::Create && call.key.starts_with("roots/") && std::mem::take(&mut is_due) {
+            let world = other.clone();
+            std::thread::spawn(move || world.prune(Duration::ZERO)).join().unwrap();
+        }
+        copal_store::fault::Fate::Proceed
+    });
+    let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
+    let report = futures::executor::block_on(copal_service::prune::prune(&world.host_of(&store), &options)).unwrap();
+    assert_eq!(report.packs_rewritten, 0);
+    assert_eq!(left_behind(&world), Vec::<String>::new());
+    assert_eq!(world.restore(kept), Ok(tree));
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn blocks_are_moved_in_steps_and_each_has_its_root() {
+    let (world, client) = begin();
+    let (kept, tree) = mostly_forgotten(&world, &client);
+    let roots = world.names("roots/").len();
+    let options = Options { grace: Duration::ZERO, repack_step: 4000, ..Options::new([4096, 3072]) };
+    let report = world.try_prune(&options).unwrap();
+    assert!(report.bytes_copied > 2 * 4000 && report.bytes_postponed == 0, "{report:?}");
+    assert!(world.names("roots/").len() >= roots + 5);
+    assert_eq!(left_behind(&world), Vec::<String>::new());
+    assert_eq!(world.restore(kept), Ok(tree));
+    let roots = world.names("roots/");
+    world.prune(Duration::ZERO);
+    assert_eq!(world.names("roots/"), roots, "nothing is left to be done");
 }
 
 #[test]

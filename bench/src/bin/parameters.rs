@@ -103,10 +103,11 @@ fn back_up(repository: &Repository, client: &LocalClient, place: &Path) -> Resul
         rewrite_budget: 0,
         threads: std::thread::available_parallelism().map_or(2, usize::from),
     };
-    let scan = Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() })?;
+    let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() })?);
     let started = Instant::now();
     let never = AtomicBool::new(false);
-    let outcome = backup(repository, client, &mut Source::Tree(&scan), &options, &Arc::default(), &never)?;
+    let outcome =
+        backup(repository, client, &mut Source::Tree { scan: &scan, ahead: None }, &options, &Arc::default(), &never)?;
     let seconds = started.elapsed().as_secs_f64();
     let view = wait(copal_service::view::read(repository.store().as_ref()))?;
     let megabytes = |kind: PackKind| {

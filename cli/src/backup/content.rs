@@ -140,24 +140,20 @@ fn read_once(source: &Path, job: &Job, tools: &Tools<'_>) -> Result<Option<Found
 /// Sends a large file piece by piece. What follows the last certain cut goes into the next piece.
 fn send_in_pieces(file: &mut SourceFile, job: &Job, tools: &Tools<'_>) -> Result<bool, String> {
     let piece = PIECE.max(2 * tools.chunker.sizes().max());
-    let mut bytes = vec![0; piece];
-    let mut filled = 0;
+    let mut bytes = Vec::with_capacity(piece);
     loop {
-        let got = file.read(&mut bytes[filled..]).map_err(|error| words(&error.source))?;
-        let is_last = got < bytes.len() - filled;
-        filled += got;
+        file.read(&mut bytes).map_err(|error| words(&error.source))?;
+        let is_last = bytes.len() < bytes.capacity();
         let mut cuts = Vec::new();
         let mut start = 0;
-        while start < filled
-            && let Some(length) = tools.chunker.next_cut(&bytes[start..filled], is_last)
+        while start < bytes.len()
+            && let Some(length) = tools.chunker.next_cut(&bytes[start..], is_last)
         {
             cuts.push((tools.keys.chunk_id(&bytes[start..start + length]), start..start + length));
             start += length;
         }
-        let mut rest = vec![0; if is_last { 0 } else { piece }];
-        if !is_last {
-            rest[..filled - start].copy_from_slice(&bytes[start..filled]);
-        }
+        let mut rest = Vec::with_capacity(if is_last { 0 } else { piece });
+        rest.extend_from_slice(&bytes[start..]);
         bytes.truncate(start);
         if job.parts.send(Part::Chunks { bytes, cuts }).is_err() {
             return Ok(false);
@@ -165,7 +161,7 @@ fn send_in_pieces(file: &mut SourceFile, job: &Job, tools: &Tools<'_>) -> Result
         if is_last {
             return Ok(true);
         }
-        (bytes, filled) = (rest, filled - start);
+        bytes = rest;
     }
 }
 

@@ -49,13 +49,17 @@ impl<'a> Context<'a> {
 
     /// Opens the repository with the secret at hand.
     pub(super) fn open(&self) -> Result<Repository, Failure> {
+        self.open_with(&self.credential()?)
+    }
+
+    /// The secret at hand for a repository that is there.
+    pub(super) fn credential(&self) -> Result<Credential, Failure> {
         let directory = self.directory()?;
         // Nobody is asked for a passphrase of something that is not there.
         if !Repository::is_at(&directory) {
             return Err(Failure::NoRepository { location: directory.display().to_string() });
         }
-        let credential = self.secrets().existing(&mut Terminal)?;
-        self.open_with(&credential)
+        Ok(self.secrets().existing(&mut Terminal)?)
     }
 
     pub(super) fn open_with(&self, credential: &Credential) -> Result<Repository, Failure> {

@@ -72,6 +72,6 @@ pub(super) fn service_options(repository: &Repository, options: &Options) -> Res
         grace: options.grace,
         repack_most: options.repack_most.unwrap_or(u64::MAX),
         is_dry_run: options.is_dry_run,
-        pack_target: [parameters.pack_target.into(), parameters.tree_pack_target.into()],
+        ..job::Options::new([parameters.pack_target.into(), parameters.tree_pack_target.into()])
     })
 }

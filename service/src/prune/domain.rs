@@ -8,10 +8,12 @@ use copal_engine::layout;
 use copal_engine::mark::{Inventory, PackItem, Present};
 use copal_engine::pack::PackTable;
 use copal_engine::plan::{self, Plan, Rules, plan};
-use copal_engine::state::{DoomedRecord, DoomedState, PackRecord};
+use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
 use copal_store::StoreError;
 
+use super::copies::Copies;
+use super::deletion;
 use super::garbage::Stored;
 use super::repack::{Moved, move_blocks};
 use super::sabotage::sabotage;
@@ -31,6 +33,26 @@ pub(super) struct Part<'a> {
     pub(super) stored: &'a Stored,
     pub(super) domain: DomainId,
     pub(super) now: Time,
+    /// Whether this is the run's first root: what dies whole is freed before anything is copied.
+    pub(super) is_first: bool,
+}
+
+/// What the parts share, and what one run brings from root to root.
+pub(super) struct Work<'a> {
+    /// Tables that were read.
+    pub(super) tables: &'a mut BTreeMap<PackId, PackTable>,
+    /// What was copied and is named by no root yet.
+    pub(super) copies: &'a mut Copies,
+    /// Packs of these that the next root names.
+    pub(super) used: BTreeSet<PackId>,
+    /// Bytes that may be copied now.
+    pub(super) allowance: u64,
+    /// Bytes that were.
+    pub(super) copied: u64,
+    /// Bytes that should be, now or later.
+    pub(super) wanted: u64,
+    /// Whether something was put off because something else dies whole.
+    pub(super) has_put_off: bool,
 }
 
 impl Part<'_> {
@@ -38,29 +60,40 @@ impl Part<'_> {
     pub(super) async fn propose(
         &self,
         roots: &[ChunkId],
+        work: &mut Work<'_>,
         proposal: &mut Proposal,
         report: &mut Report,
     ) -> Result<(), JobError> {
         self.verify_segments()?;
-        let (mut inventory, tables) = self.inventory(proposal).await?;
-        let rules = Rules {
+        let mut inventory = self.inventory(work.tables, proposal).await?;
+        let mut rules = Rules {
             grace: self.options.grace,
             now: self.now,
             rewrite_below: REWRITE_BELOW,
             wanted_below: WANTED_BELOW,
             pack_target: self.options.pack_target,
-            rewrite_most: self.options.repack_most,
+            rewrite_most: work.allowance,
         };
+        let mut is_full = false;
         let (plan, moved) = loop {
-            let plan = plan(&inventory, roots, |copy| self.mark_of(&inventory, copy), &rules);
-            let plan = sabotage(plan, &inventory, roots, &rules);
+            let mut plan = self.plan(&inventory, roots, work.copies, &rules);
             if self.options.is_dry_run {
                 self.report(&inventory, roots, &rules, &plan, report);
                 return Ok(());
             }
-            let moved = move_blocks(self.host, self.domain, &inventory, &tables, &plan, self.options).await?;
-            report.bytes_copied += moved.bytes;
-            if moved.damaged.is_empty() {
+            let wanted = plan.copied_bytes + plan.postponed_bytes;
+            if self.is_first && !plan.dead_packs.is_empty() && plan.copied_bytes > 0 {
+                rules.rewrite_most = 0;
+                work.has_put_off = true;
+                plan = self.plan(&inventory, roots, work.copies, &rules);
+            }
+            let moved = move_blocks(self, &inventory, work, &plan).await?;
+            rules.rewrite_most = rules.rewrite_most.saturating_sub(moved.bytes);
+            if moved.is_full {
+                // What was copied before there was no room left may still do some good.
+                (is_full, rules.rewrite_most) = (true, 0);
+            } else if moved.damaged.is_empty() {
+                work.wanted += wanted;
                 break (plan, moved);
             }
             // What the plan removes may rely on a pack that has just been found damaged: decide again without it.
@@ -71,11 +104,23 @@ impl Part<'_> {
                 proposal.delta.packs.insert(item.id, Some(PackRecord { is_damaged: true, ..record.clone() }));
             }
         };
+        work.used.extend(&moved.packs);
+        work.allowance = rules.rewrite_most;
+        report.is_full |= is_full;
         self.report(&inventory, roots, &rules, &plan, report);
-        self.change_segments(&inventory, &plan, &moved, proposal)?;
-        self.change_packs(&inventory, &plan, &moved, proposal);
+        self.change_segments(&inventory, &plan, &moved, work.copies, proposal)?;
+        self.change_packs(&inventory, &plan, &moved, work.copies, proposal);
         self.change_overlay(&inventory, &plan, &moved, proposal);
         Ok(())
+    }
+
+    fn plan(&self, inventory: &Inventory, roots: &[ChunkId], copies: &Copies, rules: &Rules) -> Plan {
+        let copied = |block: u32| {
+            let block = &inventory.blocks[block as usize];
+            copies.of((inventory.packs[block.pack as usize].id, block.offset)).is_some()
+        };
+        let plan = plan(inventory, roots, |copy| self.mark_of(inventory, copy), copied, rules);
+        sabotage(plan, inventory, roots, rules)
     }
 
     /// Whether the segments are what their names say. A flipped bit in an id would look like garbage and a loss at once.
@@ -91,13 +136,18 @@ impl Part<'_> {
 
     /// Everything the domain holds: packs with their tables, and the entries present. A pack that is gone or whose table
     /// cannot be read is noted in the proposal.
-    async fn inventory(&self, proposal: &mut Proposal) -> Result<(Inventory, BTreeMap<PackId, PackTable>), JobError> {
+    async fn inventory(
+        &self,
+        tables: &mut BTreeMap<PackId, PackTable>,
+        proposal: &mut Proposal,
+    ) -> Result<Inventory, JobError> {
         let mut packs = Vec::new();
-        let mut tables = BTreeMap::new();
         for (id, record) in self.view.state.packs.iter().filter(|(_, record)| record.domain == self.domain) {
             let stored = self.stored.length(&layout::pack(record.place, *id));
             let is_there = stored == Some(record.length);
-            let table = if is_there {
+            let table = if let Some(table) = tables.get(id).filter(|_| is_there) {
+                Some(table.clone())
+            } else if is_there {
                 match objects::read_table(self.host.store, record.place, *id, record.length).await {
                     Ok(table) => Some(table),
                     Err(JobError::Damaged { .. }) => None,
@@ -123,7 +173,7 @@ impl Part<'_> {
                 accepted: record.accepted,
             };
             if let Some(table) = &table {
-                tables.insert(*id, table.clone());
+                tables.entry(*id).or_insert_with(|| table.clone());
             }
             packs.push((item, table));
         }
@@ -138,7 +188,7 @@ impl Part<'_> {
                 is_page: entry.location.is_page,
             }));
         }
-        Ok((Inventory::new(packs, &present), tables))
+        Ok(Inventory::new(packs, &present))
     }
 
     fn mark_of(&self, inventory: &Inventory, copy: u32) -> plan::Mark {
@@ -157,6 +207,7 @@ impl Part<'_> {
         inventory: &Inventory,
         plan: &Plan,
         moved: &Moved,
+        copies: &Copies,
         proposal: &mut Proposal,
     ) -> Result<(), JobError> {
         let mut leaving: HashSet<(PackId, u32, u16)> = HashSet::new();
@@ -190,13 +241,16 @@ impl Part<'_> {
                 Some((*pack, *offset, item.ordinal))
             })
             .collect();
-        let new: HashSet<PackId> = moved.packs.iter().map(|pack| pack.id).collect();
-        let fresh = moved.segment(self.host, self.domain)?;
+        let fresh = moved.segment(self.host, self.domain, copies)?;
         let mut parts: Vec<&Segment<_>> = self.view.segments_of(self.domain).map(|(_, segment)| segment).collect();
         parts.extend(&fresh);
         let merged = merge(self.domain, self.host.random(), &parts, |entry| {
             let place = (entry.location.pack, entry.location.offset, entry.location.ordinal);
-            if new.contains(&entry.location.pack) { staying.contains(&place) } else { !leaving.contains(&place) }
+            if moved.packs.contains(&entry.location.pack) {
+                staying.contains(&place)
+            } else {
+                !leaving.contains(&place)
+            }
         });
         for (hash, _) in self.view.segments_of(self.domain) {
             proposal.delta.segments.insert((self.domain, hash), None);
@@ -210,14 +264,22 @@ impl Part<'_> {
     }
 
     /// Dooms packs that nothing present lies in any more, and records the new ones.
-    fn change_packs(&self, inventory: &Inventory, plan: &Plan, moved: &Moved, proposal: &mut Proposal) {
+    fn change_packs(
+        &self,
+        inventory: &Inventory,
+        plan: &Plan,
+        moved: &Moved,
+        copies: &Copies,
+        proposal: &mut Proposal,
+    ) {
         let dead = plan.dead_packs.iter().copied().chain(moved.emptied.iter().copied());
         for pack in dead.map(|number| &inventory.packs[number as usize]) {
             proposal.delta.packs.insert(pack.id, None);
             self.doom(layout::pack(pack.place, pack.id), proposal);
         }
-        for pack in &moved.packs {
-            proposal.delta.packs.insert(pack.id, Some(pack.record(self.domain, self.now)));
+        for id in &moved.packs {
+            let record = copies.packs()[id].record(self.domain, self.now);
+            proposal.delta.packs.insert(*id, Some(record));
         }
     }
 
@@ -267,8 +329,7 @@ impl Part<'_> {
     }
 
     fn doom(&self, name: String, proposal: &mut Proposal) {
-        let doomed = DoomedRecord { state: DoomedState::Doomed, time: self.now, root: self.view.number() + 1 };
-        proposal.delta.doomed.insert(name, Some(doomed));
+        deletion::doom(self.view, name, self.now, proposal);
     }
 
     fn report(&self, inventory: &Inventory, roots: &[ChunkId], rules: &Rules, now: &Plan, report: &mut Report) {
@@ -280,6 +341,7 @@ impl Part<'_> {
         report.lost += now.lost.len() as u64;
         report.unread += now.unread.len() as u64;
         report.bytes_planned += now.freed_bytes;
+        report.bytes_postponed += now.postponed_bytes;
         report.entries_wanted += now.marks.values().filter(|mark| mark.wanted).count() as u64;
         let is_new =
             |copy: u32, since: Option<Time>| since.is_some() && self.mark_of(inventory, copy).flagged.is_none();
@@ -288,7 +350,7 @@ impl Part<'_> {
         let mut last = now.clone();
         if let Some(first) = first {
             let without_grace = Rules { grace: core::time::Duration::ZERO, ..rules.clone() };
-            let all = plan(inventory, roots, |copy| self.mark_of(inventory, copy), &without_grace);
+            let all = plan(inventory, roots, |copy| self.mark_of(inventory, copy), |_| false, &without_grace);
             report.bytes_pending += all.freed_bytes.saturating_sub(now.freed_bytes);
             let from = Time(first.0.saturating_add(rules.grace.as_nanos() as i64));
             report.pending_from = Some(report.pending_from.map_or(from, |other| other.min(from)));

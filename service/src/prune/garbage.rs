@@ -11,12 +11,13 @@ use copal_engine::time::Time;
 use copal_store::Stat;
 
 use super::Report;
+use super::deletion::doom;
 use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted, windows};
 use crate::host::Host;
 use crate::objects;
-use crate::view::View;
+use crate::view::{self, View};
 
 /// What the store holds of packs, segments and runs.
 pub(super) struct Stored {
@@ -72,8 +73,7 @@ pub(super) async fn doom_orphans(
         };
         let is_doomed = |record: &DoomedRecord| record.state == DoomedState::Doomed;
         if !is_named && !view.state.doomed.get(name).is_some_and(is_doomed) {
-            let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.number() + 1 };
-            proposal.delta.doomed.insert(name.clone(), Some(doomed));
+            doom(view, name.clone(), now, proposal);
             report.orphans += 1;
             if is_planted(Fault::OrphansNotDoomed) {
                 host.store.delete(&objects::key(name.as_str())).await?;
@@ -142,12 +142,23 @@ async fn runs_named(host: &Host<'_>) -> Result<Option<BTreeSet<ObjectHash>>, Job
     Ok(Some(named))
 }
 
+/// The runs and segments that the view's root names.
+pub(super) fn named_by(view: &View) -> BTreeSet<String> {
+    let runs = view.root.iter().flat_map(|(root, _)| &root.runs).map(|run| layout::state(run.hash));
+    runs.chain(view.state.segments.keys().map(|(_, hash)| layout::segment(*hash))).collect()
+}
+
 /// The runs a root names, not any if it is gone meanwhile; none if it cannot be read.
-async fn runs_of(host: &Host<'_>, name: &str) -> Result<Option<Vec<ObjectHash>>, JobError> {
+pub(super) async fn runs_of(host: &Host<'_>, name: &str) -> Result<Option<Vec<ObjectHash>>, JobError> {
     let Some(number) = layout::root_number(name) else { return Ok(Some(Vec::new())) };
     let Some(bytes) = objects::read(host.store, name).await? else { return Ok(Some(Vec::new())) };
-    let runs = |root: Root| root.runs.iter().map(|run| run.hash).collect();
-    Ok(Root::decode(number, &bytes).ok().map(runs))
+    let Ok(root) = Root::decode(number, &bytes) else { return Ok(None) };
+    let runs = view::runs_named_by(host.store, &root).await?;
+    // Runs go after their root.
+    if runs.is_none() && !view::is_there(host.store, number, ObjectHash::of(&bytes)).await? {
+        return Ok(Some(Vec::new()));
+    }
+    Ok(runs)
 }
 
 fn hash_of(name: &str) -> Option<ObjectHash> {

@@ -1,27 +1,21 @@
 //! Prune: frees what no kept snapshot needs, beside running backups and without keys. Flags first, removes after the
 //! grace period, lists as doomed before deleting, and forgets a name only after it was deleted.
 
+mod copies;
+mod deletion;
 mod domain;
 mod garbage;
+mod notes;
 mod repack;
+mod run;
 mod sabotage;
 
 use core::time::Duration;
-use std::collections::BTreeMap;
 
-use bytes::Bytes;
-use copal_engine::id::{DomainId, ObjectHash};
-use copal_engine::layout;
-use copal_engine::root::{Deletion, Root};
-use copal_engine::state::{DoomedRecord, DoomedState, SnapshotState};
 use copal_engine::time::Time;
 
-use crate::commit::{Proposal, commit};
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
 use crate::host::Host;
-use crate::objects;
-use crate::view::{self, View};
 
 /// How a prune goes about it.
 #[derive(Clone, Debug)]
@@ -30,6 +24,8 @@ pub struct Options {
     pub grace: Duration,
     /// Bytes that may be copied into new packs.
     pub repack_most: u64,
+    /// Bytes that are copied before a root decides about them: so much room is needed, and so much an interruption costs.
+    pub repack_step: u64,
     /// Whether nothing is written.
     pub is_dry_run: bool,
     /// Sizes packs should have: data, tree.
@@ -39,7 +35,7 @@ pub struct Options {
 impl Options {
     /// The usual: a day of grace, no limit on copying.
     pub fn new(pack_target: [u64; 2]) -> Self {
-        Self { grace: GRACE, repack_most: u64::MAX, is_dry_run: false, pack_target }
+        Self { grace: GRACE, repack_most: u64::MAX, repack_step: REPACK_STEP, is_dry_run: false, pack_target }
     }
 }
 
@@ -56,7 +52,7 @@ pub struct Report {
     pub packs_dead: u64,
     /// Packs whose live blocks were copied into new ones.
     pub packs_rewritten: u64,
-    /// Bytes copied.
+    /// Bytes of the blocks that were copied.
     pub bytes_copied: u64,
     /// Objects nothing refers to, listed as doomed.
     pub orphans: u64,
@@ -82,179 +78,38 @@ pub struct Report {
     pub lost: u64,
     /// Pages whose references cannot be read: nothing is removed in their domain until they are healed.
     pub unread: u64,
+    /// Bytes that were to be copied and were not: more than was allowed, or no room.
+    pub bytes_postponed: u64,
+    /// Whether copying ended for want of room.
+    pub is_full: bool,
 }
 
-/// Runs one prune: a root that flags, removes and dooms; the deletions; a root that clears.
+/// Runs one prune. What dies whole goes first: a root flags, removes and dooms, and the objects are deleted. Then live
+/// blocks of sparse packs are copied, step by step, each step with a root of its own. A last root clears.
 pub async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobError> {
-    for _ in 0..ATTEMPTS {
-        let view = view::read(host.store).await?;
-        let Some((root, hash)) = view.root.clone() else { return Ok(Report::default()) };
-        if let Some((_, evidence)) = view::lost_newer(host, &view).await? {
-            return Err(JobError::StateLost { evidence });
-        }
-        // What an earlier root doomed and an interrupted prune left.
-        let mut report = Report::default();
-        let cleared = if options.is_dry_run {
-            Vec::new()
-        } else {
-            delete_doomed(host, &view, (&root, hash), &mut report).await?
+    run::prune(host, options).await
+}
+
+impl Report {
+    /// Takes what a root has decided: deeds add up, of the state the latest word counts.
+    fn take(&mut self, now: Report) {
+        *self = Report {
+            entries_flagged: self.entries_flagged + now.entries_flagged,
+            entries_removed: self.entries_removed + now.entries_removed,
+            packs_dead: self.packs_dead + now.packs_dead,
+            packs_rewritten: self.packs_rewritten + now.packs_rewritten,
+            bytes_planned: self.bytes_planned + now.bytes_planned,
+            orphans: self.orphans + now.orphans,
+            bytes_copied: self.bytes_copied + now.bytes_copied,
+            objects_deleted: self.objects_deleted + now.objects_deleted,
+            bytes_deleted: self.bytes_deleted + now.bytes_deleted,
+            is_full: self.is_full || now.is_full,
+            ..now
         };
-        let Some(cleared) = not_superseded(host, &view, cleared).await? else { continue };
-        let proposal = propose(host, &view, options, &cleared, &mut report).await?;
-        if options.is_dry_run {
-            return Ok(report);
-        }
-        let Some(proposal) = proposal else {
-            garbage::delete_old_roots(host, &mut report).await?;
-            return Ok(report);
-        };
-        if is_planted(Fault::DeletedFirst) {
-            for name in proposal.delta.doomed.keys() {
-                host.store.delete(&objects::key(name.as_str())).await?;
-            }
-        }
-        if commit(host, &view, proposal).await?.is_none() {
-            continue;
-        }
-        finish(host, &mut report).await?;
-        garbage::delete_old_roots(host, &mut report).await?;
-        return Ok(report);
-    }
-    Err(JobError::Contended { attempts: ATTEMPTS })
-}
-
-/// Deletes what the root just written dooms, and clears the names.
-async fn finish(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
-    for _ in 0..ATTEMPTS {
-        let view = view::read(host.store).await?;
-        let Some((root, hash)) = view.root.clone() else { return Ok(()) };
-        let cleared = delete_doomed(host, &view, (&root, hash), report).await?;
-        if cleared.is_empty() {
-            return Ok(());
-        }
-        let mut proposal = Proposal::default();
-        clear(&view, &cleared, host.now().await?, &mut proposal);
-        if commit(host, &view, proposal).await?.is_some() {
-            return Ok(());
-        }
-    }
-    // The names stay doomed; the next prune deletes and clears them.
-    Ok(())
-}
-
-/// Decisions belong to the newest root: another prune may have deleted and cleared meanwhile.
-async fn not_superseded(host: &Host<'_>, view: &View, cleared: Vec<String>) -> Result<Option<Vec<String>>, JobError> {
-    let newest = view::read(host.store).await?;
-    Ok((newest.base() == view.base()).then_some(cleared))
-}
-
-/// Deletes the objects that a root lists as doomed. The names are recorded first, so that a rebuild of the state does
-/// not take one that is half deleted, and the root must still be there. Gives the names that are gone.
-async fn delete_doomed(
-    host: &Host<'_>,
-    view: &View,
-    (root, hash): (&Root, ObjectHash),
-    report: &mut Report,
-) -> Result<Vec<String>, JobError> {
-    let doomed = view.state.doomed.iter().filter(|(_, record)| record.state == DoomedState::Doomed);
-    let names: Vec<String> = doomed.map(|(name, _)| name.clone()).collect();
-    if is_planted(Fault::ClearedBlindly) {
-        return Ok(names);
-    }
-    for part in names.chunks(DELETION_NAMES) {
-        let random = host.random();
-        let deletion = Deletion { root_number: root.number, random, time: host.now().await?, names: part.to_vec() };
-        let name = objects::key(layout::deletion(root.number, &random));
-        host.store.create(&name, Bytes::from(deletion.encode())).await?;
-        if !view::is_there(host.store, root.number, hash).await? {
-            return Ok(Vec::new());
-        }
-        for name in part {
-            let object = objects::key(name.as_str());
-            if let Some(stat) = host.store.stat(&object).await? {
-                host.store.delete(&object).await?;
-                report.objects_deleted += 1;
-                report.bytes_deleted += stat.length;
-            }
-        }
-    }
-    Ok(names)
-}
-
-/// Turns the names that this writer has itself deleted into spent ones.
-fn clear(view: &View, cleared: &[String], now: Time, proposal: &mut Proposal) {
-    for name in cleared {
-        let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: view.number() + 1 };
-        proposal.delta.doomed.insert(name.clone(), Some(spent));
-    }
-}
-
-/// Everything the next root changes; none if there is nothing to change.
-async fn propose(
-    host: &Host<'_>,
-    view: &View,
-    options: &Options,
-    cleared: &[String],
-    report: &mut Report,
-) -> Result<Option<Proposal>, JobError> {
-    let mut proposal = Proposal::default();
-    // Taken after the root was read: a pack that a root names and this lacks is gone.
-    let stored = garbage::Stored::list(host).await?;
-    let now = host.now().await?;
-    clear(view, cleared, now, &mut proposal);
-    let mut roots: BTreeMap<DomainId, Vec<_>> = BTreeMap::new();
-    for (key, snapshot) in &view.state.snapshots {
-        if is_marked(view, *key, now, options.grace) {
-            roots.entry(snapshot.domain).or_default().push(snapshot.root);
-        }
-    }
-    for domain in view.indexes.keys() {
-        let roots = roots.get(domain).map(Vec::as_slice).unwrap_or_default();
-        let part = domain::Part { host, view, options, stored: &stored, domain: *domain, now };
-        part.propose(roots, &mut proposal, report).await?;
-    }
-    bury(view, now, &mut proposal);
-    garbage::doom_orphans(host, view, &stored, now, &mut proposal, report).await?;
-    garbage::expire_spent(view, now, &mut proposal);
-    Ok((!proposal.delta.is_empty() || !proposal.overlay.is_empty()).then_some(proposal))
-}
-
-/// Whether the pages of a snapshot are followed: it is kept, or it is a checkpoint that a later run may go on from.
-fn is_marked(view: &View, key: (copal_engine::id::ClientId, u64), now: Time, grace: Duration) -> bool {
-    let snapshot = &view.state.snapshots[&key];
-    if snapshot.state != SnapshotState::Kept {
-        return false;
-    }
-    if !snapshot.partial {
-        return true;
-    }
-    let later = view.state.snapshots.range((key.0, key.1 + 1)..=(key.0, u64::MAX));
-    let is_followed = later
-        .filter(|(_, later)| !later.partial && later.source == snapshot.source)
-        .any(|(_, later)| now.since(later.accepted) >= grace);
-    let is_silent = view.state.heads.get(&key.0).is_none_or(|head| now.since(head.time) >= CHECKPOINT_SILENCE);
-    !is_followed && !is_silent
-}
-
-/// Snapshots and checkpoints whose root page leaves the index cannot come back: forgotten ones are not undeleted any
-/// more, and a closed checkpoint is not opened again when its client wakes up.
-fn bury(view: &View, now: Time, proposal: &mut Proposal) {
-    for (key, snapshot) in &view.state.snapshots {
-        let is_removed = proposal.removed_ids.contains(&(snapshot.domain, snapshot.root));
-        let is_unmarked = snapshot.state == SnapshotState::Forgotten || snapshot.partial;
-        if snapshot.state != SnapshotState::Gone && is_unmarked && is_removed {
-            let gone =
-                copal_engine::state::SnapshotRecord { state: SnapshotState::Gone, state_time: now, ..snapshot.clone() };
-            proposal.delta.snapshots.insert(*key, Some(gone));
-        }
     }
 }
 
 /// How long something stays flagged by default.
 pub const GRACE: Duration = Duration::from_secs(24 * 3600);
-/// A checkpoint of a client that was silent for so long is closed.
-const CHECKPOINT_SILENCE: Duration = Duration::from_secs(30 * 24 * 3600);
-/// So often a prune starts again after another writer won.
-const ATTEMPTS: u32 = 16;
-/// Names in one deletion record.
-const DELETION_NAMES: usize = 10_000;
+/// Bytes copied before a root says so.
+const REPACK_STEP: u64 = 1 << 30;

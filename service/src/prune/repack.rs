@@ -1,7 +1,7 @@
 //! Repack: live blocks copied, as ciphertext, into new packs below `moved/`. No key is needed: a sealed block does not
 //! say which pack it lies in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
@@ -9,12 +9,12 @@ use copal_engine::index::{Segment, SegmentWriter};
 use copal_engine::layout::{self, Place};
 use copal_engine::limits::PACK_SESSIONS;
 use copal_engine::mark::Inventory;
-use copal_engine::pack::{Pack, PackKind, PackTable, PackWriter, PageRow};
+use copal_engine::pack::{PackKind, PackTable, PackWriter, PageRow};
 use copal_engine::plan::Plan;
-use copal_engine::state::PackRecord;
-use copal_engine::time::Time;
+use copal_store::StoreError;
 
-use super::Options;
+use super::copies::{BlockPlace, Copies};
+use super::domain::{Part, Work};
 use crate::commit::put;
 use crate::error::JobError;
 use crate::host::Host;
@@ -23,49 +23,34 @@ use crate::objects;
 /// What was copied, and where to.
 #[derive(Default)]
 pub(super) struct Moved {
-    /// The new packs.
-    pub(super) packs: Vec<NewPack>,
+    /// The packs that hold the copies.
+    pub(super) packs: BTreeSet<PackId>,
     /// Where each copied block lies now, by its number in the inventory.
-    pub(super) blocks: BTreeMap<u32, (PackId, u32)>,
+    pub(super) blocks: BTreeMap<u32, BlockPlace>,
     /// Packs all of whose live blocks were copied.
     pub(super) emptied: Vec<u32>,
     /// Packs that were found damaged while reading.
     pub(super) damaged: Vec<u32>,
-    /// Bytes of the new packs.
+    /// Bytes of blocks that were copied for it.
     pub(super) bytes: u64,
-}
-
-/// A pack that was written.
-pub(super) struct NewPack {
-    pub(super) id: PackId,
-    length: u64,
-    table: PackTable,
-}
-
-impl NewPack {
-    pub(super) fn record(&self, domain: DomainId, now: Time) -> PackRecord {
-        PackRecord {
-            domain,
-            kind: self.table.kind,
-            length: self.length,
-            place: Place::Moved,
-            is_missing: false,
-            is_damaged: false,
-            read: Time(0),
-            accepted: now,
-        }
-    }
+    /// Whether there was no room for more.
+    pub(super) is_full: bool,
 }
 
 impl Moved {
     /// A segment of all entries of the new packs; none if there are none.
-    pub(super) fn segment(&self, host: &Host<'_>, domain: DomainId) -> Result<Option<Segment<Bytes>>, JobError> {
+    pub(super) fn segment(
+        &self,
+        host: &Host<'_>,
+        domain: DomainId,
+        copies: &Copies,
+    ) -> Result<Option<Segment<Bytes>>, JobError> {
         if self.packs.is_empty() {
             return Ok(None);
         }
         let mut writer = SegmentWriter::new(domain, host.random());
-        for pack in &self.packs {
-            writer.add_pack(pack.id, Place::Moved, &pack.table)?;
+        for id in &self.packs {
+            writer.add_pack(*id, Place::Moved, &copies.packs()[id].table)?;
         }
         let Some(segment) = writer.finish() else { return Ok(None) };
         let hash = segment.hash;
@@ -74,67 +59,89 @@ impl Moved {
     }
 }
 
-/// Copies the live blocks of the packs that a plan rewrites. A pack whose bytes do not have its hash any more is left
-/// where it is: damage is not spread.
+/// Copies the live blocks of the packs that a plan rewrites, but for those that were copied before. A pack whose bytes
+/// do not have its hash any more is left where it is: damage is not spread.
 pub(super) async fn move_blocks(
-    host: &Host<'_>,
-    domain: DomainId,
+    part: &Part<'_>,
     inventory: &Inventory,
-    tables: &BTreeMap<PackId, PackTable>,
+    work: &mut Work<'_>,
     plan: &Plan,
-    options: &Options,
 ) -> Result<Moved, JobError> {
     let mut moved = Moved::default();
     for kind in [PackKind::Data, PackKind::Tree] {
-        let mut open = Open::new(domain, kind, options.pack_target[kind as usize]);
+        let mut open = Open::new(part, kind);
         for (number, live) in plan.rewritten.iter().filter(|(number, _)| inventory.packs[*number as usize].kind == kind)
         {
             let pack = &inventory.packs[*number as usize];
-            let name = layout::pack(pack.place, pack.id);
-            let hash = ObjectHash(pack.id.0);
-            let bytes = match objects::read_hashed(host.store, &name, hash).await {
-                Ok(Some(bytes)) => bytes,
-                Ok(None) | Err(JobError::Damaged { .. }) => {
+            let place = |block: &u32| (pack.id, inventory.blocks[*block as usize].offset);
+            let missing: Vec<BlockPlace> =
+                live.iter().map(place).filter(|block| work.copies.of(*block).is_none()).collect();
+            if !missing.is_empty() {
+                let name = layout::pack(pack.place, pack.id);
+                let bytes = match objects::read_hashed(part.host.store, &name, ObjectHash(pack.id.0)).await {
+                    Ok(Some(bytes)) => bytes,
+                    Ok(None) | Err(JobError::Damaged { .. }) => {
+                        moved.damaged.push(*number);
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                };
+                let Some(rows) = work.tables.get(&pack.id).and_then(|table| rows(table, &missing)) else {
                     moved.damaged.push(*number);
                     continue;
+                };
+                for (block, row) in missing.iter().zip(rows) {
+                    open.add(*block, &work.tables[&pack.id], row, &bytes, work.copies).await?;
                 }
-                Err(error) => return Err(error),
-            };
-            let Some(rows) = tables.get(&pack.id).and_then(|table| rows(inventory, table, live)) else {
-                moved.damaged.push(*number);
-                continue;
-            };
-            for (block, row) in live.iter().zip(rows) {
-                open.add(host, *block, &tables[&pack.id], row, &bytes, &mut moved).await?;
             }
             moved.emptied.push(*number);
+            if open.is_full {
+                break;
+            }
         }
-        open.close(host, &mut moved).await?;
+        open.close(work.copies).await?;
+        moved.bytes += open.copied;
+        moved.is_full |= open.is_full;
+    }
+    work.copied += moved.bytes;
+    if moved.is_full {
+        return Ok(moved);
+    }
+    for (number, live) in plan.rewritten.iter().filter(|(number, _)| !moved.damaged.contains(number)) {
+        let pack = inventory.packs[*number as usize].id;
+        for block in live {
+            if let Some(place) = work.copies.of((pack, inventory.blocks[*block as usize].offset)) {
+                moved.packs.insert(place.0);
+                moved.blocks.insert(*block, place);
+            }
+        }
     }
     Ok(moved)
 }
 
 /// Where the table tells of each of the blocks; none if it does not know one of them.
-fn rows(inventory: &Inventory, table: &PackTable, blocks: &[u32]) -> Option<Vec<usize>> {
-    let row = |block: &u32| {
-        let offset = inventory.blocks[*block as usize].offset;
-        table.blocks.iter().position(|row| row.offset == offset)
-    };
+fn rows(table: &PackTable, blocks: &[BlockPlace]) -> Option<Vec<usize>> {
+    let row = |(_, offset): &BlockPlace| table.blocks.iter().position(|row| row.offset == *offset);
     blocks.iter().map(row).collect()
 }
 
 /// The pack that blocks are copied into.
-struct Open {
+struct Open<'a> {
+    host: &'a Host<'a>,
     domain: DomainId,
     kind: PackKind,
     target: u64,
     sessions: Vec<Vec<u8>>,
     blocks: Vec<Copied>,
     bytes: u64,
+    /// Bytes of the blocks of packs that were stored.
+    copied: u64,
+    /// Whether one could not be stored.
+    is_full: bool,
 }
 
 struct Copied {
-    number: u32,
+    source: BlockPlace,
     session: u16,
     counter: u64,
     ids: Vec<ChunkId>,
@@ -142,24 +149,33 @@ struct Copied {
     stored: Bytes,
 }
 
-impl Open {
-    fn new(domain: DomainId, kind: PackKind, target: u64) -> Self {
-        Self { domain, kind, target, sessions: Vec::new(), blocks: Vec::new(), bytes: 0 }
+impl<'a> Open<'a> {
+    fn new(part: &Part<'a>, kind: PackKind) -> Self {
+        Self {
+            host: part.host,
+            domain: part.domain,
+            kind,
+            target: part.options.pack_target[kind as usize],
+            sessions: Vec::new(),
+            blocks: Vec::new(),
+            bytes: 0,
+            copied: 0,
+            is_full: false,
+        }
     }
 
     async fn add(
         &mut self,
-        host: &Host<'_>,
-        number: u32,
+        source: BlockPlace,
         table: &PackTable,
         at: usize,
         bytes: &Bytes,
-        moved: &mut Moved,
+        copies: &mut Copies,
     ) -> Result<(), JobError> {
         let row = &table.blocks[at];
         let record = &table.sessions[row.session as usize];
         if !self.sessions.contains(record) && self.sessions.len() == PACK_SESSIONS as usize {
-            self.close(host, moved).await?;
+            self.close(copies).await?;
         }
         let session = self.sessions.iter().position(|known| known == record).unwrap_or_else(|| {
             self.sessions.push(record.clone());
@@ -175,33 +191,35 @@ impl Open {
             references: page.references.to_vec(),
         });
         let pages = pages.collect();
-        self.blocks.push(Copied { number, session: session as u16, counter: row.counter, ids, pages, stored });
+        self.blocks.push(Copied { source, session: session as u16, counter: row.counter, ids, pages, stored });
         if self.bytes >= self.target {
-            self.close(host, moved).await?;
+            self.close(copies).await?;
         }
         Ok(())
     }
 
-    async fn close(&mut self, host: &Host<'_>, moved: &mut Moved) -> Result<(), JobError> {
-        if self.blocks.is_empty() {
+    async fn close(&mut self, copies: &mut Copies) -> Result<(), JobError> {
+        let (sessions, blocks) = (std::mem::take(&mut self.sessions), std::mem::take(&mut self.blocks));
+        let copied = std::mem::take(&mut self.bytes);
+        if blocks.is_empty() || self.is_full {
             return Ok(());
         }
-        let sessions = std::mem::take(&mut self.sessions);
-        let mut writer = PackWriter::new(self.kind, self.domain, host.random(), sessions)?;
-        let blocks = std::mem::take(&mut self.blocks);
+        let mut writer = PackWriter::new(self.kind, self.domain, self.host.random(), sessions)?;
         for block in &blocks {
             let pages = block.pages.iter().map(PageRow::view);
             writer.add_block(&block.stored, block.session, block.counter, block.ids.iter().copied(), pages)?;
         }
-        self.bytes = 0;
-        let Pack { id, bytes, table } = writer.finish();
+        let mut pack = writer.finish();
+        let bytes = std::mem::take(&mut pack.bytes);
         let length = bytes.len() as u64;
-        for (block, row) in blocks.iter().zip(&table.blocks) {
-            moved.blocks.insert(block.number, (id, row.offset));
+        match put(self.host.store, layout::pack(Place::Moved, pack.id), bytes).await {
+            Err(JobError::Store(StoreError::Full { .. })) => self.is_full = true,
+            stored => {
+                stored?;
+                self.copied += copied;
+                copies.add(pack.id, length, pack.table, blocks.iter().map(|block| block.source));
+            }
         }
-        put(host.store, layout::pack(Place::Moved, id), bytes).await?;
-        moved.bytes += length;
-        moved.packs.push(NewPack { id, length, table });
         Ok(())
     }
 }

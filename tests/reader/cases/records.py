@@ -122,7 +122,7 @@ class Records(unittest.TestCase):
         first, second = (bytes.fromhex(one) for one in literals(PACKS, "roots_are_as_they_always_were"))
         root = Record(first, name("roots", MAX_NUMBER - 7))
         self.assertEqual((root["base"], root["last_change"]), ([6, b"\x01" * 32], [12, b"\x04" * 32]))
-        self.assertEqual(root["runs"], [[4, b"\x02" * 32, 300, 3], [6, b"\x03" * 32, 200, 2]])
+        self.assertEqual(root["runs"], [["pack", b"\x02" * 32, 300, 3], ["overlay run", b"\x03" * 32, 200, 2]])
         self.assertTrue(Record(second, name("roots", MAX_NUMBER - 1))["rebuilt"])
 
     def test_deletion(self):
@@ -162,15 +162,16 @@ class Structures(unittest.TestCase):
         self.assertEqual([entry.height for entry in segment.entries], [0, 0, 0, 1, 1, 2])
 
     def test_runs_of_each_kind(self):
-        names = ("segments", "snapshots", "heads", "packs", "doomed_names", "the_overlay")
+        names = ("segments", "snapshots", "heads", "packs", "doomed_names", "the_overlay", "runs_of_the_overlay")
         runs = [Run(octets(PACKS, f"run_of_{one}_is_as_it_always_was"), one) for one in names]
-        segments, snapshots, heads, packs, doomed, overlay = (list(run.records.values()) for run in runs)
+        segments, snapshots, heads, packs, doomed, overlay, named = (list(run.records.values()) for run in runs)
         self.assertEqual(segments, [{"entries": 7, "length": 4096, "first": b"\4" * 24, "last": b"\5" * 24}, None])
         self.assertEqual([one and one["state"] for one in snapshots], [None, "forgotten"])
         self.assertEqual(heads[0]["decided"][1][3], [[14, "page"]])
         self.assertEqual([one and one["bits"] for one in packs], [2, 1, None])
         self.assertEqual([one and one["state"] for one in doomed], ["doomed", "spent", None])
         self.assertEqual(overlay, [{"time": -1, "bits": 6}, {"time": NOW, "bits": 1}, None])
+        self.assertEqual(named, [{"root": 258, "length": 104, "records": 1}, None])
 
 
 class Cbor(unittest.TestCase):

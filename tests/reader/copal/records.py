@@ -211,7 +211,9 @@ RECEIPT = fields(
     }
 )
 
-RUN_KINDS = {1: "segment", 2: "snapshot", 3: "client head", 4: "pack", 5: "doomed", 6: "overlay"}
+RUN_KINDS = {1: "segment", 2: "snapshot", 3: "client head", 4: "pack", 5: "doomed", 6: "overlay", 7: "overlay run"}
+
+_NAMED_RUN = choice(**{name: number for number, name in RUN_KINDS.items() if name != "overlay"})
 
 ROOT = fields(
     {
@@ -220,7 +222,7 @@ ROOT = fields(
         2: ("base", _NUMBERED_HASH, True),
         3: ("time", TIME),
         4: ("rebuilt", boolean),
-        5: ("runs", array(row(integer(1, 6), HASH, U64, U64), limits.ROOT_BODY)),
+        5: ("runs", array(row(_NAMED_RUN, HASH, U64, U64), limits.ROOT_BODY)),
         6: ("last_change", _NUMBERED_HASH, True),
     }
 )

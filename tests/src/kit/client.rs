@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use bytes::Bytes;
+use copal_engine::backup::content::FileContent;
 use copal_engine::backup::session::{Action, Session, SessionError, SessionStart};
 use copal_engine::block::{BlockBuilder, SealTools};
 use copal_engine::chunk::{ChunkSizes, Chunker};
@@ -379,7 +380,11 @@ impl Run<'_> {
                 ids.push(id);
             }
             ids.extend(self.client.list_pages(&pieces));
-            self.session.content_of(pieces, is_good)?
+            let mut file = FileContent::default();
+            for piece in pieces {
+                self.session.add_piece(&mut file, piece, is_good)?;
+            }
+            self.session.content_of(file, is_good)?
         };
         Ok(Remembered { entry: entry(path, content, mtime, stored), ids })
     }

@@ -19,7 +19,7 @@ use super::actors::GRACE;
 use super::tasks::alone;
 use super::world::World;
 use crate::kit::repository::key;
-use crate::kit::{How, Random, Reader, Tree, path};
+use crate::kit::{How, Random, Reader, Tree, path, picture};
 
 /// Destroys or alters a pack that the newest root needs.
 pub(super) fn damage(world: &World<'_>, random: &mut Random) {
@@ -166,7 +166,7 @@ fn tidy(world: &World<'_>) -> Result<(), String> {
         let number = layout::root_number(root.key.as_str()).ok_or("a strange root")?;
         let bytes = block_on(memory.read(&root.key)).map_err(|error| error.to_string())?;
         let root = copal_engine::root::Root::decode(number, &bytes).map_err(|error| error.to_string())?;
-        needed.extend(root.runs.iter().map(|run| layout::state(run.hash)));
+        needed.extend(picture::runs_of(memory, &root)?);
     }
     for prefix in ["packs/", "moved/", "index/", "state/"] {
         for object in list_all(prefix)? {

@@ -163,6 +163,7 @@ pub(super) fn root(name: &str, bytes: &[u8]) -> Result<Value, String> {
             RunKind::Packs => "packs",
             RunKind::Doomed => "doomed",
             RunKind::Overlay => "overlay",
+            RunKind::OverlayRuns => "overlays",
         };
         json!({ "kind": kind, "run": layout::state(run.hash), "length": run.length, "records": run.records })
     });

@@ -1,0 +1,71 @@
+//! Deletion: what a root lists as doomed is recorded, deleted, and then cleared by whoever has deleted it.
+
+use bytes::Bytes;
+use copal_engine::id::ObjectHash;
+use copal_engine::layout;
+use copal_engine::root::{Deletion, Root};
+use copal_engine::state::{DoomedRecord, DoomedState};
+use copal_engine::time::Time;
+
+use super::Report;
+use crate::commit::Proposal;
+use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
+use crate::host::Host;
+use crate::objects;
+use crate::view::{self, View};
+
+/// Lists an object as doomed.
+pub(super) fn doom(view: &View, name: String, now: Time, proposal: &mut Proposal) {
+    let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.number() + 1 };
+    proposal.delta.doomed.insert(name, Some(doomed));
+}
+
+/// Deletes the objects that a root lists as doomed. The names are recorded first, so that a rebuild of the state does
+/// not take one that is half deleted, and the root must still be there. Gives the names that are gone.
+pub(super) async fn delete_doomed(
+    host: &Host<'_>,
+    view: &View,
+    (root, hash): (&Root, ObjectHash),
+    report: &mut Report,
+) -> Result<Vec<String>, JobError> {
+    let doomed = view.state.doomed.iter().filter(|(_, record)| record.state == DoomedState::Doomed);
+    let names: Vec<String> = doomed.map(|(name, _)| name.clone()).collect();
+    if is_planted(Fault::ClearedBlindly) {
+        return Ok(names);
+    }
+    for part in names.chunks(DELETION_NAMES) {
+        let random = host.random();
+        let deletion = Deletion { root_number: root.number, random, time: host.now().await?, names: part.to_vec() };
+        let name = objects::key(layout::deletion(root.number, &random));
+        host.store.create(&name, Bytes::from(deletion.encode())).await?;
+        if !view::is_there(host.store, root.number, hash).await? {
+            return Ok(Vec::new());
+        }
+        for name in part {
+            let object = objects::key(name.as_str());
+            if let Some(stat) = host.store.stat(&object).await? {
+                host.store.delete(&object).await?;
+                report.objects_deleted += 1;
+                report.bytes_deleted += stat.length;
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// Decisions belong to the newest root: another prune may have deleted and cleared meanwhile.
+pub(super) async fn is_superseded(host: &Host<'_>, view: &View) -> Result<bool, JobError> {
+    Ok(view::read(host.store).await?.base() != view.base())
+}
+
+/// Turns the names that this writer has itself deleted into spent ones.
+pub(super) fn clear(view: &View, cleared: &[String], now: Time, proposal: &mut Proposal) {
+    for name in cleared {
+        let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: view.number() + 1 };
+        proposal.delta.doomed.insert(name.clone(), Some(spent));
+    }
+}
+
+/// Names in one deletion record.
+const DELETION_NAMES: usize = 10_000;

@@ -1,0 +1,64 @@
+//! Notes: what a run creates. If another writer wins, no root names that, and the run has to put it away again.
+
+use core::ops::Range;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
+
+/// A store that remembers the segments and state runs that were asked of it.
+pub(super) struct Notes<'a> {
+    store: &'a dyn Store,
+    created: Mutex<Vec<String>>,
+}
+
+impl<'a> Notes<'a> {
+    pub(super) fn new(store: &'a dyn Store) -> Self {
+        Self { store, created: Mutex::default() }
+    }
+
+    /// The names since the last call, also of what may not have been created.
+    pub(super) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.created.lock().expect("nothing panics while it holds the names"))
+    }
+}
+
+#[async_trait]
+impl Store for Notes<'_> {
+    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        if ["index/", "state/"].iter().any(|prefix| key.as_str().starts_with(prefix)) {
+            let mut created = self.created.lock().expect("nothing panics while it holds the names");
+            created.push(key.as_str().to_owned());
+        }
+        self.store.create(key, bytes).await
+    }
+
+    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        self.store.read(key).await
+    }
+
+    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        self.store.read_range(key, range).await
+    }
+
+    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
+        self.store.stat(key).await
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        self.store.list(prefix, after, limit).await
+    }
+
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        self.store.delete(key).await
+    }
+
+    async fn now(&self) -> Result<StoreTime, StoreError> {
+        self.store.now().await
+    }
+
+    async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
+        self.store.map(key).await
+    }
+}

@@ -1,0 +1,286 @@
+//! Run: one prune from its first root to its last. Whoever else writes meanwhile, every decision belongs to the newest
+//! root; what this run has written is used by the next decision or doomed by it.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+
+use copal_engine::id::{ClientId, ObjectHash, PackId};
+use copal_engine::layout::{self, Place};
+use copal_engine::pack::PackTable;
+use copal_engine::root::Root;
+use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
+use copal_store::StoreError;
+
+use super::copies::Copies;
+use super::deletion::{clear, delete_doomed, doom, is_superseded};
+use super::domain::{Part, Work};
+use super::notes::Notes;
+use super::{Options, Report, garbage};
+use crate::commit::{Proposal, commit};
+use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
+use crate::host::Host;
+use crate::objects;
+use crate::view::{self, View};
+
+pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobError> {
+    let notes = Notes::new(host.store);
+    let host = Host { store: &notes, ..*host };
+    let mut run = Run {
+        host: &host,
+        notes: &notes,
+        options,
+        tables: BTreeMap::new(),
+        copies: Copies::default(),
+        left_over: Vec::new(),
+        report: Report::default(),
+        may_copy: options.repack_most,
+        is_lean: false,
+    };
+    match run.go().await {
+        Err(JobError::Store(full @ StoreError::Full { .. })) if !options.is_dry_run => {
+            run.make_room().await?;
+            Err(full.into())
+        }
+        Ok(()) if options.is_dry_run => Ok(run.report),
+        Ok(()) => {
+            garbage::delete_old_roots(&host, &mut run.report).await?;
+            Ok(run.report)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What a run knows, whatever root it decides on.
+struct Run<'a> {
+    host: &'a Host<'a>,
+    notes: &'a Notes<'a>,
+    options: &'a Options,
+    /// Tables that were read; they never change.
+    tables: BTreeMap<PackId, PackTable>,
+    copies: Copies,
+    left_over: Vec<LeftOver>,
+    report: Report,
+    /// Bytes that may still be copied.
+    may_copy: u64,
+    /// Whether nothing is decided but what makes room.
+    is_lean: bool,
+}
+
+/// A segment or run that was written for a root that did not win.
+struct LeftOver {
+    name: String,
+    root: u64,
+}
+
+/// What an attempt wants to change, and what it says about it.
+struct Decided {
+    proposal: Proposal,
+    report: Report,
+    /// Whether this root moved blocks, or put that off because something dies whole.
+    has_more: bool,
+}
+
+impl Run<'_> {
+    /// Writes roots until nothing is left to be done.
+    async fn go(&mut self) -> Result<(), JobError> {
+        let mut is_first = true;
+        let mut lost = 0;
+        while lost < ATTEMPTS {
+            let view = view::read(self.host.store).await?;
+            let Some((root, hash)) = view.root.clone() else { return Ok(()) };
+            if let Some((_, evidence)) = view::lost_newer(self.host, &view).await? {
+                return Err(JobError::StateLost { evidence });
+            }
+            // What an earlier root doomed, of this run or of one that was interrupted.
+            let cleared = self.delete_doomed(&view, (&root, hash)).await?;
+            if is_superseded(self.host, &view).await? {
+                lost += 1;
+                continue;
+            }
+            let decided = self.decide(&view, &cleared, is_first).await?;
+            if self.options.is_dry_run || is_empty(&decided.proposal) {
+                self.report.take(decided.report);
+                return Ok(());
+            }
+            if is_planted(Fault::DeletedFirst) {
+                for name in decided.proposal.delta.doomed.keys() {
+                    self.host.store.delete(&objects::key(name.as_str())).await?;
+                }
+            }
+            if !self.commit(&view, decided.proposal).await? {
+                lost += 1;
+                continue;
+            }
+            self.report.take(decided.report);
+            if !decided.has_more {
+                return self.finish().await;
+            }
+            (is_first, lost) = (false, 0);
+        }
+        Err(JobError::Contended { attempts: ATTEMPTS })
+    }
+
+    /// With a full disk: what needs least room to be freed. Old roots need none.
+    async fn make_room(&mut self) -> Result<(), JobError> {
+        self.is_lean = true;
+        garbage::delete_old_roots(self.host, &mut self.report).await?;
+        self.go().await
+    }
+
+    async fn delete_doomed(&mut self, view: &View, root: (&Root, ObjectHash)) -> Result<Vec<String>, JobError> {
+        if self.options.is_dry_run {
+            return Ok(Vec::new());
+        }
+        delete_doomed(self.host, view, root, &mut self.report).await
+    }
+
+    /// Everything the next root changes.
+    async fn decide(&mut self, view: &View, cleared: &[String], is_first: bool) -> Result<Decided, JobError> {
+        let mut proposal = Proposal::default();
+        let mut report = Report::default();
+        // Taken after the root was read: a pack that a root names and this lacks is gone.
+        let stored = garbage::Stored::list(self.host).await?;
+        let now = self.host.now().await?;
+        clear(view, cleared, now, &mut proposal);
+        self.copies.keep_own(view, &stored);
+        // What this step has copied must do for it, or it would never end beside constant writers.
+        let allowance = if self.copies.is_empty() { self.may_copy.min(self.options.repack_step) } else { 0 };
+        let mut work = Work {
+            tables: &mut self.tables,
+            copies: &mut self.copies,
+            used: BTreeSet::new(),
+            allowance: if self.options.is_dry_run { self.options.repack_most } else { allowance },
+            copied: 0,
+            wanted: 0,
+            has_put_off: false,
+        };
+        if !self.is_lean {
+            let mut roots: BTreeMap<_, Vec<_>> = BTreeMap::new();
+            for (key, snapshot) in &view.state.snapshots {
+                if is_marked(view, *key, now, self.options.grace) {
+                    roots.entry(snapshot.domain).or_default().push(snapshot.root);
+                }
+            }
+            for domain in view.indexes.keys() {
+                let roots = roots.get(domain).map(Vec::as_slice).unwrap_or_default();
+                let options = self.options;
+                let part = Part { host: self.host, view, options, stored: &stored, domain: *domain, now, is_first };
+                part.propose(roots, &mut work, &mut proposal, &mut report).await?;
+            }
+            bury(view, now, &mut proposal);
+        }
+        let Work { used, copied, wanted, has_put_off, .. } = work;
+        if is_first {
+            // What others add while this runs is left to the next prune.
+            self.may_copy = self.may_copy.min(wanted);
+        }
+        self.may_copy = self.may_copy.saturating_sub(copied);
+        self.report.bytes_copied += copied;
+        let unused = self.copies.packs().keys().filter(|pack| !used.contains(pack));
+        unused.for_each(|pack| doom(view, layout::pack(Place::Moved, *pack), now, &mut proposal));
+        self.doom_left_over(view, now, &mut proposal).await?;
+        garbage::doom_orphans(self.host, view, &stored, now, &mut proposal, &mut report).await?;
+        garbage::expire_spent(view, now, &mut proposal);
+        let has_more = report.bytes_postponed > 0 && self.may_copy > 0 && (has_put_off || !used.is_empty());
+        Ok(Decided { proposal, report, has_more })
+    }
+
+    /// Dooms what was written for roots that did not win. If one of these was made after all, long after its number was
+    /// deleted, its runs leave with it.
+    async fn doom_left_over(&self, view: &View, now: Time, proposal: &mut Proposal) -> Result<(), JobError> {
+        let mut named = garbage::named_by(view);
+        for root in self.left_over.iter().map(|left| left.root).collect::<BTreeSet<_>>() {
+            match garbage::runs_of(self.host, &layout::root(root)).await? {
+                Some(runs) => named.extend(runs.into_iter().map(layout::state)),
+                None => return Ok(()),
+            }
+        }
+        for LeftOver { name, .. } in self.left_over.iter().filter(|left| !named.contains(&left.name)) {
+            doom(view, name.clone(), now, proposal);
+        }
+        Ok(())
+    }
+
+    /// Writes the next root; whether it won.
+    async fn commit(&mut self, view: &View, proposal: Proposal) -> Result<bool, JobError> {
+        // Decided on a root that is not the newest: nothing is written for nothing.
+        if !view::is_newest(self.host.store, &layout::root(view.number())).await? {
+            return Ok(false);
+        }
+        self.notes.take();
+        let won = commit(self.host, view, proposal).await;
+        let created = self.notes.take().into_iter();
+        if let Ok(Some(_)) = won {
+            // The root has decided about everything that was there.
+            self.copies.clear();
+            self.left_over.clear();
+            return Ok(true);
+        }
+        let root = view.number() + 1;
+        self.left_over.extend(created.map(|name| LeftOver { name, root }));
+        won.map(|_| false)
+    }
+
+    /// Deletes what the last root dooms, and clears the names.
+    async fn finish(&mut self) -> Result<(), JobError> {
+        for _ in 0..ATTEMPTS {
+            let view = view::read(self.host.store).await?;
+            let Some((root, hash)) = view.root.clone() else { return Ok(()) };
+            let cleared = self.delete_doomed(&view, (&root, hash)).await?;
+            if cleared.is_empty() && self.left_over.is_empty() {
+                return Ok(());
+            }
+            let mut proposal = Proposal::default();
+            let now = self.host.now().await?;
+            clear(&view, &cleared, now, &mut proposal);
+            self.doom_left_over(&view, now, &mut proposal).await?;
+            let is_last = self.left_over.is_empty();
+            if self.commit(&view, proposal).await? && is_last {
+                return Ok(());
+            }
+        }
+        // The names stay doomed; the next prune deletes and clears them.
+        Ok(())
+    }
+}
+
+fn is_empty(proposal: &Proposal) -> bool {
+    proposal.delta.is_empty() && proposal.overlay.is_empty()
+}
+
+/// Whether the pages of a snapshot are followed: it is kept, or it is a checkpoint that a later run may go on from.
+fn is_marked(view: &View, key: (ClientId, u64), now: Time, grace: Duration) -> bool {
+    let snapshot = &view.state.snapshots[&key];
+    if snapshot.state != SnapshotState::Kept {
+        return false;
+    }
+    if !snapshot.partial {
+        return true;
+    }
+    let later = view.state.snapshots.range((key.0, key.1 + 1)..=(key.0, u64::MAX));
+    let is_followed = later
+        .filter(|(_, later)| !later.partial && later.source == snapshot.source)
+        .any(|(_, later)| now.since(later.accepted) >= grace);
+    let is_silent = view.state.heads.get(&key.0).is_none_or(|head| now.since(head.time) >= CHECKPOINT_SILENCE);
+    !is_followed && !is_silent
+}
+
+/// Snapshots and checkpoints whose root page leaves the index cannot come back: forgotten ones are not undeleted any
+/// more, and a closed checkpoint is not opened again when its client wakes up.
+fn bury(view: &View, now: Time, proposal: &mut Proposal) {
+    for (key, snapshot) in &view.state.snapshots {
+        let is_removed = proposal.removed_ids.contains(&(snapshot.domain, snapshot.root));
+        let is_unmarked = snapshot.state == SnapshotState::Forgotten || snapshot.partial;
+        if snapshot.state != SnapshotState::Gone && is_unmarked && is_removed {
+            let gone = SnapshotRecord { state: SnapshotState::Gone, state_time: now, ..snapshot.clone() };
+            proposal.delta.snapshots.insert(*key, Some(gone));
+        }
+    }
+}
+
+/// A checkpoint of a client that was silent for so long is closed.
+const CHECKPOINT_SILENCE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// So often in a row a prune starts again after another writer won.
+const ATTEMPTS: u32 = 64;
