@@ -147,7 +147,7 @@ impl BlockReader {
     }
 
     /// The table of a pack, read once.
-    pub(super) fn table(&self, place: Place, pack: PackId, length: u64) -> Result<Arc<PackTable>, CopyError> {
+    pub(crate) fn table(&self, place: Place, pack: PackId, length: u64) -> Result<Arc<PackTable>, CopyError> {
         if let Some(table) = self.tables.read().expect("no reader panics").get(&pack) {
             return Ok(table.clone());
         }
