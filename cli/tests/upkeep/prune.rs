@@ -125,7 +125,7 @@ fn mostly_forgotten() -> Machine {
 }
 
 fn stored(machine: &Machine) -> usize {
-    machine.objects().iter().map(|(_, bytes)| bytes.len()).sum()
+    machine.objects().values().map(|bytes| bytes.len()).sum()
 }
 
 #[test]
