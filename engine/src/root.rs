@@ -28,6 +28,10 @@ pub struct Root {
     pub runs: Vec<RunRef>,
     /// The last change folded in.
     pub change_head: Option<(u64, ObjectHash)>,
+    /// The change that holds the policy in force.
+    pub policy: Option<(u64, ObjectHash)>,
+    /// The last expiry folded in, believed or not.
+    pub expiry_head: Option<(u64, ObjectHash)>,
 }
 
 /// A root that would be larger than the format allows.
@@ -39,7 +43,8 @@ impl Root {
     /// The object's bytes.
     pub fn encode(&self) -> Result<Vec<u8>, RootSize> {
         let mut writer = Writer::new();
-        writer.map(5 + u64::from(self.base.is_some()) + u64::from(self.change_head.is_some()));
+        let optional = [&self.base, &self.change_head, &self.policy, &self.expiry_head];
+        writer.map(5 + optional.iter().filter(|link| link.is_some()).count() as u64);
         writer.key(0).uint(self.number).key(1).bytes(&self.random);
         if let Some((number, hash)) = &self.base {
             writer.key(2).array(2).uint(*number).bytes(hash.as_bytes());
@@ -48,8 +53,10 @@ impl Root {
         for run in &self.runs {
             writer.array(4).uint(run.kind as u64).bytes(run.hash.as_bytes()).uint(run.length).uint(run.records);
         }
-        if let Some((number, hash)) = &self.change_head {
-            writer.key(6).array(2).uint(*number).bytes(hash.as_bytes());
+        for (key, link) in [(6, &self.change_head), (7, &self.policy), (8, &self.expiry_head)] {
+            if let Some((number, hash)) = link {
+                writer.key(key).array(2).uint(*number).bytes(hash.as_bytes());
+            }
         }
         let body = writer.finish();
         if body.len() > ROOT_BYTES { Err(RootSize(body.len())) } else { Ok(close(Kind::Root, &body)) }
@@ -76,6 +83,8 @@ impl Root {
             rebuilt: fields.required(4)?.bool()?,
             runs: fields.required(5)?.list(RUNS, run)?,
             change_head: fields.optional(6)?.map(link).transpose()?,
+            policy: fields.optional(7)?.map(link).transpose()?,
+            expiry_head: fields.optional(8)?.map(link).transpose()?,
         };
         fields.end()?;
         if root.number == 0 || root.base.is_some_and(|(base, _)| base >= root.number) {
@@ -180,6 +189,8 @@ mod tests {
             rebuilt: false,
             runs: vec![run(RunKind::Packs, 1), run(RunKind::Packs, 2), run(RunKind::OverlayRuns, 3)],
             change_head: Some((12, ObjectHash([12; 32]))),
+            policy: Some((3, ObjectHash([3; 32]))),
+            expiry_head: Some((5, ObjectHash([5; 32]))),
         }
     }
 
@@ -190,7 +201,8 @@ mod tests {
 
     #[test]
     fn a_root_reads_back_with_and_without_its_optional_fields() {
-        let first = Root { number: 1, base: None, change_head: None, runs: Vec::new(), ..root() };
+        let links = Root { change_head: None, policy: None, expiry_head: None, ..root() };
+        let first = Root { number: 1, base: None, runs: Vec::new(), ..links };
         for root in [root(), first] {
             assert_eq!(Root::decode(root.number, &root.encode().unwrap()), Ok(root));
         }

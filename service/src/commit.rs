@@ -27,6 +27,10 @@ pub struct Proposal {
     pub overlay: BTreeMap<DomainId, BTreeMap<(ChunkId, PackTag), Mark>>,
     /// The last change folded in, if that moved.
     pub change_head: Option<(u64, ObjectHash)>,
+    /// The change that holds the policy in force, if that changed.
+    pub policy: Option<(u64, ObjectHash)>,
+    /// The last expiry folded in, if that moved.
+    pub expiry_head: Option<(u64, ObjectHash)>,
     /// Ids of which no copy is left in the index.
     pub removed_ids: BTreeSet<(DomainId, ChunkId)>,
     /// The number of a rebuilt root, which has no base.
@@ -59,7 +63,7 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
         let Some(written) = write_records(host, old, kind, &delta).await? else { return Ok(None) };
         runs.extend(written);
     }
-    let change_head = proposal.change_head.or(view.root.as_ref().and_then(|(root, _)| root.change_head));
+    let before = view.root.as_ref().map(|(root, _)| root);
     let root = Root {
         number,
         random: host.random(),
@@ -67,7 +71,9 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
         time: host.now().await?,
         rebuilt: proposal.rebuilt_as.is_some(),
         runs,
-        change_head,
+        change_head: proposal.change_head.or(before.and_then(|root| root.change_head)),
+        policy: proposal.policy.or(before.and_then(|root| root.policy)),
+        expiry_head: proposal.expiry_head.or(before.and_then(|root| root.expiry_head)),
     };
     create(host.store, root).await
 }

@@ -55,9 +55,14 @@ class Ledger:
             self.complaints.check(base[0] < root["number"], f"{root.name}: its base has number {base[0]}")
             found = self.roots.get(base[0])
             self.complaints.check(found is None or found.hash == base[1], f"{root.name}: its base has another hash")
-        change = root.get("last_change")
-        found = change and self.contents.records["change"].get(change[0])
-        self.complaints.check(not change or (found and found.hash == change[1]), f"{root.name}: last change {change}")
+        for field, kind in (("last_change", "change"), ("policy", "change"), ("last_expiry", "expiry")):
+            named = root.get(field)
+            found = named and self.contents.records[kind].get(named[0])
+            self.complaints.check(not named or (found and found.hash == named[1]), f"{root.name}: {field} is {named}")
+        last = (root.get("last_change") or [0])[0]
+        policy = self.history.policy_in_force(last)
+        named = (root.get("policy") or [0])[0]
+        self.complaints.check(named == policy, f"{root.name}: names the policy of change {named}, not of {policy}")
         oldest = {}
         for kind, name, length, records in root["runs"]:
             run = self.contents.runs.get(name)

@@ -180,8 +180,7 @@ impl Picture {
             }
         }
         for snapshot in self.state.snapshots.values() {
-            let is_kept = snapshot.state == SnapshotState::Kept && !snapshot.partial;
-            if is_kept && !is_there(snapshot.domain, &snapshot.root) {
+            if snapshot.state == SnapshotState::Kept && !is_there(snapshot.domain, &snapshot.root) {
                 return Err(format!("the root page of kept snapshot {} is absent", snapshot.id));
             }
         }
