@@ -15,6 +15,8 @@ import argparse
 import json
 import os
 import platform
+import signal
+import sys
 import time
 
 from comparison import tool as tools
@@ -23,7 +25,6 @@ from comparison.dataset import datasets, warm
 from comparison.result import Results, Run
 from comparison.series import Series
 from comparison.table import markdown
-
 
 ONCE = "borg,tar | zstd -3,rsync,rustic@small,restic@small"
 
@@ -43,6 +44,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.what != "report" and os.geteuid() != 0:
         parser.error("file systems are made and mounted: this needs root")
+    # However it is stopped: what is mounted is unmounted, and what is made in part goes away.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit("stopped; start again to go on"))
     place = os.path.join(options.place, "" if options.scale == 1 else f"scale-{options.scale}")
     os.makedirs(place, exist_ok=True)
     results = Results(os.path.join(place, "results.jsonl"))

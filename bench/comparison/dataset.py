@@ -3,6 +3,8 @@
 A state is a directory, or an ext4 in a file where it matters that what did not change keeps its inode and times: the next state is then a copy of the file
 system in which only the differences were written, as an update in place does it."""
 
+import collections
+import concurrent.futures
 import contextlib
 import dataclasses
 import filecmp
@@ -10,7 +12,6 @@ import os
 import random
 import shutil
 import stat
-import subprocess
 from collections.abc import Callable, Iterator
 
 from . import disk
@@ -68,14 +69,20 @@ class Dataset:
 
 def warm(directory: str) -> None:
     """Reads everything, so that it lies in the page cache."""
-    buffer = bytearray(1 << 20)
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            path = os.path.join(folder, name)
-            if stat.S_ISREG(os.lstat(path).st_mode):
-                with open(path, "rb", buffering=0) as file:
-                    while file.readinto(buffer):
-                        pass
+
+    def read(path: str) -> None:
+        with open(path, "rb", buffering=0) as file:
+            while file.read(1 << 20):
+                pass
+
+    def regular():
+        for folder, _, names in os.walk(directory):
+            paths = (os.path.join(folder, name) for name in names)
+            yield from (path for path in paths if stat.S_ISREG(os.lstat(path).st_mode))
+
+    # Several at once: the disk is waited for, not the processor.
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        collections.deque(pool.map(read, regular()), maxlen=0)
 
 
 def update(source: str, version: str) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+import signal
 import subprocess
 import tempfile
 import threading
@@ -32,16 +33,24 @@ def measure(words: list[str], environment: dict[str, str], directory: str) -> Us
     with tempfile.TemporaryFile() as errors:
         start = time.monotonic()
         child = subprocess.Popen(
-            words, env=environment, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
+            words, env=environment, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+            start_new_session=True,
         )
         seen = [0]
         ended = threading.Event()
         sampler = threading.Thread(target=_sample, args=(child.pid, seen, ended))
         sampler.start()
-        _, status, used = os.wait4(child.pid, 0)
-        wall = time.monotonic() - start
-        ended.set()
-        sampler.join()
+        try:
+            _, status, used = os.wait4(child.pid, 0)
+        except BaseException:
+            # Stopped: what is mounted can only be unmounted when nobody uses it.
+            os.killpg(child.pid, signal.SIGKILL)
+            os.wait4(child.pid, 0)
+            raise
+        finally:
+            wall = time.monotonic() - start
+            ended.set()
+            sampler.join()
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode != 0:
             errors.seek(0)

@@ -13,7 +13,7 @@ TITLES = {
 
 
 def markdown(results: Results, machine: str) -> str:
-    lines = [machine, ""]
+    lines = [machine, "", *_summary(results)]
     for dataset, title in TITLES.items():
         medians = results.medians(dataset)
         if not medians:
@@ -35,6 +35,24 @@ def markdown(results: Results, machine: str) -> str:
     failures = dict.fromkeys(f"{run.dataset}, {run.tool}, run {run.number}: {run.failed.strip()}" for run in results.failures())
     lines += ["", *(f"* failed: {failure}" for failure in failures)] if failures else []
     return "\n".join(lines) + "\n"
+
+
+def _summary(results: Results) -> list[str]:
+    """The Linux sources in one table: seconds, then megabytes."""
+    medians = results.medians("linux")
+    steps = ["first", "unchanged", "version 2", "restore", "check"]
+    if not medians:
+        return []
+    names = [tool.replace("|", "\\|") for tool in medians]
+    lines = ["### Linux sources, in short", "", f"| | {' | '.join(names)} |", "|---|" + "---|" * len(names)]
+    for step in steps:
+        lines.append(f"| {step}, s | " + " | ".join(f"{rows[step].wall:.2f}" if step in rows else "–" for rows in medians.values()) + " |")
+    last = [max(rows.values(), key=lambda row: row.repository).repository for rows in medians.values()]
+    first = [f"{rows['first'].repository:.0f}" if "first" in rows else "–" for rows in medians.values()]
+    lines.append("| repository after the first, MB | " + " | ".join(first) + " |")
+    lines.append("| repository after all, MB | " + " | ".join(f"{size:.0f}" for size in last) + " |")
+    lines.append("| peak memory, MB | " + " | ".join(f"{max(row.peak for row in rows.values()):.0f}" for rows in medians.values()) + " |")
+    return [*lines, ""]
 
 
 def _bar(bar: Bar) -> str:
