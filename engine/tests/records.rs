@@ -10,6 +10,7 @@ use copal_engine::id::RepositoryId;
 use copal_engine::manifest::Manifest;
 use copal_engine::receipt::Receipt;
 use copal_engine::repository::Descriptor;
+use copal_engine::retention::SignedPolicy;
 use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::wire::record::{self, Kind};
 use ed25519_dalek::SigningKey;
@@ -209,6 +210,14 @@ proptest! {
         let at = at.index(altered.len());
         altered[at] = value;
         let written = SnapshotInfo::decode(&altered).ok().map(|info| info.encode());
+        prop_assert!(written.is_none() || written == Some(altered));
+    }
+    #[test]
+    fn an_altered_policy_gives_an_error_or_one_that_is_written_the_same_again(at: prop::sample::Index, value: u8) {
+        let mut altered = policy().encode();
+        let at = at.index(altered.len());
+        altered[at] = value;
+        let written = SignedPolicy::decode(&altered).ok().map(|policy| policy.encode());
         prop_assert!(written.is_none() || written == Some(altered));
     }
 }
