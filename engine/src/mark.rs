@@ -187,6 +187,26 @@ impl Inventory {
         reach
     }
 
+    /// The order in which who reads the pages one after another, each with all below it, first meets each id: a place for
+    /// each id of the inventory, the largest for those that are not met.
+    pub fn order(&self, pages: impl IntoIterator<Item = ChunkId>) -> Vec<u32> {
+        let mut order = vec![u32::MAX; self.ids.len()];
+        let mut next = 0;
+        for page in pages {
+            let mut open = vec![page];
+            while let Some(number) = open.pop().and_then(|id| self.number(&id)) {
+                if order[number as usize] != u32::MAX {
+                    continue;
+                }
+                order[number as usize] = next;
+                next += 1;
+                let below: Vec<ChunkId> = self.references_of(number).collect();
+                open.extend(below.into_iter().rev().filter(|id| self.number(id).is_some()));
+            }
+        }
+        order
+    }
+
     fn visit(&self, id: ChunkId, reach: &mut Reach, open: &mut Vec<u32>) {
         match self.number(&id) {
             Some(number) if reach.reached.has(number) => {}

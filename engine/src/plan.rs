@@ -20,10 +20,11 @@ pub struct Rules {
     pub grace: Duration,
     /// The store's time.
     pub now: Time,
-    /// Packs with a smaller live share than this are rewritten, in percent.
-    pub rewrite_below: u32,
-    /// Blocks with a smaller live share than this become wanted, in percent.
-    pub wanted_below: u32,
+    /// So much of what is live may lie dead beside it, in blocks without a present copy, in percent: if there is more,
+    /// packs are rewritten.
+    pub dead_most: u32,
+    /// The same for what lies dead in blocks that live on: if there is more, their live part is wanted.
+    pub trapped_most: u32,
     /// Packs shorter than a quarter of this are merged, by kind.
     pub pack_target: [u64; 2],
     /// At most so many bytes are copied.
@@ -95,7 +96,7 @@ pub fn plan(
         return plan;
     }
     let live = live_entries(inventory, |id| kept.reached.has(id));
-    let best = best_copies(inventory, &live, rules, |id| kept.reached.has(id));
+    let best = best_copies(inventory, &live, &old, |id| kept.reached.has(id));
     let flagged: Vec<Option<Time>> = (0..copies)
         .map(|copy| if best.has(copy as u32) { None } else { Some(old[copy].flagged.unwrap_or(rules.now)) })
         .collect();
@@ -129,10 +130,10 @@ pub fn plan(
     let staying = live_copies(inventory, |copy| !is_removed[copy as usize]);
     let useful = live_copies(inventory, |copy| flagged[copy as usize].is_none());
     plan_packs(inventory, &staying, &useful, is_copied, rules, &mut plan);
+    let sparse = choose_sparse(inventory, &useful, rules.trapped_most, u64::MAX);
     for copy in (0..copies).filter(|&copy| !is_removed[copy]) {
         let block = inventory.copies[copy].block;
-        let item = &inventory.blocks[block as usize];
-        let is_sparse = flagged[copy].is_none() && is_sparse(item, useful[block as usize], rules);
+        let is_sparse = flagged[copy].is_none() && sparse.has(block);
         let is_harmed = flagged[copy].is_none() && !inventory.pack_of(&inventory.copies[copy]).is_healthy;
         let mark = Mark { flagged: flagged[copy], wanted: is_sparse || is_harmed };
         if mark != Mark::default() {
@@ -162,12 +163,13 @@ fn spare_one(
     }
 }
 
-/// For each reached id the copy that is kept: a healthy one before any other, then one in a block that is not sparse,
-/// then the one in the block with the most live bytes, then the newer.
+/// For each reached id the copy that is kept: a healthy one before any other, then one that is not flagged (what was
+/// decided once stands, or two copies could take turns for ever), then the one in the block with the largest live share
+/// (what was asked for again and came must win, or the sparse block would never die), then the newer.
 fn best_copies(
     inventory: &Inventory,
     live: &[u32],
-    rules: &Rules,
+    old: &[Mark],
     is_reached: impl Fn(u32) -> bool,
 ) -> crate::mark::Bits {
     let mut best = crate::mark::Bits::new(inventory.copies.len());
@@ -180,10 +182,8 @@ fn best_copies(
                 let item = &inventory.copies[*copy];
                 let block = &inventory.blocks[item.block as usize];
                 let pack = inventory.pack_of(item);
-                let live = live[item.block as usize];
-                // What was asked for again and came must win, or the sparse block would never die.
-                let is_dense = !is_sparse(block, live, rules);
-                (pack.is_healthy, is_dense, live_bytes(block, live), pack.accepted, pack.id, item.ordinal)
+                let share = live_share(block, live[item.block as usize]);
+                (pack.is_healthy, old[*copy].flagged.is_none(), share, pack.accepted, pack.id, item.ordinal)
             };
             let kept = (at..end).max_by_key(rank).expect("at least one copy");
             best.set(kept as u32);
@@ -193,13 +193,13 @@ fn best_copies(
     best
 }
 
-/// Whether so little of a block is needed that what is needed is wanted.
-fn is_sparse(block: &BlockItem, live: u32, rules: &Rules) -> bool {
-    u64::from(live) * 100 < u64::from(block.entries) * u64::from(rules.wanted_below)
-}
-
 fn live_bytes(block: &BlockItem, live: u32) -> u64 {
     u64::from(block.length) * u64::from(live) / u64::from(block.entries.max(1))
+}
+
+/// The live share of a block, in 2^-16ths.
+fn live_share(block: &BlockItem, live: u32) -> u64 {
+    (u64::from(live) << 16) / u64::from(block.entries.max(1))
 }
 
 fn live_entries(inventory: &Inventory, is_live: impl Fn(u32) -> bool) -> Vec<u32> {
@@ -238,33 +238,50 @@ fn plan_packs(
     }
     let stored =
         |blocks: &[u32]| -> u64 { blocks.iter().map(|&at| u64::from(inventory.blocks[at as usize].length)).sum() };
-    let mut sparse: Vec<Candidate> = Vec::new();
+    let mut partly_dead: Vec<Candidate> = Vec::new();
     let mut small: [Vec<Candidate>; 2] = Default::default();
+    let (mut live_whole, mut dead_whole) = (0, 0);
     for (number, pack) in inventory.packs.iter().enumerate() {
         let blocks: Vec<u32> = blocks_of[number].iter().copied().filter(|&block| staying[block as usize] > 0).collect();
         // Without header and table: a small pack that is live as a whole would be copied again and again for them.
-        let (live, whole) = (stored(&blocks), stored(&blocks_of[number]));
-        let is_sparse = live * 100 < whole * u64::from(rules.rewrite_below);
-        let candidate = Candidate { pack: number as u32, blocks, live, freed: pack.length.saturating_sub(live) };
+        let live = stored(&blocks);
+        let dead = stored(&blocks_of[number]) - live;
+        let candidate = Candidate { pack: number as u32, blocks, live, dead };
         let kind = matches!(pack.kind, PackKind::Tree) as usize;
         if candidate.blocks.is_empty() {
             plan.dead_packs.push(number as u32);
             plan.freed_bytes += pack.length;
-        } else if !pack.is_healthy {
+            continue;
+        }
+        live_whole += live;
+        if !pack.is_healthy {
             // Its blocks cannot be copied; the next backup of a source that has the data uploads them again.
-        } else if is_sparse {
-            sparse.push(candidate);
+        } else if dead > live {
+            partly_dead.push(candidate);
         } else if pack.length < rules.pack_target[kind] / 4 {
             small[kind].push(candidate);
+        } else if dead > 0 {
+            dead_whole += dead;
+            partly_dead.push(candidate);
         }
     }
-    // What frees most for each byte copied goes first. One small pack alone would only be copied; several become one.
-    sparse.sort_by_key(|candidate| candidate.live.saturating_mul(1 << 16) / (candidate.live + candidate.freed).max(1));
-    for packs in small.into_iter().filter(|packs| packs.len() >= SMALL_PACKS) {
-        sparse.extend(packs.into_iter().map(|candidate| Candidate { freed: 0, ..candidate }));
+    // What frees most for each byte copied goes first: what is mostly dead, then as much as it takes.
+    partly_dead.sort_by_key(|of| (of.live << 16) / (of.live + of.dead).max(1));
+    let dead_most = live_whole * u64::from(rules.dead_most) / 100;
+    let mut chosen: Vec<Candidate> = Vec::new();
+    for candidate in partly_dead {
+        if candidate.dead <= candidate.live {
+            if dead_whole <= dead_most {
+                break;
+            }
+            dead_whole -= candidate.dead;
+        }
+        chosen.push(candidate);
     }
+    // One small pack alone would only be copied; several become one.
+    chosen.extend(small.into_iter().filter(|packs| packs.len() >= SMALL_PACKS).flatten());
     let mut left = rules.rewrite_most;
-    for Candidate { pack, blocks, freed, .. } in sparse {
+    for Candidate { pack, blocks, dead, .. } in chosen {
         let missing: Vec<u32> = blocks.iter().copied().filter(|&block| !is_copied(block)).collect();
         let bytes = stored(&missing);
         if bytes > left {
@@ -273,10 +290,61 @@ fn plan_packs(
         }
         left -= bytes;
         plan.copied_bytes += bytes;
-        plan.freed_bytes += freed;
+        plan.freed_bytes += dead;
         plan.rewritten.push((pack, blocks));
     }
     plan.rewritten.sort_unstable();
+}
+
+/// The blocks whose live part somebody with the key shall write anew, so that at most `trapped_most` percent of what is
+/// live is dead bytes in blocks that live on. The stored bytes of the live parts are at most `most` in all. Gives live
+/// copies by block.
+pub fn sparse_blocks(inventory: &Inventory, plan: &Plan, trapped_most: u32, most: u64) -> BTreeMap<u32, Vec<u32>> {
+    let mut is_useful = vec![true; inventory.copies.len()];
+    let flagged = plan.marks.iter().filter(|(_, mark)| mark.flagged.is_some()).map(|(copy, _)| copy);
+    flagged.chain(&plan.removed).for_each(|&copy| is_useful[copy as usize] = false);
+    let useful = live_copies(inventory, |copy| is_useful[copy as usize]);
+    let chosen = choose_sparse(inventory, &useful, trapped_most, most);
+    let mut blocks: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (copy, item) in inventory.copies.iter().enumerate().filter(|(copy, _)| is_useful[*copy]) {
+        if chosen.has(item.block) {
+            blocks.entry(item.block).or_default().push(copy as u32);
+        }
+    }
+    blocks
+}
+
+/// Blocks of which most is dead, and then those with the least live share, until few enough dead bytes are left in blocks
+/// that live on. `useful` tells how many entries of each block are needed.
+fn choose_sparse(inventory: &Inventory, useful: &[u32], trapped_most: u32, most: u64) -> crate::mark::Bits {
+    let bytes = |number: usize| {
+        let block = &inventory.blocks[number];
+        let live = live_bytes(block, useful[number].min(block.entries)).min(block.length.into());
+        (live, u64::from(block.length) - live)
+    };
+    let (mut live_whole, mut trapped) = (0, 0);
+    let mut sparse: Vec<usize> = Vec::new();
+    for (number, block) in inventory.blocks.iter().enumerate().filter(|(number, _)| useful[*number] > 0) {
+        let (live, dead) = bytes(number);
+        live_whole += live;
+        if dead > 0 && inventory.packs[block.pack as usize].is_healthy {
+            trapped += dead;
+            sparse.push(number);
+        }
+    }
+    sparse.sort_by_key(|&number| (live_share(&inventory.blocks[number], useful[number]), number));
+    let mut chosen = crate::mark::Bits::new(inventory.blocks.len());
+    let mut left = most;
+    for number in sparse {
+        let (live, dead) = bytes(number);
+        if (dead <= live && trapped <= live_whole * u64::from(trapped_most) / 100) || live > left {
+            break;
+        }
+        trapped -= dead;
+        left -= live;
+        chosen.set(number as u32);
+    }
+    chosen
 }
 
 /// A pack that may be rewritten.
@@ -286,8 +354,8 @@ struct Candidate {
     blocks: Vec<u32>,
     /// Their bytes.
     live: u64,
-    /// What rewriting frees.
-    freed: u64,
+    /// Bytes of the others, which rewriting frees.
+    dead: u64,
 }
 
 /// So many small packs of one kind are merged into larger ones.

@@ -337,6 +337,21 @@ fn blocks_are_moved_in_steps_and_each_has_its_root() {
 }
 
 #[test]
+fn segments_are_not_merged_beyond_their_size() {
+    let segments = |most: u64| {
+        let (world, client) = begin();
+        let (kept, tree) = mostly_forgotten(&world, &client);
+        let options = Options { grace: Duration::ZERO, segment_most: most, ..Options::new([4096, 3072]) };
+        world.try_prune(&options).unwrap();
+        assert_eq!(world.restore(kept), Ok(tree));
+        assert!(world.check().is_ok());
+        picture(&world).state.segments.len()
+    };
+    assert_eq!(segments(1 << 25), 1);
+    assert!(segments(20) > 1);
+}
+
+#[test]
 fn a_small_pack_that_is_live_as_a_whole_is_not_copied_again_and_again() {
     let (world, client) = begin();
     world.back_up(&client, &files(1, 1, 300));

@@ -78,6 +78,9 @@ pub struct Prune {
     /// Write at most this much anew to free what lies between [default: no limit].
     #[arg(long, value_name = "SIZE")]
     pub max_repack: Option<Size>,
+    /// Open no block: free only what can be freed without a key, as a service does.
+    #[arg(long)]
+    pub keyless: bool,
 }
 
 /// Options of `tag`.

@@ -97,9 +97,13 @@ impl Comparison<'_> {
             old => old.map(Box::new),
         };
         let cost = self.tools.budget.take(Tools::cost(if is_reused { 0 } else { entry.stat.size }));
+        let before = match old.as_deref() {
+            Some(Entry { content: Content::Chunks(pieces), .. }) if !is_reused => pieces.clone(),
+            _ => Vec::new(),
+        };
         let (parts, taken) = bounded(2);
         let item = Item::Job { path: entry.path.clone(), parts: taken, old, cost, is_reused };
-        jobs.send(Job { path: entry.path, stat: entry.stat, is_content_needed: !is_reused, parts }).ok()?;
+        jobs.send(Job { path: entry.path, stat: entry.stat, is_content_needed: !is_reused, before, parts }).ok()?;
         Some(item)
     }
 

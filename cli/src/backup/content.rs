@@ -4,11 +4,12 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
+use copal_engine::backup::cut::cut;
 use copal_engine::chunk::Chunker;
 use copal_engine::id::ChunkId;
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::path::TreePath;
-use copal_engine::tree::Extras as TreeExtras;
+use copal_engine::tree::{Extras as TreeExtras, Piece};
 use crossbeam_channel::{Receiver, Sender};
 
 use super::budget::Budget;
@@ -22,6 +23,8 @@ pub(super) struct Job {
     pub(super) stat: EntryStat,
     /// Whether its content is read; else only what else there is to it.
     pub(super) is_content_needed: bool,
+    /// The pieces it had in the basis, if it had some.
+    pub(super) before: Vec<Piece>,
     pub(super) parts: Sender<Part>,
 }
 
@@ -116,8 +119,7 @@ fn read_once(source: &Path, job: &Job, tools: &Tools<'_>) -> Result<Option<Found
         let part = if bytes.len() <= tools.inline_max {
             Part::Inline(bytes)
         } else {
-            let cuts = tools.chunker.cuts(&bytes);
-            let cuts = cuts.map(|range| (tools.keys.chunk_id(&bytes[range.clone()]), range)).collect();
+            let cuts = cut(&bytes, &job.before, tools.chunker, tools.keys);
             Part::Chunks { bytes, cuts }
         };
         job.parts.send(part).is_ok()

@@ -13,6 +13,7 @@ mod content;
 mod entry;
 mod manifest;
 mod output;
+mod rewrite;
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -32,6 +33,7 @@ use copal_service::view;
 use copal_store::StoreError;
 
 pub use basis::Basis;
+pub use rewrite::{Rewritten, rewrite};
 
 use crate::reader::TreeError;
 use crate::report::progress::Progress;

@@ -81,7 +81,8 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
 
 /// The secret to open the repository with, which is made first if it is not there and that was asked for.
 fn credential(context: &Context<'_>, options: &Backup) -> Result<Credential, Failure> {
-    if options.init && !Repository::is_at(&context.directory()?) {
+    let directory = context.directory()?;
+    if options.init && (!Repository::is_at(&directory) || Repository::is_unfinished_at(&directory)) {
         let credential = context.secrets().first(&mut Terminal)?;
         let summary = init::create(context, &credential, IngestBy::Client)?;
         context.report.warn(&format!("created {}; its recovery code, shown this once:", summary.repository));

@@ -2,11 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use copal_service::error::JobError;
 use copal_service::prune::{self as job, GRACE, prune};
+use copal_store::StoreError;
 
 use super::context::Context;
-use super::failure::{of_client, of_job};
+use super::failure::{of_backup, of_client, of_job};
+use super::signals::watch_signals;
 use crate::args;
+use crate::backup::{BackupError, rewrite};
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::field::Stamp;
@@ -20,11 +24,13 @@ pub(super) struct Options {
     pub(super) grace: Duration,
     pub(super) is_dry_run: bool,
     pub(super) repack_most: Option<u64>,
+    /// Whether no block is opened.
+    pub(super) is_keyless: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { grace: GRACE, is_dry_run: false, repack_most: None }
+        Self { grace: GRACE, is_dry_run: false, repack_most: None, is_keyless: false }
     }
 }
 
@@ -32,7 +38,8 @@ pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Resul
     let repository = context.open()?;
     context.ingest(&repository)?;
     let repack_most = options.max_repack.map(|size| size.0);
-    act(context, &repository, Options { grace: options.grace.0, is_dry_run: options.dry_run, repack_most })
+    let (grace, is_dry_run, is_keyless) = (options.grace.0, options.dry_run, options.keyless);
+    act(context, &repository, Options { grace, is_dry_run, repack_most, is_keyless })
 }
 
 /// Prunes and reports.
@@ -41,18 +48,26 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     if options.grace.is_zero() && !options.is_dry_run {
         context.report.warn("without a grace period a backup that runs at the same time, anywhere, may lose data");
     }
-    let done = wait(prune(&repository.host(), &service_options(repository, &options)?)).map_err(of_job)?;
+    let mut how = service_options(repository, &options)?;
+    let anew = if options.is_keyless { Anew::default() } else { write_anew(context, repository, &mut how)? };
+    let done = wait(prune(&repository.host(), &how)).map_err(of_job)?;
+    if done.is_full {
+        let left = human::size(done.bytes_postponed);
+        context.report.warn(&format!("there was no room to write anew {left} that lie in packs with much dead data"));
+    }
     if done.unread > 0 {
         let pages = human::things(done.unread, "page is", "pages are");
-        context.report.warn(&format!("{pages} unreadable: what lies below cannot be told from garbage and stays"));
+        context.report.warn(&format!(
+            "{pages} unreadable: what lies below cannot be told from garbage and stays; \"copal check\" says which"
+        ));
     }
     context.report.answer(&PruneReport {
         entries_flagged: done.entries_flagged,
         entries_removed: done.entries_removed,
         packs_deleted: done.packs_dead + done.packs_rewritten,
         packs_rewritten: done.packs_rewritten,
-        bytes_freed: if options.is_dry_run { done.bytes_planned } else { done.bytes_deleted },
-        bytes_rewritten: done.bytes_copied,
+        bytes_freed: if options.is_dry_run { done.bytes_planned + anew.freed } else { done.bytes_deleted },
+        bytes_rewritten: done.bytes_copied + anew.bytes,
         bytes_pending: done.bytes_pending,
         pending_until: done.pending_from.filter(|_| done.bytes_pending > 0).map(Stamp),
         bytes_dead: done.dead_for_good,
@@ -64,14 +79,70 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     Ok(if done.lost > 0 || done.unread > 0 { Exit::Damage } else { Exit::Done })
 }
 
+/// What was, or would be, written anew by who can open it.
+#[derive(Default)]
+struct Anew {
+    bytes: u64,
+    /// What would be freed by it.
+    freed: u64,
+}
+
+/// Writes the live part of sparse blocks anew, as far as that is allowed, and leaves the rest of the allowance. What is
+/// freed by it dies in the prune that follows, or, with a grace period, in a later one.
+fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Options) -> Result<Anew, Failure> {
+    let Some(descriptor) = &repository.descriptor else { return Ok(Anew::default()) };
+    let domain = descriptor.shared_domain;
+    let host = repository.host();
+    let sparse = wait(job::sparse(&host, how, domain, TRAPPED_MOST, how.repack_most)).map_err(of_job)?;
+    if sparse.dead_bytes < WORTH_IT {
+        return Ok(Anew::default());
+    }
+    if how.is_dry_run {
+        return Ok(Anew { bytes: sparse.live_bytes, freed: sparse.dead_bytes });
+    }
+    let client = context.client(repository)?;
+    let interrupted = watch_signals()?;
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    match rewrite(repository, &client, &sparse, threads, &interrupted) {
+        Ok(done) => {
+            if done.unreadable > 0 {
+                let blocks = human::things(done.unreadable, "chunk", "chunks");
+                context
+                    .report
+                    .warn(&format!("{blocks} could not be read and stay as they are; \"copal check\" says more"));
+            }
+            how.repack_most = how.repack_most.saturating_sub(done.bytes);
+            Ok(Anew { bytes: done.bytes, freed: 0 })
+        }
+        // Without room nothing can be written anew before something was freed.
+        Err(
+            BackupError::Store(full @ StoreError::Full { .. })
+            | BackupError::Job(JobError::Store(full @ StoreError::Full { .. })),
+        ) => {
+            context.report.warn(&format!("{full}: blocks with much dead data stay as they are"));
+            Ok(Anew::default())
+        }
+        Err(error) => Err(of_backup(error)),
+    }
+}
+
 /// The options as the service takes them; packs get the sizes that the descriptor says.
 pub(super) fn service_options(repository: &Repository, options: &Options) -> Result<job::Options, Failure> {
     let descriptor = repository.descriptor.as_ref().ok_or_else(|| of_client(ClientError::NoDescriptor))?;
     let parameters = &descriptor.parameters;
+    let plain = job::Options::new([parameters.pack_target.into(), parameters.tree_pack_target.into()]);
     Ok(job::Options {
         grace: options.grace,
         repack_most: options.repack_most.unwrap_or(u64::MAX),
         is_dry_run: options.is_dry_run,
-        ..job::Options::new([parameters.pack_target.into(), parameters.tree_pack_target.into()])
+        dead_most: if options.is_keyless { plain.dead_most } else { DEAD_MOST },
+        ..plain
     })
 }
+
+/// For a hundred bytes that are needed so many that are not may lie in blocks of their own. A service tolerates more.
+const DEAD_MOST: u32 = 1;
+/// The same for those in blocks that are needed in part.
+const TRAPPED_MOST: u32 = 1;
+/// Not for less is a session begun.
+const WORTH_IT: u64 = 128 << 10;

@@ -175,7 +175,7 @@ pub struct PruneReport {
     pub bytes_pending: u64,
     /// From when on.
     pub pending_until: Option<Stamp>,
-    /// Bytes of blocks that nothing needs, in packs of which at least half is needed.
+    /// Bytes of blocks that nothing needs, in packs of which most is needed.
     pub bytes_dead: u64,
     /// Bytes that nothing needs, in blocks that also hold what is needed.
     pub bytes_trapped: u64,
@@ -205,7 +205,7 @@ impl Answer for PruneReport {
         }
         if self.bytes_dead > 0 {
             let dead = human::size(self.bytes_dead);
-            writeln!(out, "{dead} not needed stay in packs of which at least half is needed, until less of them is.")?;
+            writeln!(out, "{dead} not needed stay in packs of which most is needed, until less of them is.")?;
         }
         if self.bytes_trapped > 0 {
             let trapped = human::size(self.bytes_trapped);

@@ -11,7 +11,7 @@ use copal_cli::stat::EntryStat;
 use rustix::fs::{FileType, XattrFlags, lsetxattr};
 
 /// All that a restore brings back of an entry.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Image {
     mode: u32,
     owner: (u32, u32),

@@ -68,12 +68,12 @@ fn files_of_every_length_come_back_whole_and_after_pruning_most_of_them() {
     gone.for_each(|(_, edit)| edit.undo(&place.source()));
     place.back_up();
     place.keep_last(1);
+    let state = || wait(view::read(place.repository.store().as_ref())).unwrap().state;
+    assert!(state().packs.len() > 2, "one pack of each kind tells little");
     acts::prune(&place.repository, Duration::ZERO);
     place.check();
     place.restore_all();
-    let state = wait(view::read(place.repository.store().as_ref())).unwrap().state;
-    assert!(state.packs.values().any(|pack| pack.place == Folder::Moved), "nothing was copied");
-    assert!(state.packs.len() > 2, "one pack of each kind tells little");
+    assert!(state().packs.values().any(|pack| pack.place == Folder::Moved), "nothing was copied");
 }
 
 /// A stretch of time that ends with a backup.

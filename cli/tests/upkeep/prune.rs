@@ -1,6 +1,6 @@
 //! What prune frees, when, and what it leaves alone.
 
-use crate::kit::{Machine, noise};
+use crate::kit::{Harm, Machine, noise};
 
 /// Two snapshots: the first holds a large file that the second does not.
 fn two() -> (Machine, [String; 2]) {
@@ -87,7 +87,7 @@ fn pruning_without_grace_warns() {
 }
 
 #[test]
-fn a_sparse_pack_is_written_anew_unless_that_is_too_much() {
+fn without_the_key_a_sparse_pack_is_written_anew_unless_that_is_too_much() {
     let machine = Machine::new();
     for n in 0..40 {
         machine.write(&format!("{n:02}"), noise(n, 100_000));
@@ -100,35 +100,92 @@ fn a_sparse_pack_is_written_anew_unless_that_is_too_much() {
     }
     machine.backup(&["--time", "2026-01-02 10:00:00"]);
     machine.ok(&["forget", &first]);
-    let report = machine.json(&["prune", "--grace", "0s", "--max-repack", "1k"]);
+    let report = machine.json(&["prune", "--grace", "0s", "--keyless", "--max-repack", "1k"]);
     assert_eq!((&report["packs_rewritten"], &report["bytes_rewritten"]), (&0.into(), &0.into()), "{report}");
-    let report = machine.json(&["prune", "--grace", "0s"]);
+    let report = machine.json(&["prune", "--grace", "0s", "--keyless"]);
     assert!(report["packs_rewritten"].as_u64().unwrap() >= 1 && !machine.names("moved/").is_empty(), "{report}");
     assert!(report["bytes_freed"].as_u64().unwrap() > 2_000_000, "{report}");
     let (code, check) = machine.check(&["--full"]);
     assert_eq!(code, 0, "{check}");
 }
 
-#[test]
-fn what_is_wanted_is_uploaded_again_and_frees_the_block_it_lay_in() {
+/// A repository of which all but a sixth was forgotten, most of it in blocks that live on.
+fn mostly_forgotten() -> Machine {
     let machine = Machine::new();
-    for n in 0..30 {
+    for n in 0..60 {
         machine.write(&format!("{n:02}"), noise(n, 30_000));
     }
     machine.backup(&["--time", "2026-01-01 10:00:00"]);
-    for n in 0..25 {
+    for n in (0..60).filter(|n| n % 6 != 0) {
         machine.remove(&format!("{n:02}"));
     }
     machine.backup(&["--time", "2026-01-02 10:00:00"]);
     machine.ok(&["forget", "--keep-last", "1"]);
-    let report = machine.json(&["prune", "--grace", "0s"]);
+    machine
+}
+
+fn stored(machine: &Machine) -> usize {
+    machine.objects().iter().map(|(_, bytes)| bytes.len()).sum()
+}
+
+#[test]
+fn what_is_wanted_is_uploaded_again_and_frees_the_block_it_lay_in() {
+    let machine = mostly_forgotten();
+    let report = machine.json(&["prune", "--grace", "0s", "--keyless"]);
     let trapped = report["bytes_trapped"].as_u64().unwrap();
-    assert!(report["chunks_wanted"].as_u64().unwrap() > 0 && trapped > 500_000, "{report}");
+    assert!(report["chunks_wanted"].as_u64().unwrap() > 0 && trapped > 1_000_000, "{report}");
     machine.backup(&["--time", "2026-01-03 10:00:00", "--rewrite-budget", "100%"]);
     machine.ok(&["forget", "--keep-last", "1"]);
-    let report = machine.json(&["prune", "--grace", "0s"]);
+    let report = machine.json(&["prune", "--grace", "0s", "--keyless"]);
     assert!(report["bytes_trapped"].as_u64().unwrap() < trapped / 2, "{report}");
-    assert!(report["bytes_freed"].as_u64().unwrap() > 500_000, "{report}");
+    assert!(report["bytes_freed"].as_u64().unwrap() > 1_000_000, "{report}");
     let (code, check) = machine.check(&["--full"]);
     assert_eq!(code, 0, "{check}");
+}
+
+#[test]
+fn with_the_key_sparse_blocks_are_written_anew_at_once_and_the_old_ones_freed() {
+    let machine = mostly_forgotten();
+    let before = stored(&machine);
+    let dry = machine.json(&["prune", "--grace", "0s", "--dry-run"]);
+    assert!(dry["bytes_rewritten"].as_u64().unwrap() > 250_000, "{dry}");
+    let limited = machine.json(&["prune", "--grace", "0s", "--max-repack", "1k"]);
+    assert_eq!(limited["bytes_rewritten"], 0, "{limited}");
+    let report = machine.json(&["prune", "--grace", "0s"]);
+    assert!(report["bytes_rewritten"].as_u64().unwrap() > 250_000, "{report}");
+    assert_eq!((&report["chunks_wanted"], &report["bytes_trapped"]), (&0.into(), &0.into()), "{report}");
+    assert!(stored(&machine) < before / 4, "{before} bytes have become {}", stored(&machine));
+    let (code, check) = machine.check(&["--full"]);
+    assert_eq!(code, 0, "{check}");
+    machine.ok(&["restore", "latest:source", "--target", "restored"]);
+    assert_eq!(std::fs::read(machine.path("restored/06")).unwrap(), noise(6, 30_000));
+    let objects = machine.objects();
+    machine.ok(&["prune", "--grace", "0s"]);
+    assert!(machine.objects() == objects, "nothing is left to be done");
+}
+
+#[test]
+fn with_a_grace_period_what_was_written_anew_frees_the_old_blocks_when_it_is_over() {
+    let machine = mostly_forgotten();
+    let packs = machine.names("packs/");
+    let report = machine.json(&["prune"]);
+    assert!(report["bytes_rewritten"].as_u64().unwrap() > 250_000 && report["packs_deleted"] == 0, "{report}");
+    assert!(packs.iter().all(|pack| machine.names("packs/").contains(pack)));
+    let again = machine.json(&["prune"]);
+    assert_eq!(again["bytes_rewritten"], 0, "what waits to be removed is not written anew again: {again}");
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    let report = machine.json(&["prune", "--grace", "1s"]);
+    assert!(report["bytes_freed"].as_u64().unwrap() > 1_000_000, "{report}");
+    assert_eq!(machine.check(&["--full"]).0, 0);
+}
+
+#[test]
+fn what_cannot_be_opened_is_told_and_stays_while_the_rest_is_freed() {
+    let machine = mostly_forgotten();
+    let length = |name: &String| std::fs::metadata(machine.object(name)).unwrap().len();
+    let largest = machine.names("packs/").into_iter().max_by_key(length).unwrap();
+    machine.damage(&largest, Harm::Flip);
+    let done = machine.run(&["prune", "--grace", "0s"]);
+    assert!(done.err.contains("could not be read and stay"), "{}", done.err);
+    assert_eq!(machine.check(&["--read-data"]).0, 4);
 }

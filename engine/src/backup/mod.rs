@@ -2,5 +2,6 @@
 
 pub mod change;
 pub mod content;
+pub mod cut;
 mod seen;
 pub mod session;

@@ -222,6 +222,11 @@ impl Session {
         self.seen = Seen::default();
     }
 
+    /// Takes a page that was made before, to be written anew. Everything it refers to must be known.
+    pub fn add_page(&mut self, page: Page) -> Result<(), SessionError> {
+        self.add_pages(vec![page], &|_: &ChunkId| false)
+    }
+
     /// Closes the tree. The session can only be flushed afterwards.
     pub fn finish_tree(&mut self, is_known: impl Fn(&ChunkId) -> bool) -> Result<FinishedTree, SessionError> {
         let fresh = TreeBuilder::new(self.tree_params, self.keys.clone());

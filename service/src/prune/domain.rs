@@ -1,9 +1,9 @@
-//! One domain's part of a prune: the inventory, the plan, and what of it goes into the next root.
+//! One domain's part of a prune: the inventory, the plan, and what is said of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
-use copal_engine::index::{Bits, Mark, Segment, merge};
+use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
+use copal_engine::index::Bits;
 use copal_engine::layout;
 use copal_engine::mark::{Inventory, PackItem, Present};
 use copal_engine::pack::PackTable;
@@ -13,11 +13,10 @@ use copal_engine::time::Time;
 use copal_store::StoreError;
 
 use super::copies::Copies;
-use super::deletion;
 use super::garbage::Stored;
-use super::repack::{Moved, move_blocks};
+use super::repack::move_blocks;
 use super::sabotage::sabotage;
-use super::{Options, Report};
+use super::{Live, Options, Report, Sparse, SparseBlock};
 use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
@@ -66,14 +65,7 @@ impl Part<'_> {
     ) -> Result<(), JobError> {
         self.verify_segments()?;
         let mut inventory = self.inventory(work.tables, proposal).await?;
-        let mut rules = Rules {
-            grace: self.options.grace,
-            now: self.now,
-            rewrite_below: REWRITE_BELOW,
-            wanted_below: WANTED_BELOW,
-            pack_target: self.options.pack_target,
-            rewrite_most: work.allowance,
-        };
+        let mut rules = self.rules(work.allowance);
         let mut is_full = false;
         let (plan, moved) = loop {
             let mut plan = self.plan(&inventory, roots, work.copies, &rules);
@@ -112,6 +104,55 @@ impl Part<'_> {
         self.change_packs(&inventory, &plan, &moved, work.copies, proposal);
         self.change_overlay(&inventory, &plan, &moved, proposal);
         Ok(())
+    }
+
+    /// What lies in blocks of which so little is live, all together, that it is worth to write that anew.
+    pub(super) async fn sparse(&self, roots: &[ChunkId], trapped_most: u32, most: u64) -> Result<Sparse, JobError> {
+        self.verify_segments()?;
+        let inventory = self.inventory(&mut BTreeMap::new(), &mut Proposal::default()).await?;
+        let plan = self.plan(&inventory, roots, &Copies::default(), &self.rules(0));
+        let mut sparse = Sparse::default();
+        if !plan.unread.is_empty() {
+            return Ok(sparse);
+        }
+        let order = inventory.order(roots.iter().copied());
+        let mut live = Vec::new();
+        for (number, copies) in plan::sparse_blocks(&inventory, &plan, trapped_most, most) {
+            let block = &inventory.blocks[number as usize];
+            let pack = &inventory.packs[block.pack as usize];
+            for item in copies.iter().map(|copy| &inventory.copies[*copy as usize]) {
+                let id = inventory.ids[item.id as usize];
+                live.push((
+                    order[item.id as usize],
+                    Live { block: sparse.blocks.len() as u32, ordinal: item.ordinal, id },
+                ));
+            }
+            let bytes = u64::from(block.length) * copies.len() as u64 / u64::from(block.entries.max(1));
+            sparse.live_bytes += bytes;
+            sparse.dead_bytes += u64::from(block.length).saturating_sub(bytes);
+            sparse.blocks.push(SparseBlock {
+                pack: pack.id,
+                place: pack.place,
+                kind: pack.kind,
+                pack_length: pack.length,
+                offset: block.offset,
+                length: block.length,
+            });
+        }
+        live.sort_unstable_by_key(|(place, _)| *place);
+        sparse.live = live.into_iter().map(|(_, live)| live).collect();
+        Ok(sparse)
+    }
+
+    fn rules(&self, allowance: u64) -> Rules {
+        Rules {
+            grace: self.options.grace,
+            now: self.now,
+            dead_most: self.options.dead_most,
+            trapped_most: TRAPPED_MOST,
+            pack_target: self.options.pack_target,
+            rewrite_most: allowance,
+        }
     }
 
     fn plan(&self, inventory: &Inventory, roots: &[ChunkId], copies: &Copies, rules: &Rules) -> Plan {
@@ -201,137 +242,6 @@ impl Part<'_> {
         }
     }
 
-    /// Replaces the segments that hold something removed or moved.
-    fn change_segments(
-        &self,
-        inventory: &Inventory,
-        plan: &Plan,
-        moved: &Moved,
-        copies: &Copies,
-        proposal: &mut Proposal,
-    ) -> Result<(), JobError> {
-        let mut leaving: HashSet<(PackId, u32, u16)> = HashSet::new();
-        let place = |copy: u32| {
-            let item = &inventory.copies[copy as usize];
-            let block = &inventory.blocks[item.block as usize];
-            (inventory.packs[block.pack as usize].id, block.offset, item.ordinal)
-        };
-        leaving.extend(plan.removed.iter().map(|&copy| place(copy)));
-        let gone: HashSet<u32> = plan.removed.iter().copied().collect();
-        for range in ids_of(inventory) {
-            if range.clone().all(|copy| gone.contains(&copy)) {
-                let id = inventory.ids[inventory.copies[range.start as usize].id as usize];
-                proposal.removed_ids.insert((self.domain, id));
-            }
-        }
-        for copy in 0..inventory.copies.len() as u32 {
-            if moved.blocks.contains_key(&inventory.copies[copy as usize].block) {
-                leaving.insert(place(copy));
-            }
-        }
-        if leaving.is_empty() {
-            return Ok(());
-        }
-        // A copied block keeps exactly the entries that were present in it.
-        let staying: HashSet<(PackId, u32, u16)> = (0..inventory.copies.len() as u32)
-            .filter(|copy| !gone.contains(copy))
-            .filter_map(|copy| {
-                let item = &inventory.copies[copy as usize];
-                let (pack, offset) = moved.blocks.get(&item.block)?;
-                Some((*pack, *offset, item.ordinal))
-            })
-            .collect();
-        let fresh = moved.segment(self.host, self.domain, copies)?;
-        let mut parts: Vec<&Segment<_>> = self.view.segments_of(self.domain).map(|(_, segment)| segment).collect();
-        parts.extend(&fresh);
-        let merged = merge(self.domain, self.host.random(), &parts, |entry| {
-            let place = (entry.location.pack, entry.location.offset, entry.location.ordinal);
-            if moved.packs.contains(&entry.location.pack) {
-                staying.contains(&place)
-            } else {
-                !leaving.contains(&place)
-            }
-        });
-        for (hash, _) in self.view.segments_of(self.domain) {
-            proposal.delta.segments.insert((self.domain, hash), None);
-            self.doom(layout::segment(hash), proposal);
-        }
-        if let Some(merged) = merged? {
-            proposal.delta.segments.insert((self.domain, merged.hash), Some(merged.record));
-            proposal.segments.push((merged.hash, merged.bytes));
-        }
-        Ok(())
-    }
-
-    /// Dooms packs that nothing present lies in any more, and records the new ones.
-    fn change_packs(
-        &self,
-        inventory: &Inventory,
-        plan: &Plan,
-        moved: &Moved,
-        copies: &Copies,
-        proposal: &mut Proposal,
-    ) {
-        let dead = plan.dead_packs.iter().copied().chain(moved.emptied.iter().copied());
-        for pack in dead.map(|number| &inventory.packs[number as usize]) {
-            proposal.delta.packs.insert(pack.id, None);
-            self.doom(layout::pack(pack.place, pack.id), proposal);
-        }
-        for id in &moved.packs {
-            let record = copies.packs()[id].record(self.domain, self.now);
-            proposal.delta.packs.insert(*id, Some(record));
-        }
-    }
-
-    /// Writes what changed in the overlay. Copies of one id in one pack share a record: the mildest stands.
-    fn change_overlay(&self, inventory: &Inventory, plan: &Plan, moved: &Moved, proposal: &mut Proposal) {
-        let gone: BTreeSet<u32> = plan.removed.iter().copied().collect();
-        let mut new: BTreeMap<(ChunkId, PackTag), Mark> = BTreeMap::new();
-        let mut emptied = Vec::new();
-        for copy in 0..inventory.copies.len() as u32 {
-            let item = &inventory.copies[copy as usize];
-            let id = inventory.ids[item.id as usize];
-            let tag = inventory.pack_of(item).id.tag();
-            let new_tag = moved.blocks.get(&item.block).map_or(tag, |(pack, _)| pack.tag());
-            if gone.contains(&copy) || new_tag != tag {
-                emptied.push((id, tag));
-            }
-            if !gone.contains(&copy) {
-                let record = record_of(plan.marks.get(&copy), inventory.pack_of(item).is_healthy);
-                let shared = new.entry((id, new_tag)).or_insert(record);
-                shared.bits = shared.bits.without(shared.bits.without(record.bits));
-                shared.time = shared.time.max(record.time);
-            }
-        }
-        for key in emptied {
-            new.entry(key).or_default();
-        }
-        // What was lost and is not needed any more, or is there again, is forgotten; but below a page that cannot be
-        // read nobody knows what is needed.
-        let noted = self.view.indexes[&self.domain].overlay().marks();
-        for (key, _) in noted.filter(|((id, tag), _)| {
-            *tag == PackTag::NONE && (plan.unread.is_empty() || inventory.number(id).is_some())
-        }) {
-            new.insert(key, Mark::default());
-        }
-        for id in &plan.absent {
-            new.insert((*id, PackTag::NONE), Mark { time: self.now, bits: Bits::LOST | Bits::WANTED });
-        }
-        let index = &self.view.indexes[&self.domain];
-        let changed = new.into_iter().filter(|((id, tag), record)| {
-            let old = index.overlay().mark(id, *tag);
-            old.bits != record.bits || (!record.bits.is_empty() && old.time != record.time)
-        });
-        proposal.overlay.entry(self.domain).or_default().extend(changed);
-        if proposal.overlay[&self.domain].is_empty() {
-            proposal.overlay.remove(&self.domain);
-        }
-    }
-
-    fn doom(&self, name: String, proposal: &mut Proposal) {
-        deletion::doom(self.view, name, self.now, proposal);
-    }
-
     fn report(&self, inventory: &Inventory, roots: &[ChunkId], rules: &Rules, now: &Plan, report: &mut Report) {
         report.entries_removed += now.removed.len() as u64;
         report.packs_dead += now.dead_packs.len() as u64;
@@ -361,34 +271,6 @@ impl Part<'_> {
     }
 }
 
-/// What the overlay says of a copy that stays. Whether it is lost follows from its pack alone.
-fn record_of(mark: Option<&plan::Mark>, is_healthy: bool) -> Mark {
-    let mark = mark.copied().unwrap_or_default();
-    let mut bits = Bits::NONE;
-    if mark.flagged.is_some() {
-        bits |= Bits::FLAGGED;
-    }
-    if mark.wanted {
-        bits |= Bits::WANTED;
-    }
-    if !is_healthy {
-        bits |= Bits::LOST | Bits::WANTED;
-    }
-    Mark { time: mark.flagged.unwrap_or_default(), bits }
-}
-
-/// The ranges of copies that share an id.
-fn ids_of(inventory: &Inventory) -> impl Iterator<Item = core::ops::Range<u32>> {
-    let mut at = 0;
-    core::iter::from_fn(move || {
-        let first = inventory.copies.get(at as usize)?;
-        let range = inventory.copies_of(first.id);
-        at = range.end as u32;
-        Some(range.start as u32..range.end as u32)
-    })
-}
-
-/// Packs with a smaller live share are rewritten, in percent.
-const REWRITE_BELOW: u32 = 50;
-/// Blocks with a smaller live share become wanted, in percent.
-const WANTED_BELOW: u32 = 50;
+/// For a hundred bytes that are live so many may lie dead in blocks that live on: backups cannot be asked to upload
+/// everything again.
+const TRAPPED_MOST: u32 = 7;

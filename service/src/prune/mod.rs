@@ -1,6 +1,7 @@
 //! Prune: frees what no kept snapshot needs, beside running backups and without keys. Flags first, removes after the
 //! grace period, lists as doomed before deleting, and forgets a name only after it was deleted.
 
+mod changes;
 mod copies;
 mod deletion;
 mod domain;
@@ -12,6 +13,10 @@ mod sabotage;
 
 use core::time::Duration;
 
+use copal_engine::id::{ChunkId, DomainId, PackId};
+use copal_engine::layout::Place;
+use copal_engine::limits::SEGMENT_ENTRIES;
+use copal_engine::pack::PackKind;
 use copal_engine::time::Time;
 
 use crate::error::JobError;
@@ -28,6 +33,11 @@ pub struct Options {
     pub repack_step: u64,
     /// Whether nothing is written.
     pub is_dry_run: bool,
+    /// Segments are merged up to so many entries.
+    pub segment_most: u64,
+    /// For a hundred bytes that are live so many may lie dead beside them, in blocks of their own, before packs are
+    /// rewritten.
+    pub dead_most: u32,
     /// Sizes packs should have: data, tree.
     pub pack_target: [u64; 2],
 }
@@ -35,7 +45,15 @@ pub struct Options {
 impl Options {
     /// The usual: a day of grace, no limit on copying.
     pub fn new(pack_target: [u64; 2]) -> Self {
-        Self { grace: GRACE, repack_most: u64::MAX, repack_step: REPACK_STEP, is_dry_run: false, pack_target }
+        Self {
+            grace: GRACE,
+            repack_most: u64::MAX,
+            repack_step: REPACK_STEP,
+            is_dry_run: false,
+            segment_most: SEGMENT_ENTRIES,
+            dead_most: DEAD_MOST,
+            pack_target,
+        }
     }
 }
 
@@ -90,6 +108,59 @@ pub async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobErro
     run::prune(host, options).await
 }
 
+/// What is needed of blocks that hold little of that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sparse {
+    /// The blocks.
+    pub blocks: Vec<SparseBlock>,
+    /// What is needed of them, in the order in which who reads the newest snapshot meets it.
+    pub live: Vec<Live>,
+    /// About how many stored bytes that are.
+    pub live_bytes: u64,
+    /// About how many stored bytes of these blocks are not needed.
+    pub dead_bytes: u64,
+}
+
+/// A block that holds little of what is needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SparseBlock {
+    /// Its pack.
+    pub pack: PackId,
+    /// Where that lies.
+    pub place: Place,
+    /// What it holds.
+    pub kind: PackKind,
+    /// The pack's length.
+    pub pack_length: u64,
+    /// Where the block starts.
+    pub offset: u32,
+    /// Its stored bytes.
+    pub length: u32,
+}
+
+/// A chunk or page that is needed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Live {
+    /// Its block, as a number in [`Sparse::blocks`].
+    pub block: u32,
+    /// Its position in the block.
+    pub ordinal: u16,
+    /// Its id.
+    pub id: ChunkId,
+}
+
+/// The blocks of a domain whose live part somebody with the key shall write anew, so that at most `trapped_most` percent
+/// of what is live is dead bytes in blocks that live on; of stored bytes `most` in all.
+pub async fn sparse(
+    host: &Host<'_>,
+    options: &Options,
+    domain: DomainId,
+    trapped_most: u32,
+    most: u64,
+) -> Result<Sparse, JobError> {
+    run::sparse(host, options, domain, trapped_most, most).await
+}
+
 impl Report {
     /// Takes what a root has decided: deeds add up, of the state the latest word counts.
     fn take(&mut self, now: Report) {
@@ -113,3 +184,5 @@ impl Report {
 pub const GRACE: Duration = Duration::from_secs(24 * 3600);
 /// Bytes copied before a root says so.
 const REPACK_STEP: u64 = 1 << 30;
+/// What may lie dead in blocks of its own, in percent of what is live.
+const DEAD_MOST: u32 = 2;

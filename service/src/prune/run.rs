@@ -4,7 +4,7 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{ClientId, ObjectHash, PackId};
+use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
 use copal_engine::layout::{self, Place};
 use copal_engine::pack::PackTable;
 use copal_engine::root::Root;
@@ -16,7 +16,7 @@ use super::copies::Copies;
 use super::deletion::{clear, delete_doomed, doom, is_superseded};
 use super::domain::{Part, Work};
 use super::notes::Notes;
-use super::{Options, Report, garbage};
+use super::{Options, Report, Sparse, garbage};
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
@@ -50,6 +50,23 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
         }
         Err(error) => Err(error),
     }
+}
+
+pub(super) async fn sparse(
+    host: &Host<'_>,
+    options: &Options,
+    domain: DomainId,
+    trapped_most: u32,
+    most: u64,
+) -> Result<Sparse, JobError> {
+    let view = view::read(host.store).await?;
+    if view.index(domain).is_none() {
+        return Ok(Sparse::default());
+    }
+    let stored = garbage::Stored::list(host).await?;
+    let now = host.now().await?;
+    let part = Part { host, view: &view, options, stored: &stored, domain, now, is_first: true };
+    part.sparse(&roots_of(&view, domain, now, options.grace), trapped_most, most).await
 }
 
 /// What a run knows, whatever root it decides on.
@@ -157,18 +174,11 @@ impl Run<'_> {
             has_put_off: false,
         };
         if !self.is_lean {
-            let mut roots: BTreeMap<_, Vec<_>> = BTreeMap::new();
-            for (key, snapshot) in &view.state.snapshots {
-                let is_missed = is_planted(Fault::UndeleteMissed) && snapshot.state_time > snapshot.accepted;
-                if is_marked(view, *key, now, self.options.grace) && !is_missed {
-                    roots.entry(snapshot.domain).or_default().push(snapshot.root);
-                }
-            }
             for domain in view.indexes.keys() {
-                let roots = roots.get(domain).map(Vec::as_slice).unwrap_or_default();
                 let options = self.options;
                 let part = Part { host: self.host, view, options, stored: &stored, domain: *domain, now, is_first };
-                part.propose(roots, &mut work, &mut proposal, &mut report).await?;
+                let roots = roots_of(view, *domain, now, options.grace);
+                part.propose(&roots, &mut work, &mut proposal, &mut report).await?;
             }
             bury(view, now, &mut proposal);
         }
@@ -249,6 +259,16 @@ impl Run<'_> {
 
 fn is_empty(proposal: &Proposal) -> bool {
     proposal.delta.is_empty() && proposal.overlay.is_empty()
+}
+
+/// The root pages of what is kept of a domain, the newest first.
+fn roots_of(view: &View, domain: DomainId, now: Time, grace: Duration) -> Vec<ChunkId> {
+    let snapshots = view.state.snapshots.iter().filter(|(_, snapshot)| snapshot.domain == domain);
+    let is_missed = |of: &SnapshotRecord| is_planted(Fault::UndeleteMissed) && of.state_time > of.accepted;
+    let kept = snapshots.filter(|(key, of)| is_marked(view, **key, now, grace) && !is_missed(of));
+    let mut roots: Vec<(Time, ChunkId)> = kept.map(|(_, snapshot)| (snapshot.accepted, snapshot.root)).collect();
+    roots.sort_unstable_by_key(|(accepted, root)| (std::cmp::Reverse(*accepted), *root));
+    roots.into_iter().map(|(_, root)| root).collect()
 }
 
 /// Whether the pages of a snapshot are followed: it is kept, or it is a checkpoint that a later run may go on from.

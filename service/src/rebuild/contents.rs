@@ -21,21 +21,28 @@ pub(super) struct Found {
     pub(super) table: PackTable,
 }
 
-/// The packs whose entries count: those that a manifest names which counts, of that manifest's domain, and those that
-/// prune has written. A pack nobody names may claim anything.
-pub(super) async fn read_packs(
-    host: &Host<'_>,
-    deleted: &BTreeSet<String>,
-    chains: &[Chain],
-    now: Time,
-    report: &mut Report,
-) -> Result<BTreeMap<PackId, Found>, JobError> {
+/// The packs that manifests name, and the domains of those.
+pub(super) fn named_by(chains: &[Chain]) -> HashMap<PackId, BTreeSet<DomainId>> {
     let mut named: HashMap<PackId, BTreeSet<DomainId>> = HashMap::new();
     for (_, verified) in chains.iter().flat_map(Chain::claims) {
         for (pack, _) in &verified.manifest.packs {
             named.entry(*pack).or_default().insert(verified.manifest.domain);
         }
     }
+    named
+}
+
+/// The packs whose entries count: those that a manifest names which counts, of that manifest's domain, and those that
+/// prune has written. A pack nobody names may claim anything: it must have been found to be genuine.
+pub(super) async fn read_packs(
+    host: &Host<'_>,
+    deleted: &BTreeSet<String>,
+    chains: &[Chain],
+    genuine: &BTreeSet<PackId>,
+    now: Time,
+    report: &mut Report,
+) -> Result<BTreeMap<PackId, Found>, JobError> {
+    let named = named_by(chains);
     let mut found = BTreeMap::new();
     for prefix in ["packs/", "moved/"] {
         for listed in objects::list(host.store, prefix).await? {
@@ -60,6 +67,7 @@ pub(super) async fn read_packs(
                     leave_out("it is of another domain than the manifest that names it");
                     continue;
                 }
+                None if genuine.contains(&id) => {}
                 None => {
                     leave_out("no manifest names it");
                     continue;

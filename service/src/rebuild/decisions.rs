@@ -62,10 +62,15 @@ async fn read_changes(
 ) -> Result<Vec<VerifiedChange>, JobError> {
     let mut changes = Vec::new();
     let mut before = Some((0, ObjectHash::NONE));
+    let mut last = 0;
     for listed in objects::list(host.store, "changes/").await? {
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name) else { continue };
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        if number > last + 1 {
+            report.unreadable.push((layout::change(last + 1), "it is not there".into()));
+        }
+        last = number;
         let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
         let believed = verify_change(host, number, previous, &bytes).await?;
         let hash = ObjectHash::of(&bytes);

@@ -9,7 +9,7 @@ mod index;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_engine::id::DomainId;
+use copal_engine::id::{DomainId, PackId};
 use copal_engine::layout;
 use copal_engine::manifest::VerifiedManifest;
 use copal_engine::receipt::{Outcome, Reason};
@@ -26,7 +26,7 @@ use crate::ingest::{receipt, write_receipt};
 use crate::objects;
 use crate::view::View;
 use chains::{Chain, Link, Standing, read_chain};
-use contents::{Contents, read_packs};
+use contents::{Contents, named_by, read_packs};
 
 /// What a rebuild found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,8 +51,27 @@ pub struct Report {
     pub lost: u64,
 }
 
-/// Writes a root folded from everything else in the store, numbered far above any number ever seen.
+/// Packs of clients that no manifest names: it was lost, or never written. Who has the owner's key can tell whether they
+/// are what their tables say, and let [`rebuild_with`] take them.
+pub async fn unnamed_packs(host: &Host<'_>) -> Result<Vec<PackId>, JobError> {
+    let mut chains = Vec::new();
+    for client in clients::below(host.store, "manifests/").await? {
+        chains.push(read_chain(host, client, &mut 0, &mut Report::default()).await?);
+    }
+    let named = named_by(&chains);
+    let listed = objects::list(host.store, "packs/").await?;
+    let packs = listed.iter().filter_map(|listed| Some(layout::pack_of(listed.key.as_str())?.1));
+    Ok(packs.filter(|id| !named.contains_key(id)).collect())
+}
+
+/// [`rebuild_with`] no packs but those that manifests name.
 pub async fn rebuild(host: &Host<'_>) -> Result<Report, JobError> {
+    rebuild_with(host, &BTreeSet::new()).await
+}
+
+/// Writes a root folded from everything else in the store, numbered far above any number ever seen. Packs that no manifest
+/// names are left out, but for those that were found to be genuine.
+pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result<Report, JobError> {
     let mut report = Report::default();
     let now = host.now().await?;
     let deleted = read_deletions(host, &mut report).await?;
@@ -64,7 +83,7 @@ pub async fn rebuild(host: &Host<'_>) -> Result<Report, JobError> {
     for client in clients::below(host.store, "manifests/").await? {
         chains.push(read_chain(host, client, &mut newest, &mut report).await?);
     }
-    let packs = read_packs(host, &deleted.names, &chains, now, &mut report).await?;
+    let packs = read_packs(host, &deleted.names, &chains, genuine, now, &mut report).await?;
     let contents = Contents::of(&packs);
 
     let mut proposal = Proposal { rebuilt_as: Some(newest.saturating_add(ROOT_GAP)), ..Proposal::default() };

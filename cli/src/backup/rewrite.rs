@@ -1,0 +1,250 @@
+//! Rewrite: a backup whose source is the repository itself. What is live in blocks of which most is dead is opened,
+//! checked, and packed anew; the old copies die by the rule that all copies die by.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use copal_engine::backup::session::{Action, Session, SessionStart};
+use copal_engine::block::{OpenBlock, OpenTools};
+use copal_engine::id::PackId;
+use copal_engine::index::Location;
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::session::SessionKey;
+use copal_engine::limits::MANIFEST_PACKS;
+use copal_engine::pack::PackKind;
+use copal_engine::seal::{BlockKind, SessionCipher};
+use copal_engine::tree::{Page, VerifiedPage};
+use copal_service::prune::{Live, Sparse, SparseBlock};
+use copal_service::view;
+use copal_store::Store;
+
+use super::BackupError;
+use super::manifest::{Chain, refusal};
+use super::output::Output;
+use crate::entropy::{random, secret};
+use crate::reader::{BlockReader, CopyError};
+use crate::report::progress::Progress;
+use crate::repository::{LocalClient, Repository};
+use crate::wait::wait;
+
+/// What was written anew.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rewritten {
+    /// Chunks and pages.
+    pub items: u64,
+    /// Bytes of the packs written.
+    pub bytes: u64,
+    /// Chunks and pages left where they are, because they cannot be read; check says more.
+    pub unreadable: u64,
+}
+
+/// Packs what is live in sparse blocks of the client's domain into new blocks, in the order of a snapshot, so that they
+/// compress like those of a backup; claims them, and has that decided. Each chunk and page must have its id. A manifest is written every so often, and an interruption costs no more than that.
+pub fn rewrite(
+    repository: &Repository,
+    client: &LocalClient,
+    sparse: &Sparse,
+    threads: usize,
+    interrupted: &AtomicBool,
+) -> Result<Rewritten, BackupError> {
+    let descriptor = repository.descriptor.as_ref().ok_or(BackupError::NoDescriptor)?;
+    let keys = repository.domain_keys(client.domain);
+    let key = SessionKey::new(secret());
+    let owner = repository.owner.kem_public();
+    let record = key.record(repository.id(), client.domain, &[(&owner, random())]);
+    let cipher = SessionCipher::new(&key, repository.id(), record.id(repository.id()));
+    let view = wait(view::read(repository.store().as_ref()))?;
+    let session = Session::begin(SessionStart {
+        parameters: descriptor.parameters.clone(),
+        domain: client.domain,
+        keys: keys.clone(),
+        record,
+        seed: secret(),
+    })?;
+    let store: Arc<dyn Store> = repository.store().clone();
+    let reader = BlockReader::new(store, repository.owner.clone(), client.domain);
+    thread::scope(|scope| {
+        let level = descriptor.parameters.zstd_level;
+        let progress = Arc::new(Progress::default());
+        let output = Output::start(scope, threads, &cipher, level, Some(repository.store().clone()), &progress);
+        let chain = Chain::find(repository, client, descriptor.ingest, &view)?;
+        let (packs, own) = (Vec::new(), HashSet::new());
+        let done = Rewritten::default();
+        let mut writer = Writer { session, output, chain, packs, own, listed: Instant::now(), done };
+        let mut source = Source { reader: &reader, keys: &keys, tools: OpenTools::new(), open: VecDeque::new() };
+        for live in &sparse.live {
+            if interrupted.load(Ordering::Relaxed) {
+                writer.claim()?;
+                return Err(BackupError::Interrupted);
+            }
+            match source.item(&sparse.blocks[live.block as usize], live) {
+                Ok(Item::Chunk(bytes)) => writer.session.add_chunk(live.id, bytes, |_| false)?,
+                Ok(Item::Page(page)) => writer.session.add_page(*page)?,
+                Err(CopyError::Store(error)) => return Err(error.into()),
+                Err(CopyError::Damaged(_)) => {
+                    writer.done.unreadable += 1;
+                    continue;
+                }
+            }
+            writer.done.items += 1;
+            writer.act()?;
+            writer.claim_if_due()?;
+        }
+        writer.claim()?;
+        writer.done.bytes = writer.session.tally().bytes_stored;
+        Ok(writer.done)
+    })
+}
+
+struct Writer<'a> {
+    session: Session,
+    output: Output,
+    chain: Chain<'a>,
+    /// Packs that no manifest names yet.
+    packs: Vec<(PackId, u64)>,
+    own: HashSet<PackId>,
+    listed: Instant,
+    done: Rewritten,
+}
+
+impl Writer<'_> {
+    fn claim_if_due(&mut self) -> Result<(), BackupError> {
+        let is_due = self.packs.len() + 2 >= MANIFEST_PACKS
+            || (!self.packs.is_empty() && self.listed.elapsed() >= MANIFEST_EVERY);
+        if is_due { self.claim() } else { Ok(()) }
+    }
+
+    /// Stores what is open and claims it.
+    fn claim(&mut self) -> Result<(), BackupError> {
+        self.session.flush()?;
+        self.act()?;
+        while !self.session.close_packs_if_idle() {
+            let sealed = self.output.next_sealed()?;
+            self.session.sealed(sealed)?;
+            self.act()?;
+        }
+        self.act()?;
+        self.output.settle()?;
+        self.listed = Instant::now();
+        self.packs.clear();
+        for packs in self.session.take_listing().packs.chunks(MANIFEST_PACKS) {
+            let (_, receipt) = self.chain.add(packs.to_vec(), None, &self.own)?;
+            if let Some(why) = refusal(&receipt) {
+                return Err(BackupError::Rejected(why));
+            }
+        }
+        Ok(())
+    }
+
+    fn act(&mut self) -> Result<(), BackupError> {
+        while let Some(action) = self.session.poll() {
+            match action {
+                Action::Seal(job) => self.output.seal(job),
+                Action::Store(pack) => {
+                    self.own.insert(pack.id);
+                    self.packs.push((pack.id, pack.bytes.len() as u64));
+                    self.output.store(pack);
+                }
+            }
+            while let Some(sealed) = self.output.try_sealed() {
+                self.session.sealed(sealed?)?;
+            }
+            self.output.check()?;
+        }
+        Ok(())
+    }
+}
+
+/// Where it is read from. Blocks are met in turns, since each backup has packed what it found in the same order: those
+/// opened last stay open.
+struct Source<'a> {
+    reader: &'a BlockReader,
+    keys: &'a DomainKeys,
+    tools: OpenTools,
+    open: VecDeque<((PackId, u32), Result<OpenBlock, String>)>,
+}
+
+/// A chunk or page that has its id.
+enum Item<'a> {
+    Chunk(&'a [u8]),
+    Page(Box<Page>),
+}
+
+impl Source<'_> {
+    fn item(&mut self, block: &SparseBlock, live: &Live) -> Result<Item<'_>, CopyError> {
+        let damaged = |why: &str| CopyError::Damaged(why.to_owned());
+        let at = self.open(block)?;
+        let opened = self.open[at].1.as_ref().map_err(|why| damaged(why))?;
+        let bytes = opened.chunk(live.ordinal.into()).ok_or_else(|| damaged("its block holds fewer"))?;
+        if block.kind == PackKind::Data {
+            return match self.keys.chunk_id(bytes) == live.id {
+                true => Ok(Item::Chunk(bytes)),
+                false => Err(damaged("its bytes do not have its id")),
+            };
+        }
+        let table = self.reader.table(block.place, block.pack, block.pack_length)?;
+        let row = table.blocks.iter().find(|row| row.offset == block.offset);
+        let row = row.ok_or_else(|| damaged("its table knows no such block"))?;
+        let page = table.page(row.entries.start as usize + usize::from(live.ordinal));
+        let page = page.ok_or_else(|| damaged("its table knows no such page"))?;
+        VerifiedPage::open(self.keys, live.id, page.height, page.references, bytes)
+            .map_err(|error| CopyError::Damaged(error.to_string()))?;
+        Ok(Item::Page(Box::new(Page {
+            id: live.id,
+            height: page.height,
+            references: page.references.to_vec(),
+            plaintext: bytes.to_vec(),
+            replaces: page.replaces,
+        })))
+    }
+
+    /// Opens a block, if it is not open; tells which it is.
+    fn open(&mut self, block: &SparseBlock) -> Result<usize, CopyError> {
+        let key = (block.pack, block.offset);
+        if let Some(at) = self.open.iter().position(|(other, _)| *other == key) {
+            // The one used last goes last.
+            let used = self.open.remove(at).expect("it is there");
+            self.open.push_back(used);
+            return Ok(self.open.len() - 1);
+        }
+        let opened = match self.reader.open_at(&location(block), kind(block), &mut self.tools) {
+            Ok(opened) => Ok(opened),
+            Err(CopyError::Damaged(why)) => Err(why),
+            Err(error) => return Err(error),
+        };
+        if self.open.len() >= OPEN {
+            self.open.pop_front();
+        }
+        self.open.push_back((key, opened));
+        Ok(self.open.len() - 1)
+    }
+}
+
+fn kind(block: &SparseBlock) -> BlockKind {
+    match block.kind {
+        PackKind::Data => BlockKind::Data,
+        PackKind::Tree => BlockKind::Tree,
+    }
+}
+
+fn location(block: &SparseBlock) -> Location {
+    Location {
+        pack: block.pack,
+        place: block.place,
+        pack_length: block.pack_length,
+        table_length: 0,
+        offset: block.offset,
+        length: block.length,
+        ordinal: 0,
+        is_page: block.kind == PackKind::Tree,
+        height: 0,
+    }
+}
+
+/// Blocks that stay open, each of about 1 MiB.
+const OPEN: usize = 32;
+/// How long what is stored may wait for a manifest.
+const MANIFEST_EVERY: Duration = Duration::from_secs(120);
