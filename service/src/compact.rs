@@ -46,8 +46,12 @@ async fn compact_within(host: &Host<'_>, limits: &Limits) -> Result<Report, JobE
         let view = view::read(host.store).await?;
         let now = host.now().await?;
         let mut proposal = Proposal::default();
+        let mut is_current = true;
         for domain in view.indexes.keys() {
-            propose(host, &view, *domain, now, limits, &mut proposal).await?;
+            is_current &= propose(host, &view, *domain, now, limits, &mut proposal).await?;
+        }
+        if !is_current {
+            continue;
         }
         let segments = view.state.segments.len() as u64;
         if proposal.delta.is_empty() {
@@ -65,7 +69,8 @@ async fn compact_within(host: &Host<'_>, limits: &Limits) -> Result<Report, JobE
     Err(JobError::Contended { attempts: ATTEMPTS })
 }
 
-/// Adds one domain's merge to the proposal.
+/// Adds one domain's merge to the proposal. False if a segment is gone: another writer has superseded it, or it is lost,
+/// and whoever reads the state again learns which.
 async fn propose(
     host: &Host<'_>,
     view: &View,
@@ -73,12 +78,13 @@ async fn propose(
     now: Time,
     limits: &Limits,
     proposal: &mut Proposal,
-) -> Result<(), JobError> {
+) -> Result<bool, JobError> {
     let segments = view.segments_by_size(domain);
     let spans: Vec<Span> = segments.iter().map(|(_, segment)| Span::of(segment)).collect();
     let mut parts = Vec::new();
     for (hash, _) in &segments[..worth_merging(&spans, limits)] {
-        parts.push(read_whole(host, *hash).await?);
+        let Some(part) = read_whole(host, *hash).await? else { return Ok(false) };
+        parts.push(part);
         proposal.delta.segments.insert((domain, *hash), None);
         let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.number() + 1 };
         proposal.delta.doomed.insert(layout::segment(*hash), Some(doomed));
@@ -87,16 +93,15 @@ async fn propose(
         proposal.delta.segments.insert((domain, hash), Some(record));
         proposal.segments.push((hash, bytes));
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Reads a segment and checks that it is what was written: damage must not get into a new segment, where its hash would
-/// no longer tell.
-async fn read_whole(host: &Host<'_>, hash: ObjectHash) -> Result<Segment<Bytes>, JobError> {
+/// no longer tell. None if it is gone.
+async fn read_whole(host: &Host<'_>, hash: ObjectHash) -> Result<Option<Segment<Bytes>>, JobError> {
     let name = layout::segment(hash);
-    let bytes = objects::read_hashed(host.store, &name, hash).await?;
-    let bytes = bytes.ok_or_else(|| JobError::damaged(&name, "it is gone"))?;
-    Segment::parse(bytes).map_err(|error| JobError::damaged(&name, error))
+    let Some(bytes) = objects::read_hashed(host.store, &name, hash).await? else { return Ok(None) };
+    Segment::parse(bytes).map(Some).map_err(|error| JobError::damaged(&name, error))
 }
 
 /// How much a segment holds, and which ids it covers.

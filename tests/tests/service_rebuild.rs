@@ -309,3 +309,20 @@ fn a_change_that_a_revocation_lets_count_is_folded_in_also_after_it() {
     world.ingest().unwrap();
     assert!(world.snapshot(snapshot).pinned);
 }
+
+#[test]
+fn a_pack_of_which_a_rebuild_takes_nothing_becomes_an_orphan_and_goes() {
+    let (world, _) = begin();
+    let other = world.register(2, Role::WriteOnly);
+    let pack = tree_pack(other.domain, 1, &[(id(1), 1, &[id(2)])]);
+    let name = layout::pack(Place::Packs, pack.id);
+    let length = pack.bytes.len() as u64;
+    world.put(&name, pack.bytes);
+    manifest_by_hand(&world, &other, &[(pack.id, length)], 1);
+    let report = world.rebuild();
+    assert_eq!(report.packs_left_out.len(), 1, "{report:?}");
+    assert!(world.view().state.packs.is_empty());
+    world.wait(8 * DAY);
+    world.prune(DAY);
+    assert!(!world.has(&name));
+}

@@ -51,6 +51,14 @@ pub(super) fn index_domain(
     let kept = merge(domain, host.random(), &[&segment], |entry| {
         inventory.number(&entry.id).is_some_and(|number| !removed.contains(&number))
     })?;
+    // A pack of which nothing stays would be named for ever; so it is an orphan, and goes.
+    let needed = inventory.copies.iter().filter(|copy| !removed.contains(&copy.id));
+    let needed: HashSet<PackId> = needed.map(|copy| inventory.pack_of(copy).id).collect();
+    for (id, pack) in packs.iter().filter(|(id, _)| !needed.contains(id)) {
+        proposal.delta.packs.remove(id);
+        let why = "no kept snapshot needs its pages, and what they refer to is not there";
+        report.packs_left_out.push((layout::pack(pack.record.place, **id), why.into()));
+    }
     let overlay = proposal.overlay.entry(domain).or_default();
     for copy in &inventory.copies {
         if !reach.reached.has(copy.id) && !removed.contains(&copy.id) {

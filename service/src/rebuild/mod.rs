@@ -105,13 +105,13 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
     for (id, pack) in &packs {
         proposal.delta.packs.insert(*id, Some(pack.record.clone()));
     }
-    report.packs = packs.len() as u64;
     let snapshots = proposal.delta.snapshots.values().flatten();
     let domains: BTreeSet<DomainId> =
         packs.values().map(|pack| pack.record.domain).chain(snapshots.map(|snapshot| snapshot.domain)).collect();
     for domain in domains {
         index::index_domain(host, domain, &packs, now, &mut proposal, &mut report)?;
     }
+    report.packs = proposal.delta.packs.len() as u64;
     let kept = |record: &SnapshotRecord| record.state == SnapshotState::Kept && !record.partial;
     report.snapshots = proposal.delta.snapshots.values().flatten().filter(|record| kept(record)).count() as u64;
     let nothing = View { root: None, state: State::default(), indexes: BTreeMap::new() };

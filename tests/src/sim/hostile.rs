@@ -2,7 +2,7 @@
 //! nobody else, and what is a lie whenever it is decided is never accepted.
 
 use bytes::Bytes;
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, SnapshotId};
+use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, SnapshotId};
 use copal_engine::layout::{self, Place};
 use copal_engine::manifest::Manifest;
 use copal_engine::pack::Pack;
@@ -55,13 +55,17 @@ struct Claim {
 }
 
 /// Whether a finding is what the hostile client has done to itself: it writes several pages under one id, and a rebuild,
-/// which takes in the packs of what it does not believe, may find that one of them has no sound references.
+/// which takes in the packs of what it does not believe, may find that one of them has no sound references. And behind a
+/// manifest whose signature is wrong a rebuild has nothing to compare the next one with.
 pub(super) fn is_own_harm(watch: &Watch, finding: &Finding) -> bool {
     let seen = watch.seen();
     let known =
         |id: &SnapshotId| seen.live.iter().flat_map(|live| live.state.snapshots.values()).find(|of| of.id == *id);
     let is_own = |id: &SnapshotId| known(id).is_some_and(|snapshot| snapshot.domain == OWN);
-    finding.kind == Kind::Dangling && !finding.snapshots.is_empty() && finding.snapshots.iter().all(is_own)
+    let is_dangling = finding.kind == Kind::Dangling && !finding.snapshots.is_empty();
+    let names = layout::manifest(SELF, 0);
+    let is_manifest = names.rsplit_once('/').is_some_and(|(folder, _)| finding.object.starts_with(folder));
+    is_manifest || (is_dangling && finding.snapshots.iter().all(is_own))
 }
 
 impl Scene<'_> {
@@ -194,7 +198,8 @@ impl Scene<'_> {
     }
 }
 
-/// The hostile client's domain.
+/// The hostile client, and its domain.
+const SELF: ClientId = ClientId([5; 16]);
 pub(super) const OWN: DomainId = DomainId([5; 16]);
 const LIES: [Lie; 14] = [
     Lie::None,

@@ -68,11 +68,11 @@ pub(super) fn permit(memory: &MemoryStore, snapshot: &SnapshotRecord, now: &Pict
     if snapshot.pinned {
         return Err(format!("{id} expired and is pinned"));
     }
-    let policies = change(memory, number)?.operations.into_iter().filter_map(|operation| match operation {
+    let mut policies = change(memory, number)?.operations.into_iter().filter_map(|operation| match operation {
         Operation::Policy(bytes) => SignedPolicy::decode(&bytes).ok(),
         _ => None,
     });
-    let Some(Count::N(last)) = policies.last().and_then(|policy| policy.rules().last) else {
+    let Some(Count::N(last)) = policies.next_back().and_then(|policy| policy.rules().last) else {
         return Err(format!("change {number} holds no policy of the simulation"));
     };
     let age = |of: &SnapshotRecord| (choose_time(of.client_time, of.accepted, of.by_full_client), of.id);
