@@ -1,154 +1,131 @@
 #!/usr/bin/env python3
-"""Compares backup tools on versions of one tree.
+"""Compares Copal with its peers: time, processor time, memory and repository size, on data made or found on this machine.
 
-    bench/peers.py [--runs N] [--only NAME,...] VERSION_1 VERSION_2 ... 
+    bench/peers.py prepare --linux DIR          makes the data sets once (root; about 25 GB)
+    bench/peers.py run --runs 3                 measures, and writes results.jsonl, results.json and results.md
+    bench/peers.py report                       writes the tables again
 
-Each version is renamed to one place for its turn, so that paths are the same. Measured are, for each tool that is installed: the first backup of
-version 1, the same again unchanged, each further version, a restore of the last, a check that reads all data; wall and processor seconds, the peak memory
-of the largest process, the repository's bytes. Medians of N runs, each with a repository, a home and a cache of its own. Tools are looked for on PATH; for
-copal, build it first (cargo build --release) and put target/release on PATH.
+DIR holds versions of the Linux sources, one directory each, in the order of their names. Tools are looked for on PATH (copal: target/release, walk:
+`statwalk` of this folder's Rust package); what is not there is left out, and numbers of other peers stand in the bars as dated. `run` may be stopped and
+started again: it takes up what is missing. Runs of the tools alternate. Each run has a home, a cache and a repository of its own, on a machine where
+everything is in the page cache; `sync` goes before each step, and restores go to an ext4 that was made for it.
 """
 
 import argparse
+import json
 import os
-import shutil
-import statistics
-import subprocess
-import sys
-import tempfile
+import platform
 import time
 
-SECRET = "measured"
+from comparison import tool as tools
+from comparison.bar import bars
+from comparison.dataset import datasets, warm
+from comparison.result import Results, Run
+from comparison.series import Series
+from comparison.table import markdown
 
 
-class Tool:
-    """How to use a tool; every command is a list of words."""
-
-    def __init__(self, name, program, init, backup, restore, check, environment=None):
-        self.name, self.program = name, program
-        self.init, self.backup, self.restore, self.check = init, backup, restore, check
-        self.environment = environment or {}
+ONCE = "borg,tar | zstd -3,rsync,rustic@small,restic@small"
 
 
-def tools():
-    yield Tool(
-        "copal", "copal",
-        lambda r: ["copal", "-q", "-r", r, "init"],
-        lambda r, d, n: ["copal", "-q", "-r", r, "backup", d],
-        lambda r, d, out, n: ["copal", "-q", "-r", r, "restore", f"latest:{d}", "--target", out],
-        lambda r: ["copal", "-q", "-r", r, "check", "--read-data"],
-        {"COPAL_PASSWORD": SECRET},
-    )
-    yield Tool(
-        "borg", "borg",
-        lambda r: ["borg", "init", "-e", "repokey-blake2", r],
-        lambda r, d, n: ["borg", "create", "-C", "zstd,3", f"{r}::v{n}", d],
-        lambda r, d, out, n: ["sh", "-c", f"cd '{out}' && borg extract '{r}::v{n}'"],
-        lambda r: ["borg", "check", "--verify-data", r],
-        {"BORG_PASSPHRASE": SECRET},
-    )
-    yield Tool(
-        "bupstash", "bupstash",
-        lambda r: ["sh", "-c", f"bupstash new-key -o '{r}.key' && bupstash init -r '{r}'"],
-        lambda r, d, n: ["bupstash", "put", "-q", "-k", f"{r}.key", "-r", r, f"version={n}", d],
-        lambda r, d, out, n: ["bupstash", "restore", "-q", "-k", f"{r}.key", "-r", r, "--into", out, f"version={n}"],
-        None,
-    )
-    yield Tool(
-        "restic", "restic",
-        lambda r: ["restic", "-q", "-r", r, "init"],
-        lambda r, d, n: ["restic", "-q", "-r", r, "backup", d],
-        lambda r, d, out, n: ["restic", "-q", "-r", r, "restore", "latest", "--target", out],
-        lambda r: ["restic", "-q", "-r", r, "check", "--read-data"],
-        {"RESTIC_PASSWORD": SECRET},
-    )
-    yield Tool(
-        "rustic", "rustic",
-        lambda r: ["rustic", "-r", r, "init"],
-        lambda r, d, n: ["rustic", "-r", r, "backup", d],
-        lambda r, d, out, n: ["rustic", "-r", r, "restore", f"latest:{d}", out],
-        lambda r: ["rustic", "-r", r, "check", "--read-data"],
-        {"RUSTIC_PASSWORD": SECRET},
-    )
-    yield Tool(
-        "tar | zstd -3", "zstd",
-        lambda r: ["mkdir", r],
-        lambda r, d, n: ["sh", "-c", f"tar -cf - '{d}' 2>/dev/null | zstd -q -3 -T1 -o '{r}/v{n}.tar.zst'"],
-        lambda r, d, out, n: ["sh", "-c", f"zstd -qdc '{r}/v{n}.tar.zst' | tar -xf - -C '{out}'"],
-        None,
-    )
-
-
-def measure(words, environment):
-    """Runs a command; gives wall seconds, processor seconds, peak megabytes."""
-    with tempfile.TemporaryFile() as errors:
-        start = time.monotonic()
-        child = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
-        _, status, used = os.wait4(child.pid, 0)
-        wall = time.monotonic() - start
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode != 0:
-            errors.seek(0)
-            raise SystemExit(f"{' '.join(words)} failed: {errors.read()[-500:].decode(errors='replace')}")
-    return wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
-
-
-def bytes_below(path):
-    total = 0
-    for folder, _, files in os.walk(path):
-        total += sum(os.lstat(os.path.join(folder, name)).st_size for name in files)
-    return total / 1e6
-
-
-def run(tool, versions, place):
-    """One run of a tool; gives rows of (step, wall, cpu, rss, repository megabytes)."""
-    rows = []
-    with tempfile.TemporaryDirectory(prefix="peers-") as base:
-        home, repository = os.path.join(base, "home"), os.path.join(base, "repository")
-        os.mkdir(home)
-        environment = dict(os.environ, HOME=home, XDG_CACHE_HOME=home + "/cache", XDG_STATE_HOME=home + "/state", **tool.environment)
-
-        def step(name, words):
-            os.sync()
-            rows.append((name, *measure(words, environment), bytes_below(repository)))
-
-        subprocess.run(tool.init(repository), env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for number, version in enumerate(versions, 1):
-            os.rename(version, place)
-            try:
-                step("first backup" if number == 1 else f"version {number}", tool.backup(repository, place, f"{number}"))
-                if number == 1:
-                    step("unchanged", tool.backup(repository, place, "1b"))
-            finally:
-                os.rename(place, version)
-        out = os.path.join(base, "out")
-        os.mkdir(out)
-        step("restore", tool.restore(repository, place, out, f"{len(versions)}"))
-        shutil.rmtree(out)
-        if tool.check:
-            step("check, all data", tool.check(repository))
-    return rows
-
-
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--only", default="")
-    parser.add_argument("versions", nargs="+")
+    parser.add_argument("what", choices=["prepare", "run", "report"])
+    parser.add_argument("--place", default="/var/tmp/copal-peers", help="where data, work and results are (%(default)s)")
+    parser.add_argument("--linux", default="", help="directory of versions of the Linux sources")
+    parser.add_argument("--versions", type=int, default=6, help="how many of them, at most (%(default)s)")
+    parser.add_argument("--data", default="linux,image,half,small", help="data sets, by name (%(default)s; also small200)")
+    parser.add_argument("--only", default="", help="tools, by name")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each tool (%(default)s)")
+    parser.add_argument("--once", default=ONCE, help="tools that run only once, everywhere or at one data set (%(default)s)")
+    parser.add_argument("--minutes", type=float, default=0, help="start nothing after this time")
+    parser.add_argument("--scale", type=float, default=1, help="make the data smaller, to try the script")
     options = parser.parse_args()
-    versions = [os.path.abspath(version) for version in options.versions]
-    place = os.path.join(os.path.dirname(versions[0]), "measured")
-    print(f"load before: {os.getloadavg()[0]:.2f}; medians of {options.runs}")
-    print("| tool | step | wall s | CPU s | peak MB | repository MB |\n|---|---|---|---|---|---|")
-    for tool in tools():
-        if shutil.which(tool.program) is None or (options.only and tool.name not in options.only.split(",")):
+    if options.what != "report" and os.geteuid() != 0:
+        parser.error("file systems are made and mounted: this needs root")
+    place = os.path.join(options.place, "" if options.scale == 1 else f"scale-{options.scale}")
+    os.makedirs(place, exist_ok=True)
+    results = Results(os.path.join(place, "results.jsonl"))
+    if options.what == "prepare":
+        for dataset in chosen(options):
+            dataset.prepare(os.path.join(place, "data"))
+    elif options.what == "run":
+        measure(options, place, results)
+    report(place, results)
+
+
+def chosen(options: argparse.Namespace):
+    versions = []
+    if options.linux:
+        names = sorted(os.listdir(options.linux))[: options.versions]
+        versions = [version(os.path.realpath(os.path.join(options.linux, name))) for name in names]
+    found = {dataset.name: dataset for dataset in datasets(versions or ["?"] * options.versions, options.scale)}
+    unknown = set(options.data.split(",")) - set(found)
+    if unknown:
+        raise SystemExit(f"no such data set: {', '.join(sorted(unknown))}; known are {', '.join(found)}")
+    return [found[name] for name in options.data.split(",")]
+
+
+def version(directory: str) -> str:
+    """The directory itself, or the only one in it, as packages unpack."""
+    names = os.listdir(directory)
+    below = os.path.join(directory, names[0])
+    return below if len(names) == 1 and os.path.isdir(below) else directory
+
+
+def measure(options: argparse.Namespace, place: str, results: Results) -> None:
+    started = time.monotonic()
+    work = os.path.join(place, "work")
+    os.makedirs(work, exist_ok=True)
+    for dataset in chosen(options):
+        data = os.path.join(place, "data")
+        missing = [state for state in dataset.states(data) if not os.path.exists(state)]
+        if missing:
+            print(f"{dataset.name}: {missing[0]} is not there; run prepare")
             continue
-        runs = [run(tool, versions, place) for _ in range(options.runs)]
-        for steps in zip(*runs):
-            wall, cpu, rss, size = (statistics.median(step[i] for step in steps) for i in range(1, 5))
-            print(f"| {tool.name} | {steps[0][0]} | {wall:.2f} | {cpu:.2f} | {rss:.0f} | {size:.1f} |")
-        sys.stdout.flush()
-    print(f"load after: {os.getloadavg()[0]:.2f}")
+        selected = tools.selected(options.only)
+        versions = {tool.name: tool.version_line() for tool in selected}
+        planned = [(number, tool) for number in range(1, options.runs + 1) for tool in selected]
+        once = {words.removesuffix(f"@{dataset.name}") for words in options.once.split(",")}
+        planned = [(number, tool) for number, tool in planned if number == 1 or tool.name not in once]
+        planned = [(number, tool) for number, tool in planned if not results.has(dataset.name, tool.name, versions[tool.name], number)]
+        if not planned:
+            continue
+        with dataset.shown(data, work) as states:
+            for state in states:
+                warm(state)
+            for number, tool in planned:
+                if options.minutes and time.monotonic() - started > options.minutes * 60:
+                    print("the time is over; start again to go on")
+                    return
+                begun = time.monotonic()
+                rows, failed = Series(tool, dataset, states, work).run()
+                seconds = time.monotonic() - begun
+                results.add(Run(dataset.name, tool.name, versions[tool.name], number, seconds, rows, failed))
+                steps = ", ".join(f"{row.step} {row.wall:.2f}" for row in rows)
+                print(f"{dataset.name} {tool.name} {number}: {seconds:.0f} s; {steps}{'; FAILED ' + failed if failed else ''}", flush=True)
+
+
+def machine() -> str:
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        names = {line.split(":", 1)[1].strip() for line in file if line.startswith("model name")}
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{os.cpu_count()} × {', '.join(names)}, {memory:.0f} GiB of memory, {platform.system()} {platform.release()}; {time.strftime('%Y-%m-%d')}"
+
+
+def report(place: str, results: Results) -> None:
+    if not results.runs:
+        return
+    with open(os.path.join(place, "results.md"), "w", encoding="utf-8") as file:
+        file.write(markdown(results, machine()))
+    medians = {
+        dataset: {tool: [vars(row) for row in rows.values()] for tool, rows in results.medians(dataset).items()}
+        for dataset in dict.fromkeys(run.dataset for run in results.runs)
+    }
+    judged = [{**vars(bar), "met": bar.is_met} for bar in bars(results)]
+    with open(os.path.join(place, "results.json"), "w", encoding="utf-8") as file:
+        json.dump({"machine": machine(), "medians": medians, "bars": judged}, file, indent=1)
+    print(f"written: {place}/results.md, {place}/results.json")
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ impl History {
                 Some(public) => *public,
                 None => *publics.entry(key.0).or_insert(public_key(repository, key.0)?),
             };
-            let read = public.ok_or("no sound record of its client is there".to_owned());
+            let read = public.ok_or_else(|| format!("clients/{}, the record of its client, is lost or damaged", key.0));
             match read.and_then(|public| read_snapshot(repository, &name, *key, record, &public)) {
                 Ok(mut snapshot) => {
                     name_tags(repository, &mut snapshot, &mut tag_names)?;
@@ -131,7 +131,18 @@ impl History {
 
     /// The snapshot a person means: `latest` is the newest of this host, if its source is the only one that fits.
     pub fn find(&self, which: &Which, narrow: &Narrow, host: &str) -> Result<&Snapshot, Failure> {
-        choose(self.narrowed(narrow), which, narrow, host)
+        choose(self.narrowed(narrow), which, narrow, host).map_err(|failure| self.or_damage(failure))
+    }
+
+    /// What is not found may be one of the snapshots that cannot be listed.
+    fn or_damage(&self, failure: Failure) -> Failure {
+        match (&failure, self.problems.first()) {
+            (Failure::NoSnapshot { .. }, Some((object, why))) => {
+                let cause = format!("{why}; {failure} of those that can be listed");
+                Failure::Damaged { object: object.clone(), cause: cause.into() }
+            }
+            _ => failure,
+        }
     }
 }
 
@@ -272,10 +283,10 @@ fn name_tags(
 fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, Failure> {
     let mut names = BTreeMap::new();
     let store: &dyn Store = repository.store().as_ref();
-    for listed in wait(objects::list(store, "changes/")).map_err(|error| Failure::Other(error.into()))? {
+    for listed in wait(objects::list(store, "changes/"))? {
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name) else { continue };
-        let Some(bytes) = wait(objects::read(store, name)).map_err(|error| Failure::Other(error.into()))? else {
+        let Some(bytes) = wait(objects::read(store, name))? else {
             continue;
         };
         let Ok(client) = Change::claimed_client(&bytes) else { continue };

@@ -4,6 +4,7 @@
 
 // words
 pub mod args;
+pub mod clock;
 pub mod entropy;
 pub mod exit;
 pub mod places;

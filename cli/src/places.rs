@@ -204,6 +204,7 @@ pub fn create_private_dir(path: &Path) -> Result<(), PlaceError> {
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), PlaceError> {
     let unfinished = path.with_file_name(unfinished_name(path)?);
     let named = written(&unfinished, bytes).and_then(|()| {
+        point();
         fs::rename(&unfinished, path).inspect_err(|_| {
             let _ = fs::remove_file(&unfinished);
         })?;
@@ -220,11 +221,20 @@ pub fn create_private(path: &Path, bytes: &[u8]) -> Result<(), PlaceError> {
 
 /// Creates, fills and syncs a file; one that could not be filled is removed.
 fn written(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    point();
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    point();
     file.write_all(bytes).and_then(|()| file.sync_all()).inspect_err(|_| {
         let _ = fs::remove_file(path);
     })
 }
+
+#[cfg(feature = "faults")]
+use copal_store::faults::point;
+
+/// Where a test may let the process die.
+#[cfg(not(feature = "faults"))]
+fn point() {}
 
 fn sync_directory_of(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

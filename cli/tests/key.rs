@@ -2,7 +2,7 @@
 
 mod kit;
 
-use kit::{Machine, PASSPHRASE, Ran, Run, text};
+use kit::{Harm, Machine, PASSPHRASE, Ran, Run, text};
 use serde_json::Value;
 
 fn keys(machine: &Machine) -> Vec<Value> {
@@ -39,24 +39,24 @@ fn keys_are_listed_with_the_one_in_use() {
 fn a_changed_passphrase_opens_and_the_old_one_no_more() {
     let machine = Machine::new();
     let old = slot(&machine, "passphrase");
-    machine.write("new", "n\u{e9}w\n");
+    write(&machine, "new", "n\u{e9}w\n");
     let changed = machine.run_with(PASSPHRASE, &["key", "change", "--new-password-file", "new", "--json"]).ok().json();
     assert_eq!((text(&changed["removed"]), text(&changed["kind"])), (old, "passphrase".into()));
     assert_eq!(text(&changed["added"]), slot(&machine, "passphrase"));
     // It does not matter how a keyboard writes an accent.
     opens(machine.run_with("ne\u{301}w", &["snapshots"]));
     is_refused(machine.run_with(PASSPHRASE, &["snapshots", "--json"]));
-    assert_eq!(machine.objects("keys/").len(), 6, "both copies of the old slot are gone");
+    assert_eq!(machine.names("keys/").len(), 6, "both copies of the old slot are gone");
 }
 
 #[test]
 fn whoever_forgot_the_passphrase_sets_a_new_one_with_another_key() {
     let machine = Machine::new();
-    machine.write("new", "new");
+    write(&machine, "new", "new");
     machine.run(&["key", "change", "--new-password-file", "new"]).ok();
     opens(machine.run_with("new", &["snapshots"]));
     is_refused(machine.run_with(PASSPHRASE, &["snapshots", "--json"]));
-    machine.write("second", "second");
+    write(&machine, "second", "second");
     machine.run(&["key", "add", "--new-password-file", "second"]).ok();
     let which = machine.run(&["key", "change", "--new-password-file", "new", "--json"]).exits(2);
     assert_eq!(which.kind(), "usage", "which of two passphrases is meant cannot be told");
@@ -89,7 +89,7 @@ fn a_mistyped_recovery_code_is_told_from_a_wrong_one() {
     let told = machine.run_with(&mistyped, &["snapshots", "--json"]);
     assert!(told.err.contains("typing error"), "{told}");
     is_refused(told);
-    machine.write("other", "copal-key-1 no");
+    write(&machine, "other", "copal-key-1 no");
     is_refused(machine.command(&["snapshots", "--json", "--key-file", "other"]).ran());
 }
 
@@ -134,7 +134,7 @@ fn a_new_key_file_opens_and_replaces_no_file() {
 #[test]
 fn a_new_passphrase_must_be_given_somehow_and_not_be_empty() {
     let machine = Machine::new();
-    machine.write("empty", "\n");
+    write(&machine, "empty", "\n");
     assert_eq!(machine.run(&["key", "add", "--new-password-file", "empty", "--json"]).exits(1).kind(), "secret");
     assert_eq!(machine.run(&["key", "add", "--new-password-file", "nowhere", "--json"]).exits(1).kind(), "secret");
     assert_eq!(keys(&machine).len(), 3);
@@ -144,11 +144,11 @@ fn a_new_passphrase_must_be_given_somehow_and_not_be_empty() {
 fn one_whole_copy_of_a_key_is_enough_and_the_other_is_told() {
     let machine = Machine::new();
     let slot = slot(&machine, "key_file");
-    machine.damage(&format!("keys/{slot}/a"), 50);
+    machine.flip(&format!("keys/{slot}/a"), 50);
     let told = machine.run(&["key", "list", "--json"]).exits(4);
     assert!(told.err.contains(&format!("keys/{slot}/a is damaged")), "{told}");
     assert_eq!(told.json().as_array().unwrap().len(), 3);
-    machine.lose(&format!("keys/{slot}/a"));
+    machine.damage(&format!("keys/{slot}/a"), Harm::Delete);
     let told = machine.run(&["key", "list"]).exits(4);
     assert!(told.err.contains("it is missing"), "{told}");
 }
@@ -162,4 +162,9 @@ fn a_key_under_another_ones_name_is_told() {
     std::fs::copy(path(&other), path(&one)).unwrap();
     let told = machine.run(&["key", "list"]).exits(4);
     assert!(told.err.contains(&format!("holds key slot {other}")), "{told}");
+}
+
+/// Writes a file beside the repository.
+fn write(machine: &Machine, name: &str, content: &str) {
+    std::fs::write(machine.path(name), content).unwrap();
 }

@@ -5,7 +5,7 @@ mod kit;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use kit::{Machine, PASSPHRASE, Ran, Run, odd_name, text};
+use kit::{Machine, PASSPHRASE, Ran, Run, name, text};
 use serde_json::Value;
 
 /// Paths of rows below what was saved.
@@ -22,7 +22,7 @@ fn listed(machine: &Machine, arguments: &[&str]) -> Vec<String> {
 fn small_tree() -> Machine {
     let machine = Machine::new();
     for name in ["a/b/c", "a/z", "a-b/x", "a.b", "b"] {
-        machine.write(&format!("source/{name}"), name);
+        machine.write(&format!("{name}"), name);
     }
     machine
 }
@@ -52,11 +52,11 @@ fn a_recursive_listing_has_everything_below_in_order() {
 #[test]
 fn entries_are_told_with_all_that_scripts_rely_on() {
     let machine = Machine::new();
-    machine.write("source/file", "12345");
+    machine.write("file", "12345");
     fs::set_permissions(machine.path("source/file"), fs::Permissions::from_mode(0o4750)).unwrap();
     symlink("no/where", machine.path("source/link")).unwrap();
-    fs::write(machine.path("source").join(odd_name()), "x").unwrap();
-    machine.write("source/bell\u{7}", "");
+    fs::write(machine.path("source").join(name(b"odd\xff")), "x").unwrap();
+    machine.write("bell\u{7}", "");
     machine.backup(&[]);
     let rows = machine.run(&["ls", "--json", "latest:source"]).ok().rows();
     assert_eq!(below(&machine, &rows), ["bell\u{7}", "file", "link", "odd\u{fffd}"]);
@@ -89,7 +89,7 @@ fn what_is_not_in_a_snapshot_is_said_so() {
 #[test]
 fn a_reader_of_the_output_may_go_away() {
     let machine = Machine::new();
-    (0..3000).for_each(|number| machine.write(&format!("source/{number:0100}"), ""));
+    (0..3000).for_each(|number| machine.write(&format!("{number:0100}"), ""));
     machine.backup(&[]);
     let mut command = machine.command(&["ls", "-R", "latest"]);
     command.env("COPAL_KEY_FILE", machine.path("key")).stdout(std::process::Stdio::piped());
@@ -104,16 +104,16 @@ fn damaged_tree() -> Machine {
     let machine = Machine::new();
     for directory in ["a", "b", "c"] {
         for number in 0..800 {
-            machine.write(&format!("source/{directory}/{number:03}"), format!("{directory}{number}").repeat(100));
+            machine.write(&format!("{directory}/{number:03}"), format!("{directory}{number}").repeat(100));
         }
     }
     machine.backup(&[]);
     let packs: Vec<Value> =
-        machine.objects("packs/").iter().map(|pack| machine.run(&["cat", pack]).ok().json()).collect();
+        machine.names("packs/").iter().map(|pack| machine.run(&["cat", pack]).ok().json()).collect();
     let tree = packs.iter().find(|pack| pack["kind"] == "tree").unwrap();
     let blocks = tree["blocks"].as_array().unwrap();
     assert!(blocks.len() > 2, "{} blocks", blocks.len());
-    machine.damage(&text(&tree["object"]), blocks[0]["offset"].as_u64().unwrap() as usize + 40);
+    machine.flip(&text(&tree["object"]), blocks[0]["offset"].as_u64().unwrap() as usize + 40);
     machine
 }
 
@@ -136,7 +136,7 @@ fn damage_hides_what_it_hits_and_nothing_else() {
 fn entries_are_found_in_every_snapshot_by_name_or_path() {
     let machine = small_tree();
     let first = machine.backup(&[]);
-    machine.write("source/new/a.b", "more");
+    machine.write("new/a.b", "more");
     let second = machine.backup(&[]);
     let found = |arguments: &[&str]| {
         let rows = machine.run(&[&["find", "--json"], arguments].concat()).ok().rows();
@@ -159,11 +159,11 @@ fn entries_are_found_in_every_snapshot_by_name_or_path() {
 #[test]
 fn a_difference_is_of_one_of_five_kinds() {
     let machine = small_tree();
-    machine.write("source/kept", "same");
+    machine.write("kept", "same");
     let first = machine.backup(&[]);
-    machine.write("source/added", "123");
+    machine.write("added", "123");
     fs::remove_file(machine.path("source/b")).unwrap();
-    machine.write("source/a/z", "longer than before");
+    machine.write("a/z", "longer than before");
     fs::set_permissions(machine.path("source/a/b/c"), fs::Permissions::from_mode(0o600)).unwrap();
     fs::remove_file(machine.path("source/a.b")).unwrap();
     fs::create_dir(machine.path("source/a.b")).unwrap();
@@ -191,11 +191,11 @@ fn a_difference_is_of_one_of_five_kinds() {
 #[test]
 fn differences_can_be_of_a_directory_or_between_two() {
     let machine = small_tree();
-    machine.write("source/copy/b/c", "a/b/c");
-    machine.write("source/copy/extra", "");
+    machine.write("copy/b/c", "a/b/c");
+    machine.write("copy/extra", "");
     let first = machine.backup(&[]);
-    machine.write("source/a/z", "changed");
-    machine.write("source/b", "changed");
+    machine.write("a/z", "changed");
+    machine.write("b", "changed");
     let second = machine.backup(&[]);
     let changes = |before: &str, after: &str| {
         let rows = machine.run(&["diff", before, after, "--json"]).ok().rows();
@@ -214,17 +214,17 @@ fn differences_can_be_of_a_directory_or_between_two() {
 #[test]
 fn what_the_repository_holds_is_counted() {
     let machine = Machine::new();
-    machine.write("source/same", vec![7; 100_000]);
-    machine.write("source/more", vec![7; 100_000]);
+    machine.write("same", vec![7; 100_000]);
+    machine.write("more", vec![7; 100_000]);
     machine.backup(&[]);
-    machine.write("source/gone", vec![1; 300_000]);
+    machine.write("gone", vec![1; 300_000]);
     let second = machine.backup(&[]);
     let stats = machine.run(&["stats", "--json"]).ok().json();
     let number = |stats: &Value, field: &str| stats[field].as_u64().unwrap_or_else(|| panic!("{field} in {stats}"));
     assert_eq!((number(&stats, "snapshots"), number(&stats, "logical_bytes")), (2, 700_000));
-    assert_eq!(number(&stats, "packs"), machine.objects("packs/").len() as u64);
+    assert_eq!(number(&stats, "packs"), machine.names("packs/").len() as u64);
     let stored =
-        machine.objects("").into_iter().map(|name| fs::metadata(machine.path("repository").join(name)).unwrap().len());
+        machine.names("").into_iter().map(|name| fs::metadata(machine.path("repository").join(name)).unwrap().len());
     assert_eq!(number(&stats, "stored_bytes"), stored.sum::<u64>());
     assert!((2..20).contains(&number(&stats, "chunks")), "{stats}");
     assert_eq!((number(&stats, "dead_bytes"), number(&stats, "trapped_bytes")), (0, 0));
@@ -239,11 +239,11 @@ fn what_the_repository_holds_is_counted() {
 #[test]
 fn every_object_can_be_shown_and_none_shows_a_secret() {
     let machine = small_tree();
-    machine.write("source/large", vec![9; 70_000]);
+    machine.write("large", vec![9; 70_000]);
     machine.backup(&["--tag", "t"]);
     machine.run(&["pin", "latest"]).ok();
     let key = fs::read_to_string(machine.path("key")).unwrap();
-    for name in machine.objects("").iter().filter(|name| !name.starts_with("tmp/")) {
+    for name in machine.names("").iter().filter(|name| !name.starts_with("tmp/")) {
         let shown = machine.run(&["cat", name]).ok();
         assert_eq!(shown.json()["object"], name.as_str());
         assert!(!shown.text().contains(key.trim()));
@@ -263,7 +263,7 @@ fn every_object_can_be_shown_and_none_shows_a_secret() {
 #[test]
 fn snapshots_pages_and_chunks_are_shown_by_their_ids() {
     let machine = Machine::new();
-    machine.write("source/large", vec![9; 10_000]);
+    machine.write("large", vec![9; 10_000]);
     let id = machine.backup(&["--tag", "t"]);
     let manifest = machine.run(&["cat", &id[..8]]).ok().json();
     assert_eq!(
@@ -286,18 +286,18 @@ fn what_cannot_be_shown_is_unknown_or_damaged() {
         let told = machine.run(&["cat", unknown, "--json"]);
         assert!(matches!((told.code, &*told.kind()), (1, "no_object") | (2, "usage")), "{unknown}: {told}");
     }
-    let root = machine.objects("roots/").remove(0);
-    machine.damage(&root, 30);
+    let root = machine.names("roots/").remove(0);
+    machine.flip(&root, 30);
     assert_eq!(machine.run(&["cat", "root", "--json"]).exits(4).kind(), "damaged");
     machine.run(&["cat", "descriptor"]).ok();
-    machine.run(&["cat", &machine.objects("packs/")[0]]).ok();
+    machine.run(&["cat", &machine.names("packs/")[0]]).ok();
 }
 
 #[test]
 fn small_segments_of_the_index_are_merged() {
     let machine = small_tree();
     for number in 0..4_u8 {
-        machine.write(&format!("source/more/{number}"), vec![number; 2000]);
+        machine.write(&format!("more/{number}"), vec![number; 2000]);
         machine.backup(&[]);
     }
     let before = machine.run(&["ls", "-R", "latest"]).ok().text();
@@ -337,7 +337,7 @@ fn some_commands_need_no_repository() {
     let cache = bare.path("home/.cache/copal").join("ab".repeat(16));
     fs::create_dir_all(&cache).unwrap();
     fs::write(cache.join("x"), "12345").unwrap();
-    bare.write("home/.cache/copal/mine", "stays");
+    fs::write(bare.path("home/.cache/copal/mine"), "stays").unwrap();
     let cleaned = bare.command(&["cache", "clean", "--json"]).ran().ok().json();
     assert_eq!(cleaned["bytes_freed"], 5);
     assert!(!cache.exists() && bare.path("home/.cache/copal/mine").exists());

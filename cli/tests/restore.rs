@@ -1,6 +1,5 @@
 //! `restore`: what went in comes out, and nothing else is touched.
 
-mod bed;
 mod kit;
 
 use std::fs::{self, File};
@@ -8,7 +7,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use bed::{Bed, assert_same, image, name, noise, number, set_xattr};
+use kit::{Harm, Machine, assert_same, image, name, noise, number, set_xattr};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, linkat, makedev, mknodat, utimensat};
 
 fn is_root() -> bool {
@@ -22,44 +21,44 @@ fn set_mtime(place: &Path, seconds: i64, nanoseconds: i64) {
 }
 
 /// One of everything that a POSIX tree can hold.
-fn fill_with_oddities(bed: &Bed) {
-    bed.write("empty", "");
-    bed.write("small", "small");
-    bed.write("zeros", [0; 100_000]);
-    bed.write("mid", noise(70_000, 1));
-    bed.write("big", noise(3_000_000, 2));
-    bed.write("huge", noise(24_000_000, 3));
-    bed.write("twice", [noise(3_000_000, 2), noise(3_000_000, 2)].concat());
-    bed.write("a/b/c/deep", "deep");
+fn fill_with_oddities(machine: &Machine) {
+    machine.write("empty", "");
+    machine.write("small", "small");
+    machine.write("zeros", [0; 100_000]);
+    machine.write("mid", noise(1, 70_000));
+    machine.write("big", noise(2, 3_000_000));
+    machine.write("huge", noise(3, 24_000_000));
+    machine.write("twice", [noise(2, 3_000_000), noise(2, 3_000_000)].concat());
+    machine.write("a/b/c/deep", "deep");
     for directory in ["nothing", "closed", "sticky"] {
-        fs::create_dir(bed.source(directory)).unwrap();
+        fs::create_dir(machine.source(directory)).unwrap();
     }
     for odd in [&b"\xff\xfe"[..], b"new\nline", b" ", b"*?[", b"-r", b"a.b", b"\\"] {
-        fs::write(bed.at("source").join(name(odd)), odd).unwrap();
+        fs::write(machine.path("source").join(name(odd)), odd).unwrap();
     }
-    fs::create_dir_all(bed.source(format!("{0}/{0}/{0}", "n".repeat(250)))).unwrap();
+    fs::create_dir_all(machine.source(format!("{0}/{0}/{0}", "n".repeat(250)))).unwrap();
 
-    symlink("nowhere/at all", bed.source("dangling")).unwrap();
-    symlink("a/b", bed.source("to a directory")).unwrap();
-    symlink(name(b"\xff"), bed.source("to odd bytes")).unwrap();
-    fs::hard_link(bed.source("big"), bed.source("a/big again")).unwrap();
-    fs::hard_link(bed.source("small"), bed.source("zz")).unwrap();
-    linkat(CWD, bed.source("dangling"), CWD, bed.source("dangling too"), AtFlags::empty()).unwrap();
-    mknodat(CWD, bed.source("fifo"), FileType::Fifo, Mode::from_bits_truncate(0o640), 0).unwrap();
-    let _ = UnixListener::bind(bed.at("source").join("s")).unwrap();
+    symlink("nowhere/at all", machine.source("dangling")).unwrap();
+    symlink("a/b", machine.source("to a directory")).unwrap();
+    symlink(name(b"\xff"), machine.source("to odd bytes")).unwrap();
+    fs::hard_link(machine.source("big"), machine.source("a/big again")).unwrap();
+    fs::hard_link(machine.source("small"), machine.source("zz")).unwrap();
+    linkat(CWD, machine.source("dangling"), CWD, machine.source("dangling too"), AtFlags::empty()).unwrap();
+    mknodat(CWD, machine.source("fifo"), FileType::Fifo, Mode::from_bits_truncate(0o640), 0).unwrap();
+    let _ = UnixListener::bind(machine.path("source").join("s")).unwrap();
 
-    let sparse = File::create(bed.source("sparse")).unwrap();
+    let sparse = File::create(machine.source("sparse")).unwrap();
     sparse.set_len(10 << 20).unwrap();
-    sparse.write_all_at(&noise(1 << 20, 4), 3 << 20).unwrap();
+    sparse.write_all_at(&noise(4, 1 << 20), 3 << 20).unwrap();
     sparse.write_all_at(b"end", (8 << 20) + 5).unwrap();
-    File::create(bed.source("hole")).unwrap().set_len(1 << 28).unwrap();
-    let few = File::create(bed.source("few")).unwrap();
+    File::create(machine.source("hole")).unwrap().set_len(1 << 28).unwrap();
+    let few = File::create(machine.source("few")).unwrap();
     few.set_len(1 << 20).unwrap();
     few.write_all_at(b"few", 500_000).unwrap();
 
-    set_xattr(&bed.source("mid"), "user.note", b"\0bytes\xff");
-    set_xattr(&bed.source("empty"), "user.nothing", b"");
-    set_xattr(&bed.source("a"), "user.on a directory", b"1");
+    set_xattr(&machine.source("mid"), "user.note", b"\0bytes\xff");
+    set_xattr(&machine.source("empty"), "user.nothing", b"");
+    set_xattr(&machine.source("a"), "user.on a directory", b"1");
     let acl = [
         &2u32.to_le_bytes()[..],
         &entry(0x01, 6, u32::MAX),
@@ -69,22 +68,22 @@ fn fill_with_oddities(bed: &Bed) {
         &entry(0x20, 4, u32::MAX),
     ]
     .concat();
-    set_xattr(&bed.source("mid"), "system.posix_acl_access", &acl);
-    set_xattr(&bed.source("a"), "system.posix_acl_default", &acl);
+    set_xattr(&machine.source("mid"), "system.posix_acl_access", &acl);
+    set_xattr(&machine.source("a"), "system.posix_acl_default", &acl);
 
     let modes = [("small", 0o6755), ("sticky", 0o1777), ("a/b/c/deep", 0o400), ("closed", 0o500), ("huge", 0o604)];
     for (name, mode) in modes {
-        fs::set_permissions(bed.source(name), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(machine.source(name), fs::Permissions::from_mode(mode)).unwrap();
     }
     if is_root() {
         for (kind, file, numbers) in
             [(FileType::CharacterDevice, "char", (1, 3)), (FileType::BlockDevice, "block", (7, 300))]
         {
             let mode = Mode::from_bits_truncate(0o606);
-            mknodat(CWD, bed.source(file), kind, mode, makedev(numbers.0, numbers.1)).unwrap();
+            mknodat(CWD, machine.source(file), kind, mode, makedev(numbers.0, numbers.1)).unwrap();
         }
         for (file, uid, gid) in [("mid", 1234, 4321), ("dangling", 77, 88), ("a/b", 99, 0), ("char", 5, 6)] {
-            std::os::unix::fs::lchown(bed.source(file), Some(uid), Some(gid)).unwrap();
+            std::os::unix::fs::lchown(machine.source(file), Some(uid), Some(gid)).unwrap();
         }
     }
     for (file, seconds, nanoseconds) in [
@@ -96,7 +95,7 @@ fn fill_with_oddities(bed: &Bed) {
         ("fifo", 3, 3),
         ("", 1_000_000_000, 7),
     ] {
-        set_mtime(&bed.source(file), seconds, nanoseconds);
+        set_mtime(&machine.source(file), seconds, nanoseconds);
     }
 }
 
@@ -111,131 +110,131 @@ fn entry(tag: u16, permissions: u16, id: u32) -> [u8; 8] {
 
 #[test]
 fn a_tree_with_every_oddity_comes_out_as_it_went_in_twice_with_changes_between() {
-    let bed = Bed::new();
-    fill_with_oddities(&bed);
-    bed.backup();
-    let first = bed.restore(&["--verify"]).ok();
-    assert_same(&bed.at("source"), &bed.at("out"));
+    let machine = Machine::new();
+    fill_with_oddities(&machine);
+    machine.backup(&[]);
+    let first = machine.restore(&["--verify"]).ok();
+    assert_same(&machine.path("source"), &machine.path("out"));
     assert_eq!(number(&first, "files_verified"), number(&first, "files_restored"));
 
-    let again = bed.restore(&["--verify"]).ok();
+    let again = machine.restore(&["--verify"]).ok();
     assert_eq!((number(&again, "files_restored"), number(&again, "bytes_written")), (0, 0));
     assert_eq!(number(&again, "files_unchanged"), number(&first, "files_restored"));
-    assert_same(&bed.at("source"), &bed.at("out"));
+    assert_same(&machine.path("source"), &machine.path("out"));
 
-    bed.write("new/file", "new");
-    bed.write("mid", noise(80_000, 9));
-    fs::remove_file(bed.source("empty")).unwrap();
-    fs::remove_dir_all(bed.source("a/b/c")).unwrap();
-    fs::remove_file(bed.source("zz")).unwrap();
-    fs::remove_dir(bed.source("nothing")).unwrap();
-    bed.write("nothing", "a file in the place of a directory");
-    fs::remove_file(bed.source("few")).unwrap();
-    bed.write("few/are", "a directory in the place of a file");
-    fs::remove_file(bed.source("dangling")).unwrap();
-    symlink("elsewhere", bed.source("dangling")).unwrap();
-    fs::set_permissions(bed.source("huge"), fs::Permissions::from_mode(0o600)).unwrap();
+    machine.write("new/file", "new");
+    machine.write("mid", noise(9, 80_000));
+    fs::remove_file(machine.source("empty")).unwrap();
+    fs::remove_dir_all(machine.source("a/b/c")).unwrap();
+    fs::remove_file(machine.source("zz")).unwrap();
+    fs::remove_dir(machine.source("nothing")).unwrap();
+    machine.write("nothing", "a file in the place of a directory");
+    fs::remove_file(machine.source("few")).unwrap();
+    machine.write("few/are", "a directory in the place of a file");
+    fs::remove_file(machine.source("dangling")).unwrap();
+    symlink("elsewhere", machine.source("dangling")).unwrap();
+    fs::set_permissions(machine.source("huge"), fs::Permissions::from_mode(0o600)).unwrap();
     // One of two names becomes a file of its own, with the same content and time.
-    fs::copy(bed.source("big"), bed.source("copy")).unwrap();
-    let time = fs::metadata(bed.source("big")).unwrap().modified().unwrap();
-    File::options().write(true).open(bed.source("copy")).unwrap().set_modified(time).unwrap();
-    fs::rename(bed.source("copy"), bed.source("big")).unwrap();
-    File::options().write(true).open(bed.source("sparse")).unwrap().write_all_at(b"in a hole", 7 << 20).unwrap();
-    bed.backup();
-    bed.restore(&["--delete", "--verify"]).ok();
-    assert_same(&bed.at("source"), &bed.at("out"));
+    fs::copy(machine.source("big"), machine.source("copy")).unwrap();
+    let time = fs::metadata(machine.source("big")).unwrap().modified().unwrap();
+    File::options().write(true).open(machine.source("copy")).unwrap().set_modified(time).unwrap();
+    fs::rename(machine.source("copy"), machine.source("big")).unwrap();
+    File::options().write(true).open(machine.source("sparse")).unwrap().write_all_at(b"in a hole", 7 << 20).unwrap();
+    machine.backup(&[]);
+    machine.restore(&["--delete", "--verify"]).ok();
+    assert_same(&machine.path("source"), &machine.path("out"));
 }
 
 #[test]
 fn overwriting_always_writes_everything_anew() {
-    let bed = Bed::new();
-    bed.write("a/file", noise(300_000, 1));
-    bed.write("other", "1");
-    bed.backup();
-    bed.restore(&[]).ok();
-    let before = image(&bed.at("out"));
-    fs::write(bed.at("out/other"), "2").unwrap();
-    fs::File::options().write(true).open(bed.at("out/a/file")).unwrap().write_all_at(b"x", 5).unwrap();
-    let stat = fs::metadata(bed.source("a/file")).unwrap().modified().unwrap();
-    File::options().write(true).open(bed.at("out/a/file")).unwrap().set_modified(stat).unwrap();
-    let run = bed.restore(&["--overwrite", "always"]).ok();
+    let machine = Machine::new();
+    machine.write("a/file", noise(1, 300_000));
+    machine.write("other", "1");
+    machine.backup(&[]);
+    machine.restore(&[]).ok();
+    let before = image(&machine.path("out"));
+    fs::write(machine.path("out/other"), "2").unwrap();
+    fs::File::options().write(true).open(machine.path("out/a/file")).unwrap().write_all_at(b"x", 5).unwrap();
+    let stat = fs::metadata(machine.source("a/file")).unwrap().modified().unwrap();
+    File::options().write(true).open(machine.path("out/a/file")).unwrap().set_modified(stat).unwrap();
+    let run = machine.restore(&["--overwrite", "always"]).ok();
     assert_eq!((number(&run, "files_restored"), number(&run, "files_unchanged")), (2, 0));
-    assert_eq!(image(&bed.at("out")), before);
+    assert_eq!(image(&machine.path("out")), before);
 }
 
 #[test]
 fn overwriting_never_leaves_what_is_there() {
-    let bed = Bed::new();
-    bed.write("kept", "from the backup");
-    bed.write("missing", "from the backup");
-    bed.backup();
-    fs::create_dir(bed.at("out")).unwrap();
-    fs::write(bed.at("out/kept"), "mine").unwrap();
-    let run = bed.restore(&["--overwrite", "never", "--verify"]).ok();
+    let machine = Machine::new();
+    machine.write("kept", "from the backup");
+    machine.write("missing", "from the backup");
+    machine.backup(&[]);
+    fs::create_dir(machine.path("out")).unwrap();
+    fs::write(machine.path("out/kept"), "mine").unwrap();
+    let run = machine.restore(&["--overwrite", "never", "--verify"]).ok();
     assert_eq!(
         (number(&run, "files_restored"), number(&run, "files_skipped"), number(&run, "files_verified")),
         (1, 1, 1)
     );
-    assert_eq!(fs::read(bed.at("out/kept")).unwrap(), b"mine");
-    assert_eq!(fs::read(bed.at("out/missing")).unwrap(), b"from the backup");
+    assert_eq!(fs::read(machine.path("out/kept")).unwrap(), b"mine");
+    assert_eq!(fs::read(machine.path("out/missing")).unwrap(), b"from the backup");
 }
 
 #[test]
 fn a_path_goes_directly_into_the_target_and_a_snapshot_with_its_full_paths() {
-    let bed = Bed::new();
-    bed.write("docs/a/file", "1");
-    bed.write("docs/b", "2");
-    bed.write("other", "3");
-    bed.backup();
-    let restore = |what: &str, out: &str| bed.run(&["restore", what, "-t", bed.at(out).to_str().unwrap()]);
+    let machine = Machine::new();
+    machine.write("docs/a/file", "1");
+    machine.write("docs/b", "2");
+    machine.write("other", "3");
+    machine.backup(&[]);
+    let restore = |what: &str, out: &str| machine.run(&["restore", what, "-t", machine.path(out).to_str().unwrap()]);
     restore("latest:docs", "directory").ok();
-    assert_same(&bed.source("docs"), &bed.at("directory"));
+    assert_same(&machine.source("docs"), &machine.path("directory"));
     restore("latest:docs/a/file", "file").ok();
-    assert_eq!(fs::read(bed.at("file/file")).unwrap(), b"1");
-    assert_eq!(fs::read_dir(bed.at("file")).unwrap().count(), 1);
+    assert_eq!(fs::read(machine.path("file/file")).unwrap(), b"1");
+    assert_eq!(fs::read_dir(machine.path("file")).unwrap().count(), 1);
     restore("latest", "full").ok();
-    let below = bed.at("full").join(bed.at("source").strip_prefix("/").unwrap());
-    assert_same(&bed.at("source"), &below);
+    let below = machine.path("full").join(machine.path("source").strip_prefix("/").unwrap());
+    assert_same(&machine.path("source"), &below);
     restore("latest:nowhere", "x").exits(1);
-    assert!(!bed.at("x").exists());
+    assert!(!machine.path("x").exists());
 }
 
 #[test]
 fn patterns_choose_and_directories_on_the_way_come_with_their_metadata() {
-    let bed = Bed::new();
+    let machine = Machine::new();
     for file in ["a/one.txt", "a/two.o", "b/c/three.txt", "b/c/four.TXT", "d/five.o"] {
-        bed.write(file, file);
+        machine.write(file, file);
     }
-    fs::set_permissions(bed.source("b"), fs::Permissions::from_mode(0o711)).unwrap();
-    set_mtime(&bed.source("b"), 5, 5);
-    bed.backup();
-    bed.restore(&["--include", "*.txt"]).ok();
+    fs::set_permissions(machine.source("b"), fs::Permissions::from_mode(0o711)).unwrap();
+    set_mtime(&machine.source("b"), 5, 5);
+    machine.backup(&[]);
+    machine.restore(&["--include", "*.txt"]).ok();
     let names = |out: &Path| image(out).into_keys().map(|path| path.display().to_string()).collect::<Vec<_>>();
-    assert_eq!(names(&bed.at("out")), [".", "a", "a/one.txt", "b", "b/c", "b/c/three.txt"]);
-    let b = fs::metadata(bed.at("out/b")).unwrap();
+    assert_eq!(names(&machine.path("out")), [".", "a", "a/one.txt", "b", "b/c", "b/c/three.txt"]);
+    let b = fs::metadata(machine.path("out/b")).unwrap();
     assert_eq!(b.permissions().mode() & 0o7777, 0o711);
-    assert_eq!(b.modified().unwrap(), fs::metadata(bed.source("b")).unwrap().modified().unwrap());
+    assert_eq!(b.modified().unwrap(), fs::metadata(machine.source("b")).unwrap().modified().unwrap());
 
-    fs::remove_dir_all(bed.at("out")).unwrap();
-    bed.restore(&["--exclude", "*.o", "--iexclude", "four.txt", "--exclude", "d/"]).ok();
-    assert_eq!(names(&bed.at("out")), [".", "a", "a/one.txt", "b", "b/c", "b/c/three.txt"]);
-    bed.restore(&["--include", "[a"]).exits(2);
+    fs::remove_dir_all(machine.path("out")).unwrap();
+    machine.restore(&["--exclude", "*.o", "--iexclude", "four.txt", "--exclude", "d/"]).ok();
+    assert_eq!(names(&machine.path("out")), [".", "a", "a/one.txt", "b", "b/c", "b/c/three.txt"]);
+    machine.restore(&["--include", "[a"]).exits(2);
 }
 
 #[test]
 fn deleting_stays_within_what_was_backed_up() {
-    let bed = Bed::new();
-    bed.write("kept", "1");
-    bed.write("excluded.o", "1");
-    bed.backup();
-    let full = |options: &[&str]| bed.run(&[&["restore", "--json", "latest", "-t", "out"], options].concat());
+    let machine = Machine::new();
+    machine.write("kept", "1");
+    machine.write("excluded.o", "1");
+    machine.backup(&[]);
+    let full = |options: &[&str]| machine.run(&[&["restore", "--json", "latest", "-t", "out"], options].concat());
     full(&[]).ok();
-    let below = bed.at("out").join(bed.at("source").strip_prefix("/").unwrap());
+    let below = machine.path("out").join(machine.path("source").strip_prefix("/").unwrap());
     for surplus in ["surplus", "more/deep", "mine.o"] {
         fs::create_dir_all(below.join(surplus).parent().unwrap()).unwrap();
         fs::write(below.join(surplus), "").unwrap();
     }
-    fs::write(bed.at("out/beside"), "").unwrap();
+    fs::write(machine.path("out/beside"), "").unwrap();
     fs::write(below.parent().unwrap().join("beside"), "").unwrap();
 
     let planned = full(&["--delete", "--dry-run", "--exclude", "*.o"]).ok();
@@ -244,150 +243,154 @@ fn deleting_stays_within_what_was_backed_up() {
     assert_eq!(number(&full(&["--delete", "--exclude", "*.o"]).ok(), "deleted"), 3);
     assert!(!below.join("surplus").exists() && !below.join("more").exists() && below.join("mine.o").exists());
     assert_eq!(number(&full(&["--delete"]).ok(), "deleted"), 1);
-    assert_same(&bed.at("source"), &below);
-    assert!(bed.at("out/beside").exists() && below.parent().unwrap().join("beside").exists());
+    assert_same(&machine.path("source"), &below);
+    assert!(machine.path("out/beside").exists() && below.parent().unwrap().join("beside").exists());
 }
 
 #[test]
 fn a_dry_run_counts_and_writes_nothing() {
-    let bed = Bed::new();
-    bed.write("a/file", noise(200_000, 1));
-    bed.write("b", "b");
-    fs::hard_link(bed.source("b"), bed.source("c")).unwrap();
-    bed.backup();
-    let planned = bed.restore(&["--dry-run"]).ok();
+    let machine = Machine::new();
+    machine.write("a/file", noise(1, 200_000));
+    machine.write("b", "b");
+    fs::hard_link(machine.source("b"), machine.source("c")).unwrap();
+    machine.backup(&[]);
+    let planned = machine.restore(&["--dry-run"]).ok();
     assert_eq!((number(&planned, "files_restored"), number(&planned, "bytes_written")), (3, 200_001));
-    assert!(!bed.at("out").exists());
-    bed.restore(&[]).ok();
-    fs::write(bed.at("out/b"), "changed").unwrap();
-    let before = image(&bed.at("out"));
-    let planned = bed.restore(&["-n"]).ok();
+    assert!(!machine.path("out").exists());
+    machine.restore(&[]).ok();
+    fs::write(machine.path("out/b"), "changed").unwrap();
+    let before = image(&machine.path("out"));
+    let planned = machine.restore(&["-n"]).ok();
     assert_eq!((number(&planned, "files_restored"), number(&planned, "files_unchanged")), (2, 1));
-    assert_eq!(image(&bed.at("out")), before);
+    assert_eq!(image(&machine.path("out")), before);
 }
 
 #[test]
 fn the_target_itself_becomes_like_the_original_only_if_nothing_was_in_it() {
-    let bed = Bed::new();
-    bed.write("file", "1");
-    fs::set_permissions(bed.at("source"), fs::Permissions::from_mode(0o750)).unwrap();
-    bed.backup();
-    fs::create_dir(bed.at("out")).unwrap();
-    fs::set_permissions(bed.at("out"), fs::Permissions::from_mode(0o777)).unwrap();
-    fs::write(bed.at("out/mine"), "").unwrap();
-    let mode = || fs::metadata(bed.at("out")).unwrap().permissions().mode() & 0o7777;
-    bed.restore(&[]).ok();
+    let machine = Machine::new();
+    machine.write("file", "1");
+    fs::set_permissions(machine.path("source"), fs::Permissions::from_mode(0o750)).unwrap();
+    machine.backup(&[]);
+    fs::create_dir(machine.path("out")).unwrap();
+    fs::set_permissions(machine.path("out"), fs::Permissions::from_mode(0o777)).unwrap();
+    fs::write(machine.path("out/mine"), "").unwrap();
+    let mode = || fs::metadata(machine.path("out")).unwrap().permissions().mode() & 0o7777;
+    machine.restore(&[]).ok();
     assert_eq!(mode(), 0o777);
-    fs::remove_dir_all(bed.at("out")).unwrap();
-    fs::create_dir(bed.at("out")).unwrap();
-    bed.restore(&[]).ok();
+    fs::remove_dir_all(machine.path("out")).unwrap();
+    fs::create_dir(machine.path("out")).unwrap();
+    machine.restore(&[]).ok();
     assert_eq!(mode(), 0o750);
 }
 
 #[test]
 fn links_in_the_target_are_not_followed() {
-    let bed = Bed::new();
-    bed.write("directory/file", "restored");
-    bed.write("file", "restored");
-    bed.backup();
-    fs::create_dir(bed.at("outside")).unwrap();
-    fs::write(bed.at("outside/file"), "safe").unwrap();
-    fs::create_dir(bed.at("out")).unwrap();
-    symlink("../outside", bed.at("out/directory")).unwrap();
-    symlink("../outside/file", bed.at("out/file")).unwrap();
-    bed.restore(&["--overwrite", "never"]).exits(3);
-    assert_eq!(fs::read(bed.at("outside/file")).unwrap(), b"safe");
-    bed.restore(&["--delete"]).ok();
-    assert_same(&bed.at("source"), &bed.at("out"));
-    assert_eq!(fs::read(bed.at("outside/file")).unwrap(), b"safe");
+    let machine = Machine::new();
+    machine.write("directory/file", "restored");
+    machine.write("file", "restored");
+    machine.backup(&[]);
+    fs::create_dir(machine.path("outside")).unwrap();
+    fs::write(machine.path("outside/file"), "safe").unwrap();
+    fs::create_dir(machine.path("out")).unwrap();
+    symlink("../outside", machine.path("out/directory")).unwrap();
+    symlink("../outside/file", machine.path("out/file")).unwrap();
+    machine.restore(&["--overwrite", "never"]).exits(3);
+    assert_eq!(fs::read(machine.path("outside/file")).unwrap(), b"safe");
+    machine.restore(&["--delete"]).ok();
+    assert_same(&machine.path("source"), &machine.path("out"));
+    assert_eq!(fs::read(machine.path("outside/file")).unwrap(), b"safe");
 }
 
 #[test]
 fn damage_is_passed_by_and_every_file_it_hits_is_named() {
-    let bed = Bed::new();
-    bed.write("before", noise(100_000, 1));
-    bed.write("hit", noise(5_000_000, 2));
-    bed.write("hit too", [noise(100_000, 5), noise(5_000_000, 2)].concat());
-    bed.write("zero after", noise(100_000, 3));
-    fs::hard_link(bed.source("hit"), bed.source("hit again")).unwrap();
-    bed.backup();
-    let pack = bed.packs().remove(0);
+    let machine = Machine::new();
+    machine.write("before", noise(1, 100_000));
+    machine.write("hit", noise(2, 5_000_000));
+    machine.write("hit too", [noise(5, 100_000), noise(2, 5_000_000)].concat());
+    machine.write("zero after", noise(3, 100_000));
+    fs::hard_link(machine.source("hit"), machine.source("hit again")).unwrap();
+    machine.backup(&[]);
+    let pack = machine.object(&machine.packs(0)[0]);
     flip(&pack, 2_500_000);
-    let run = bed.restore(&[]).exits(4);
+    let run = machine.restore(&[]).exits(4);
     for (name, is_named) in [("hit", true), ("hit too", true), ("hit again", true), ("before", false)] {
         assert_eq!(run.err.contains(&format!("/{name}\"")), is_named, "{name}: {}", run.err);
     }
     assert_eq!((number(&run, "errors"), number(&run, "files_restored")), (3, 2));
     for whole in ["before", "zero after"] {
-        assert_eq!(fs::read(bed.source(whole)).unwrap(), fs::read(bed.at("out").join(whole)).unwrap(), "{whole}");
+        assert_eq!(
+            fs::read(machine.source(whole)).unwrap(),
+            fs::read(machine.path("out").join(whole)).unwrap(),
+            "{whole}"
+        );
     }
-    let (original, found) = (fs::read(bed.source("hit")).unwrap(), fs::read(bed.at("out/hit")).unwrap());
+    let (original, found) = (fs::read(machine.source("hit")).unwrap(), fs::read(machine.path("out/hit")).unwrap());
     let same = original.iter().zip(&found).filter(|(a, b)| a == b).count();
     assert!(original.len() == found.len() && same > 2_000_000 && same < original.len());
     // What is not whole does not look whole to the next run.
-    assert_eq!(number(&bed.restore(&[]).exits(4), "errors"), 3);
+    assert_eq!(number(&machine.restore(&[]).exits(4), "errors"), 3);
     flip(&pack, 2_500_000);
-    bed.restore(&[]).ok();
-    assert_same(&bed.at("source"), &bed.at("out"));
+    machine.restore(&[]).ok();
+    assert_same(&machine.path("source"), &machine.path("out"));
 }
 
 #[test]
 fn a_file_of_which_nothing_can_be_read_does_not_replace_what_is_there() {
-    let bed = Bed::new();
-    bed.write("file", noise(100_000, 1));
-    bed.backup();
-    fs::create_dir(bed.at("out")).unwrap();
-    fs::write(bed.at("out/file"), "mine").unwrap();
-    fs::remove_file(bed.packs().remove(0)).unwrap();
-    bed.restore(&[]).exits(4);
-    assert_eq!(fs::read(bed.at("out/file")).unwrap(), b"mine");
+    let machine = Machine::new();
+    machine.write("file", noise(1, 100_000));
+    machine.backup(&[]);
+    fs::create_dir(machine.path("out")).unwrap();
+    fs::write(machine.path("out/file"), "mine").unwrap();
+    machine.damage(&machine.packs(0)[0], Harm::Delete);
+    machine.restore(&[]).exits(4);
+    assert_eq!(fs::read(machine.path("out/file")).unwrap(), b"mine");
 }
 
 #[test]
 fn a_lost_page_is_told_as_a_range_of_paths_and_nothing_is_deleted() {
-    let bed = Bed::new();
+    let machine = Machine::new();
     for number in 0..3000 {
-        bed.write(&format!("d{}/file {number:04}", number / 100), format!("{number}"));
+        machine.write(&format!("d{}/file {number:04}", number / 100), format!("{number}"));
     }
-    bed.backup();
-    bed.restore(&[]).ok();
-    fs::write(bed.at("out/surplus"), "").unwrap();
-    let before = bed.tree_packs();
+    machine.backup(&[]);
+    machine.restore(&[]).ok();
+    fs::write(machine.path("out/surplus"), "").unwrap();
+    let before: Vec<_> = machine.packs(1).iter().map(|pack| machine.object(pack)).collect();
     // This backup needs a few new pages; all others are lost.
-    bed.write("d20/file 2050", "changed");
-    bed.backup();
+    machine.write("d20/file 2050", "changed");
+    machine.backup(&[]);
     for pack in &before {
-        fs::rename(pack, bed.at(pack.file_name().unwrap().to_str().unwrap())).unwrap();
+        fs::rename(pack, machine.path(pack.file_name().unwrap().to_str().unwrap())).unwrap();
     }
-    let run = bed.restore(&["--delete"]).exits(4);
+    let run = machine.restore(&["--delete"]).exits(4);
     assert!(run.err.contains("are lost") && run.err.contains(" up to "), "{}", run.err);
-    assert_eq!(fs::read(bed.at("out/d20/file 2050")).unwrap(), b"changed");
-    assert!(bed.at("out/surplus").exists());
+    assert_eq!(fs::read(machine.path("out/d20/file 2050")).unwrap(), b"changed");
+    assert!(machine.path("out/surplus").exists());
     for pack in &before {
-        fs::rename(bed.at(pack.file_name().unwrap().to_str().unwrap()), pack).unwrap();
+        fs::rename(machine.path(pack.file_name().unwrap().to_str().unwrap()), pack).unwrap();
     }
-    bed.restore(&["--delete"]).ok();
-    assert_same(&bed.at("source"), &bed.at("out"));
+    machine.restore(&["--delete"]).ok();
+    assert_same(&machine.path("source"), &machine.path("out"));
 }
 
 #[test]
 fn verifying_finds_what_was_tampered_with() {
-    let bed = Bed::new();
-    bed.write("good", "good");
-    bed.write("file", noise(400_000, 1));
-    bed.write("inline", "inline");
-    let sparse = File::create(bed.source("sparse")).unwrap();
+    let machine = Machine::new();
+    machine.write("good", "good");
+    machine.write("file", noise(1, 400_000));
+    machine.write("inline", "inline");
+    let sparse = File::create(machine.source("sparse")).unwrap();
     sparse.set_len(2 << 20).unwrap();
     sparse.write_all_at(b"x", 1 << 20).unwrap();
-    bed.backup();
-    bed.restore(&["--verify"]).ok();
+    machine.backup(&[]);
+    machine.restore(&["--verify"]).ok();
     for (file, offset) in [("file", 300_000), ("inline", 2), ("sparse", 100)] {
-        let time = fs::metadata(bed.source(file)).unwrap().modified().unwrap();
-        let open = File::options().write(true).open(bed.at("out").join(file)).unwrap();
+        let time = fs::metadata(machine.source(file)).unwrap().modified().unwrap();
+        let open = File::options().write(true).open(machine.path("out").join(file)).unwrap();
         open.write_all_at(b"!", offset).unwrap();
         open.set_modified(time).unwrap();
     }
-    let run = bed.restore(&["--verify"]).exits(4);
+    let run = machine.restore(&["--verify"]).exits(4);
     assert_eq!((number(&run, "errors"), number(&run, "files_verified")), (3, 1));
     for named in ["file", "inline", "sparse"] {
         assert!(run.err.contains(&format!("/{named}\"")), "{}", run.err);
@@ -396,12 +399,12 @@ fn verifying_finds_what_was_tampered_with() {
 
 #[test]
 fn nothing_is_restored_into_the_repository() {
-    let bed = Bed::new();
-    bed.write("file", "1");
-    bed.backup();
-    let run = bed.run(&["restore", "--json", "latest", "-t", bed.at("repository/packs/x").to_str().unwrap()]);
+    let machine = Machine::new();
+    machine.write("file", "1");
+    machine.backup(&[]);
+    let run = machine.run(&["restore", "--json", "latest", "-t", machine.path("repository/packs/x").to_str().unwrap()]);
     assert!(run.exits(1).err.contains("inside_repository"));
-    assert!(!bed.at("repository/packs/x").exists());
+    assert!(!machine.path("repository/packs/x").exists());
 }
 
 fn flip(pack: &Path, at: u64) {

@@ -45,7 +45,8 @@ pub enum Operation {
         /// The tags they lose.
         remove: Vec<TagId>,
     },
-    /// The retention policy that the service applies from now on; at most [`POLICY_BYTES`].
+    /// The policy that the service follows from now on, as `retention::SignedPolicy` writes it; at most
+    /// [`POLICY_BYTES`].
     Policy(Vec<u8>),
 }
 
@@ -87,6 +88,17 @@ impl Change {
             return Err(RecordError::Misplaced { kind: Kind::Change.name() });
         }
         Ok(VerifiedChange { change, hash: ObjectHash::of(bytes), checked: () })
+    }
+
+    /// Reads a change that a root vouches for, since the root names the hash of its bytes. Who has signed it was looked
+    /// at when that root was made, and may have been revoked since.
+    pub fn vouched(number: u64, hash: ObjectHash, bytes: &[u8]) -> Result<Self, RecordError> {
+        let record = Unverified::parse(Kind::Change, bytes)?;
+        let change = Self::read(record.claimed_body()).map_err(RecordError::malformed(Kind::Change))?;
+        if change.number != number || ObjectHash::of(bytes) != hash {
+            return Err(RecordError::Misplaced { kind: Kind::Change.name() });
+        }
+        Ok(change)
     }
 
     fn body(&self) -> Vec<u8> {
@@ -231,6 +243,15 @@ mod tests {
         let verified = verify(1, &bytes).unwrap();
         assert_eq!((verified.change, verified.hash), (change, ObjectHash::of(&bytes)));
         assert_eq!(Change::claimed_client(&bytes), Ok(CLIENT));
+    }
+
+    #[test]
+    fn a_change_is_vouched_for_by_its_hash() {
+        let bytes = change(1, ObjectHash::NONE).sign(REPOSITORY, &key());
+        let hash = ObjectHash::of(&bytes);
+        assert_eq!(Change::vouched(1, hash, &bytes), Ok(change(1, ObjectHash::NONE)));
+        assert!(Change::vouched(2, hash, &bytes).is_err());
+        assert!(Change::vouched(1, ObjectHash([1; 32]), &bytes).is_err());
     }
 
     #[test]

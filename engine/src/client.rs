@@ -28,6 +28,9 @@ pub struct ClientRecord {
     pub created: Time,
     /// The number and hash of the last manifest that is still good; number 0 with [`ObjectHash::NONE`] if none is.
     pub revoked: Option<(u64, ObjectHash)>,
+    /// Of a revoked client, the number and hash of the repository's last change up to which its own still count; none if
+    /// none of them does.
+    pub last_change: Option<(u64, ObjectHash)>,
     /// The key that may join it; only while it waits to be joined.
     pub enrollment: Option<[u8; 32]>,
     /// Who signed this version.
@@ -77,9 +80,21 @@ impl ClientRecord {
         }
     }
 
+    /// Whether a change of this number and hash may count: the client is a full one that has joined, and if it was
+    /// revoked, the change is not later than the last one that still counts.
+    pub fn accepts_change(&self, number: u64, hash: ObjectHash) -> bool {
+        match (self.revoked, self.last_change) {
+            _ if self.keys.is_none() || self.role != Role::Full => false,
+            (None, _) => true,
+            (Some(_), Some((last, good))) => number < last || (number == last && hash == good),
+            (Some(_), None) => false,
+        }
+    }
+
     fn body(&self) -> Vec<u8> {
         let optional = 2 * u64::from(self.keys.is_some())
             + u64::from(self.revoked.is_some())
+            + u64::from(self.last_change.is_some())
             + u64::from(self.enrollment.is_some());
         let mut writer = Writer::new();
         writer.map(7 + optional).key(0).bytes(self.client.as_bytes()).key(1).uint(self.version);
@@ -95,6 +110,9 @@ impl ClientRecord {
             writer.key(9).bytes(key);
         }
         writer.key(10).uint(self.signed_by as u64);
+        if let Some((number, hash)) = &self.last_change {
+            writer.key(11).array(2).uint(*number).bytes(hash.as_bytes());
+        }
         writer.finish()
     }
 
@@ -115,10 +133,14 @@ impl ClientRecord {
             revoked: fields.optional(8)?.map(read_revocation).transpose()?,
             enrollment: fields.optional(9)?.map(Reader::fixed).transpose()?,
             signed_by: SignedBy::read(fields.required(10)?)?,
+            last_change: fields.optional(11)?.map(read_last_change).transpose()?,
         };
         fields.end()?;
         if record.keys.is_some() == record.enrollment.is_some() {
             return Err(DecodeError::new(0, "a client has either keys or an enrollment key"));
+        }
+        if record.last_change.is_some() && record.revoked.is_none() {
+            return Err(DecodeError::new(0, "a client that was not revoked has no last change"));
         }
         Ok(record)
     }
@@ -196,6 +218,13 @@ fn read_revocation(reader: &mut Reader<'_>) -> Result<(u64, ObjectHash), DecodeE
     reader.tuple(2)?;
     let (number, hash) = (reader.uint()?, ObjectHash(reader.fixed()?));
     if (number == 0) == (hash == ObjectHash::NONE) { Ok((number, hash)) } else { Err(wrong) }
+}
+
+fn read_last_change(reader: &mut Reader<'_>) -> Result<(u64, ObjectHash), DecodeError> {
+    let zero = reader.error("a last change of number 0");
+    reader.tuple(2)?;
+    let (number, hash) = (reader.uint()?, ObjectHash(reader.fixed()?));
+    if number == 0 { Err(zero) } else { Ok((number, hash)) }
 }
 
 /// A version of a client that may not be believed.

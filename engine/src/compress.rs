@@ -2,6 +2,8 @@
 //!
 //! What comes out depends on the input and the parameters alone, not on what was compressed before.
 
+use std::io::Cursor;
+
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, compress_bound, find_frame_compressed_size};
 
 /// How hard to look for repetitions.
@@ -48,10 +50,15 @@ impl Compressor {
             self.context = context(self.parameters);
         }
         let start = out.len();
-        out.resize(start + compress_bound(raw.len()), 0);
-        let length = self.context.compress2(&mut out[start..], raw).expect("the output has room for the worst case");
+        out.reserve(compress_bound(raw.len()));
+        // Writes behind what is there, into memory that was not filled with zeros before.
+        let mut end = Cursor::new(&mut *out);
+        end.set_position(start as u64);
+        let length = self.context.compress2(&mut end, raw).expect("the output has room for the worst case");
         let is_smaller = length < raw.len();
-        out.truncate(if is_smaller { start + length } else { start });
+        if !is_smaller {
+            out.truncate(start);
+        }
         is_smaller
     }
 }
@@ -78,11 +85,10 @@ impl Decompressor {
         if find_frame_compressed_size(payload) != Ok(payload.len()) {
             return Err(DecompressError::NotAFrame);
         }
-        raw.resize(raw_length, 0);
-        match self.0.decompress(&mut raw[..], payload) {
+        raw.reserve_exact(raw_length);
+        match self.0.decompress(raw, payload) {
             Ok(actual) if actual == raw_length => Ok(()),
-            Ok(_) => Err(DecompressError::Length { claimed: raw_length }),
-            Err(_) => Err(DecompressError::Content { claimed: raw_length }),
+            _ => Err(DecompressError::Content { claimed: raw_length }),
         }
     }
 }
@@ -105,15 +111,9 @@ pub enum DecompressError {
     /// The payload is not exactly one frame.
     #[error("the payload is not one Zstandard frame")]
     NotAFrame,
-    /// The frame's content is malformed or longer than claimed.
+    /// The frame's content is malformed, or of another length than claimed.
     #[error("the payload does not unpack to {claimed} bytes")]
     Content {
-        /// How many bytes it should give.
-        claimed: usize,
-    },
-    /// The frame's content is shorter than claimed.
-    #[error("the payload unpacks to less than {claimed} bytes")]
-    Length {
         /// How many bytes it should give.
         claimed: usize,
     },
@@ -207,10 +207,9 @@ mod tests {
         let mut decompressor = Decompressor::new();
         assert_eq!(decompressor.decompress(&payload, 5000, &mut out), Ok(()));
         assert_eq!(out, raw);
-        let length = DecompressError::Length { claimed: 5001 };
-        assert_eq!(decompressor.decompress(&payload, 5001, &mut out), Err(length));
-        let content = DecompressError::Content { claimed: 4999 };
-        assert_eq!(decompressor.decompress(&payload, 4999, &mut out), Err(content));
+        for claimed in [4999, 5001] {
+            assert_eq!(decompressor.decompress(&payload, claimed, &mut out), Err(DecompressError::Content { claimed }));
+        }
         let twice = [&payload[..], &payload[..]].concat();
         assert_eq!(decompressor.decompress(&twice, 10_000, &mut out), Err(DecompressError::NotAFrame));
         assert_eq!(decompressor.decompress(b"", 0, &mut out), Err(DecompressError::NotAFrame));

@@ -18,6 +18,8 @@ pub struct Expiry {
     pub previous: ObjectHash,
     /// The number of the change that holds the policy.
     pub policy: u64,
+    /// The number of the last change that was folded in: on no other state is it believed.
+    pub change: u64,
     /// When the policy was applied, by the store's clock.
     pub time: Time,
     /// What it no longer keeps; at most [`CHANGE_SNAPSHOTS`].
@@ -28,11 +30,12 @@ impl Expiry {
     /// Writes the record.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.map(5).key(0).uint(self.number).key(1).bytes(self.previous.as_bytes()).key(2).uint(self.policy);
+        writer.map(6).key(0).uint(self.number).key(1).bytes(self.previous.as_bytes()).key(2).uint(self.policy);
         writer.key(3).time(self.time).key(4).array(self.snapshots.len());
         for id in &self.snapshots {
             writer.bytes(id.as_bytes());
         }
+        writer.key(5).uint(self.change);
         record::close(Kind::Expiry, &writer.finish())
     }
 
@@ -55,14 +58,14 @@ impl Expiry {
         let mut reader = Reader::new(body)?;
         let mut fields = reader.map()?;
         let (number, previous) = Link::read(&mut fields, 0, 1)?;
-        let expiry = Self {
-            number,
-            previous,
-            policy: fields.required(2)?.uint()?,
-            time: fields.required(3)?.time()?,
-            snapshots: fields.required(4)?.list(CHANGE_SNAPSHOTS, |id| Ok(SnapshotId(id.fixed()?)))?,
-        };
+        let policy = fields.required(2)?.uint()?;
+        let time = fields.required(3)?.time()?;
+        let snapshots = fields.required(4)?.list(CHANGE_SNAPSHOTS, |id| Ok(SnapshotId(id.fixed()?)))?;
+        let expiry = Self { number, previous, policy, change: fields.required(5)?.uint()?, time, snapshots };
         fields.end()?;
+        if expiry.policy == 0 || expiry.policy > expiry.change {
+            return Err(DecodeError::new(0, "an expiry names a policy behind the changes it knows"));
+        }
         Ok(expiry)
     }
 }
@@ -74,7 +77,7 @@ mod tests {
 
     fn expiry(number: u64, previous: ObjectHash) -> Expiry {
         let snapshots = vec![SnapshotId([1; 16]), SnapshotId([2; 16])];
-        Expiry { number, previous, policy: 3, time: Time(4), snapshots }
+        Expiry { number, previous, policy: 3, change: 5, time: Time(4), snapshots }
     }
 
     #[test]
@@ -82,6 +85,12 @@ mod tests {
         let bytes = expiry(1, ObjectHash::NONE).encode();
         assert_eq!(Expiry::decode(1, &bytes), Ok(expiry(1, ObjectHash::NONE)));
         assert_eq!(Expiry::decode(2, &bytes), Err(RecordError::Misplaced { kind: "expiry" }));
+    }
+
+    #[test]
+    fn a_policy_behind_the_last_change_is_refused() {
+        let strange = Expiry { policy: 6, ..expiry(1, ObjectHash::NONE) };
+        assert!(matches!(Expiry::decode(1, &strange.encode()), Err(RecordError::Malformed { .. })));
     }
 
     #[test]

@@ -58,6 +58,10 @@ pub const CHANGE_OPERATIONS: usize = 4_096;
 pub const CHANGE_SNAPSHOTS: usize = 1 << 17;
 /// Bytes of a retention policy.
 pub const POLICY_BYTES: usize = 64 << 10;
+/// Sets of tags in a retention policy.
+pub const POLICY_SETS: usize = 1_024;
+/// Bytes of a policy's time zone.
+pub const ZONE_BYTES: usize = 64;
 /// Entries of one index segment.
 pub const SEGMENT_ENTRIES: u64 = 1 << 25;
 /// Nesting of a CBOR item.

@@ -23,10 +23,15 @@ pub struct Root {
     pub time: Time,
     /// Whether a rebuild made it.
     pub rebuilt: bool,
-    /// The runs it names, the newest of a kind first.
+    /// The runs it names, of keys and values, the newest of a kind first. They are few, however many domains and
+    /// clients there are: at most [`RUNS_MOST`](crate::state::RUNS_MOST) of each of [`RunKind::RECORDS`].
     pub runs: Vec<RunRef>,
     /// The last change folded in.
     pub change_head: Option<(u64, ObjectHash)>,
+    /// The change that holds the policy in force.
+    pub policy: Option<(u64, ObjectHash)>,
+    /// The last expiry folded in, believed or not.
+    pub expiry_head: Option<(u64, ObjectHash)>,
 }
 
 /// A root that would be larger than the format allows.
@@ -38,7 +43,8 @@ impl Root {
     /// The object's bytes.
     pub fn encode(&self) -> Result<Vec<u8>, RootSize> {
         let mut writer = Writer::new();
-        writer.map(5 + u64::from(self.base.is_some()) + u64::from(self.change_head.is_some()));
+        let optional = [&self.base, &self.change_head, &self.policy, &self.expiry_head];
+        writer.map(5 + optional.iter().filter(|link| link.is_some()).count() as u64);
         writer.key(0).uint(self.number).key(1).bytes(&self.random);
         if let Some((number, hash)) = &self.base {
             writer.key(2).array(2).uint(*number).bytes(hash.as_bytes());
@@ -47,8 +53,10 @@ impl Root {
         for run in &self.runs {
             writer.array(4).uint(run.kind as u64).bytes(run.hash.as_bytes()).uint(run.length).uint(run.records);
         }
-        if let Some((number, hash)) = &self.change_head {
-            writer.key(6).array(2).uint(*number).bytes(hash.as_bytes());
+        for (key, link) in [(6, &self.change_head), (7, &self.policy), (8, &self.expiry_head)] {
+            if let Some((number, hash)) = link {
+                writer.key(key).array(2).uint(*number).bytes(hash.as_bytes());
+            }
         }
         let body = writer.finish();
         if body.len() > ROOT_BYTES { Err(RootSize(body.len())) } else { Ok(close(Kind::Root, &body)) }
@@ -75,6 +83,8 @@ impl Root {
             rebuilt: fields.required(4)?.bool()?,
             runs: fields.required(5)?.list(RUNS, run)?,
             change_head: fields.optional(6)?.map(link).transpose()?,
+            policy: fields.optional(7)?.map(link).transpose()?,
+            expiry_head: fields.optional(8)?.map(link).transpose()?,
         };
         fields.end()?;
         if root.number == 0 || root.base.is_some_and(|(base, _)| base >= root.number) {
@@ -91,9 +101,10 @@ fn link(reader: &mut Reader<'_>) -> Result<(u64, ObjectHash), DecodeError> {
 
 fn run(reader: &mut Reader<'_>) -> Result<RunRef, DecodeError> {
     reader.tuple(4)?;
-    let error = reader.error("a run of an unknown kind");
+    let error = reader.error("a run of a kind that no root names");
+    let code = reader.uint()?;
     Ok(RunRef {
-        kind: RunKind::from_code(reader.uint()?).ok_or(error)?,
+        kind: RunKind::RECORDS.into_iter().find(|kind| *kind as u64 == code).ok_or(error)?,
         hash: ObjectHash(reader.fixed()?),
         length: reader.uint()?,
         records: reader.uint()?,
@@ -165,6 +176,7 @@ const RUNS: usize = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::RUNS_MOST;
     use proptest::prelude::*;
 
     fn root() -> Root {
@@ -175,8 +187,10 @@ mod tests {
             base: Some((6, ObjectHash([6; 32]))),
             time: Time(1_790_000_000_000_000_000),
             rebuilt: false,
-            runs: vec![run(RunKind::Packs, 1), run(RunKind::Packs, 2), run(RunKind::Overlay, 3)],
+            runs: vec![run(RunKind::Packs, 1), run(RunKind::Packs, 2), run(RunKind::OverlayRuns, 3)],
             change_head: Some((12, ObjectHash([12; 32]))),
+            policy: Some((3, ObjectHash([3; 32]))),
+            expiry_head: Some((5, ObjectHash([5; 32]))),
         }
     }
 
@@ -187,7 +201,8 @@ mod tests {
 
     #[test]
     fn a_root_reads_back_with_and_without_its_optional_fields() {
-        let first = Root { number: 1, base: None, change_head: None, runs: Vec::new(), ..root() };
+        let links = Root { change_head: None, policy: None, expiry_head: None, ..root() };
+        let first = Root { number: 1, base: None, runs: Vec::new(), ..links };
         for root in [root(), first] {
             assert_eq!(Root::decode(root.number, &root.encode().unwrap()), Ok(root));
         }
@@ -210,10 +225,21 @@ mod tests {
     }
 
     #[test]
-    fn eight_runs_of_each_kind_fit_and_a_root_that_no_reader_takes_is_not_written() {
-        let runs = |count| Root { runs: vec![root().runs[0].clone(); count], ..root() };
-        assert!(runs(48).encode().is_ok());
+    fn as_many_runs_of_each_kind_as_there_ever_are_fit_twice_and_more_than_readers_take_are_not_written() {
+        let longest = RunRef { length: u64::MAX, records: u64::MAX, ..root().runs[0].clone() };
+        let runs = |count| Root { number: u64::MAX, runs: vec![longest.clone(); count], ..root() };
+        let most = runs(RUNS_MOST * RunKind::RECORDS.len());
+        let bytes = most.encode().unwrap();
+        assert!(bytes.len() < ROOT_BYTES / 2, "{} bytes", bytes.len());
+        assert_eq!(Root::decode(u64::MAX, &bytes), Ok(most));
         assert!(matches!(runs(200).encode(), Err(RootSize(bytes)) if bytes > ROOT_BYTES));
+    }
+
+    #[test]
+    fn a_root_that_names_a_run_of_an_overlay_is_refused() {
+        let run = RunRef { kind: RunKind::Overlay, ..root().runs[0].clone() };
+        let bytes = Root { runs: vec![run], ..root() }.encode().unwrap();
+        assert!(matches!(Root::decode(7, &bytes), Err(RecordError::Malformed { .. })));
     }
 
     #[test]

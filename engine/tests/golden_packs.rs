@@ -10,8 +10,8 @@ use copal_engine::pack::{Pack, PackKind, PackWriter, PageRow};
 use copal_engine::receipt::{Outcome, Reason};
 use copal_engine::root::{Deletion, Root};
 use copal_engine::state::{
-    ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, Run, RunKind, RunRef, SegmentRecord, SnapshotRecord,
-    SnapshotState, StateDelta, write_run,
+    ClientHead, Decision, DoomedRecord, DoomedState, OverlayRecord, PackRecord, Run, RunKind, RunRef, SegmentRecord,
+    SnapshotRecord, SnapshotState, StateDelta, write_run,
 };
 use copal_engine::time::Time;
 
@@ -253,6 +253,20 @@ fn run_of_the_overlay_is_as_it_always_was() {
 }
 
 #[test]
+fn run_of_runs_of_the_overlay_is_as_it_always_was() {
+    let record = OverlayRecord { root: 258, length: 104, records: 1 };
+    let runs = [((DOMAIN, ObjectHash([3; 32])), Some(record)), ((DOMAIN, ObjectHash([6; 32])), None)];
+    let delta = StateDelta { overlays: runs.into(), ..StateDelta::default() };
+    assert_eq!(
+        hex(&run(RunKind::OverlayRuns, &delta).bytes),
+        "434f50414c52554e07000000000000000000000000000000000000000000000022222222222222222222222222222222\
+         020000000000000030000a00000011111111111111111111111111111111030303030303030303030303030303030303\
+         0303030303030303030303030303a30019010201186802013000ffffffff111111111111111111111111111111110606\
+         060606060606060606060606060606060606060606060606060606060606"
+    );
+}
+
+#[test]
 fn roots_are_as_they_always_were() {
     let run = |kind, hash, length, records| RunRef { kind, hash: ObjectHash([hash; 32]), length, records };
     let root = Root {
@@ -261,18 +275,23 @@ fn roots_are_as_they_always_were() {
         base: Some((6, ObjectHash([1; 32]))),
         time: Time(NOW),
         rebuilt: false,
-        runs: vec![run(RunKind::Packs, 2, 300, 3), run(RunKind::Overlay, 3, 200, 2)],
+        runs: vec![run(RunKind::Packs, 2, 300, 3), run(RunKind::OverlayRuns, 3, 200, 2)],
         change_head: Some((12, ObjectHash([4; 32]))),
+        policy: Some((9, ObjectHash([5; 32]))),
+        expiry_head: Some((2, ObjectHash([6; 32]))),
     };
     assert_eq!(
         hex(&root.encode().unwrap()),
-        "636f70616c7265631101bc000000a7000701502222222222222222222222222222222202820658200101010101010101\
+        "636f70616c726563110106010000a9000701502222222222222222222222222222222202820658200101010101010101\
          010101010101010101010101010101010101010101010101031b18d75b8423f3000004f4058284045820020202020202\
-         020202020202020202020202020202020202020202020202020219012c03840658200303030303030303030303030303\
+         020202020202020202020202020202020202020202020202020219012c03840758200303030303030303030303030303\
          03030303030303030303030303030303030318c80206820c582004040404040404040404040404040404040404040404\
-         0404040404040404040416304312ade83a75a4011c3cc8e7f495db440a3f8b7580c021e02ae62d20dc1f"
+         040404040404040404040782095820050505050505050505050505050505050505050505050505050505050505050508\
+         820258200606060606060606060606060606060606060606060606060606060606060606d4501c9f47966cb55196c887\
+         e715ebe149263343978da57ec9248ca3ba4df3f5"
     );
-    let first = Root { number: 1, base: None, rebuilt: true, runs: Vec::new(), change_head: None, ..root };
+    let links = Root { change_head: None, policy: None, expiry_head: None, ..root };
+    let first = Root { number: 1, base: None, rebuilt: true, runs: Vec::new(), ..links };
     assert_eq!(
         hex(&first.encode().unwrap()),
         "636f70616c726563110123000000a50001015022222222222222222222222222222222031b18d75b8423f3000004f505\

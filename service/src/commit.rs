@@ -7,7 +7,7 @@ use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackTag};
 use copal_engine::index::{Mark, OverlayRun, write_overlay};
 use copal_engine::layout;
 use copal_engine::root::Root;
-use copal_engine::state::{self, RunKind, RunReader, RunRef, StateDelta};
+use copal_engine::state::{self, OverlayRecord, Run, RunKind, RunReader, RunRef, State, StateDelta};
 use copal_store::{Created, Store};
 
 use crate::error::JobError;
@@ -27,6 +27,10 @@ pub struct Proposal {
     pub overlay: BTreeMap<DomainId, BTreeMap<(ChunkId, PackTag), Mark>>,
     /// The last change folded in, if that moved.
     pub change_head: Option<(u64, ObjectHash)>,
+    /// The change that holds the policy in force, if that changed.
+    pub policy: Option<(u64, ObjectHash)>,
+    /// The last expiry folded in, if that moved.
+    pub expiry_head: Option<(u64, ObjectHash)>,
     /// Ids of which no copy is left in the index.
     pub removed_ids: BTreeSet<(DomainId, ChunkId)>,
     /// The number of a rebuilt root, which has no base.
@@ -44,26 +48,32 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
     for (hash, bytes) in proposal.segments {
         put(host.store, layout::segment(hash), bytes).await?;
     }
-    let mut runs = Vec::new();
-    let old = match (&proposal.rebuilt_as, &view.root) {
-        (None, Some((root, _))) => root.runs.as_slice(),
-        _ => &[],
+    let nothing = State::default();
+    let (old, state) = match (&proposal.rebuilt_as, &view.root) {
+        (None, Some((root, _))) => (root.runs.as_slice(), &view.state),
+        _ => (&[][..], &nothing),
     };
+    let number = proposal.rebuilt_as.unwrap_or(view.number() + 1);
+    let mut delta = proposal.delta;
+    if !write_overlays(host, state, number, proposal.overlay, &mut delta).await? {
+        return Ok(None);
+    }
+    let mut runs = Vec::new();
     for kind in RunKind::RECORDS {
-        let Some(written) = write_records(host, old, kind, &proposal.delta).await? else { return Ok(None) };
+        let Some(written) = write_records(host, old, kind, &delta).await? else { return Ok(None) };
         runs.extend(written);
     }
-    let Some(written) = write_overlays(host, old, proposal.overlay).await? else { return Ok(None) };
-    runs.extend(written);
-    let change_head = proposal.change_head.or(view.root.as_ref().and_then(|(root, _)| root.change_head));
+    let before = view.root.as_ref().map(|(root, _)| root);
     let root = Root {
-        number: proposal.rebuilt_as.unwrap_or(view.number() + 1),
+        number,
         random: host.random(),
         base: if proposal.rebuilt_as.is_some() { None } else { view.base() },
         time: host.now().await?,
         rebuilt: proposal.rebuilt_as.is_some(),
         runs,
-        change_head,
+        change_head: proposal.change_head.or(before.and_then(|root| root.change_head)),
+        policy: proposal.policy.or(before.and_then(|root| root.policy)),
+        expiry_head: proposal.expiry_head.or(before.and_then(|root| root.expiry_head)),
     };
     create(host.store, root).await
 }
@@ -140,43 +150,37 @@ async fn write_records(
     Ok(Some(runs))
 }
 
+/// Writes the runs of the overlays that change, each folded with as many of its domain's newest as keeps their number
+/// small, and notes their names in the delta. False if one of these is gone.
 async fn write_overlays(
     host: &Host<'_>,
-    old: &[RunRef],
-    mut changes: BTreeMap<DomainId, BTreeMap<(ChunkId, PackTag), Mark>>,
-) -> Result<Option<Vec<RunRef>>, JobError> {
-    let mut by_domain: BTreeMap<DomainId, Vec<(RunRef, OverlayRun<Bytes>)>> = BTreeMap::new();
-    for run in old.iter().filter(|run| run.kind == RunKind::Overlay) {
-        let name = layout::state(run.hash);
-        let Some(bytes) = objects::read_hashed(host.store, &name, run.hash).await? else { return Ok(None) };
-        let overlay = OverlayRun::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
-        by_domain.entry(overlay.domain()).or_default().push((run.clone(), overlay));
-    }
-    changes.retain(|_, records| !records.is_empty());
-    let domains: BTreeSet<DomainId> = by_domain.keys().chain(changes.keys()).copied().collect();
-    let mut runs = Vec::new();
-    for domain in domains {
-        let old = by_domain.remove(&domain).unwrap_or_default();
-        let Some(mut records) = changes.remove(&domain) else {
-            runs.extend(old.into_iter().map(|(run, _)| run));
-            continue;
-        };
-        let counts: Vec<u64> = old.iter().map(|(run, _)| run.records).collect();
+    old: &State,
+    root: u64,
+    changes: BTreeMap<DomainId, BTreeMap<(ChunkId, PackTag), Mark>>,
+    delta: &mut StateDelta,
+) -> Result<bool, JobError> {
+    for (domain, mut records) in changes.into_iter().filter(|(_, records)| !records.is_empty()) {
+        let old = old.overlays_of(domain);
+        let counts: Vec<u64> = old.iter().map(|(_, run)| run.records).collect();
         let folded = state::runs_to_fold(records.len() as u64, &counts);
-        for (_, overlay) in &old[..folded] {
-            for (copy, mark) in overlay.iter() {
+        for (hash, _) in &old[..folded] {
+            let name = layout::state(*hash);
+            let Some(bytes) = objects::read_hashed(host.store, &name, *hash).await? else { return Ok(false) };
+            let run = OverlayRun::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
+            for (copy, mark) in run.iter() {
                 records.entry(copy).or_insert(mark);
             }
+            delta.overlays.insert((domain, *hash), None);
         }
         if folded == old.len() {
             records.retain(|_, record| !record.bits.is_empty());
         }
         if !records.is_empty() {
-            let run = write_overlay(domain, host.random(), &records);
-            put(host.store, layout::state(run.reference.hash), run.bytes).await?;
-            runs.push(run.reference);
+            let Run { reference, bytes } = write_overlay(domain, host.random(), &records);
+            let record = OverlayRecord { root, length: reference.length, records: reference.records };
+            delta.overlays.insert((domain, reference.hash), Some(record));
+            put(host.store, layout::state(reference.hash), bytes).await?;
         }
-        runs.extend(old.into_iter().skip(folded).map(|(run, _)| run));
     }
-    Ok(Some(runs))
+    Ok(true)
 }

@@ -11,6 +11,7 @@ use copal_engine::time::Time;
 
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
+use crate::faults::windows;
 use crate::host::Host;
 use crate::objects;
 use crate::view::{self, View};
@@ -29,7 +30,7 @@ pub struct Report {
 /// Merges the segments of every domain as far as that is worth it, in one root. Without anything to merge no root is
 /// written.
 pub async fn compact(host: &Host<'_>) -> Result<Report, JobError> {
-    compact_within(host, &Limits { cover: COVER, entries: SEGMENT_ENTRIES }).await
+    compact_within(host, &Limits { cover: windows().cover, entries: SEGMENT_ENTRIES }).await
 }
 
 /// How many segments there may be, and how large.
@@ -187,8 +188,6 @@ impl Cut {
     }
 }
 
-/// Segments that may cover one id.
-const COVER: usize = 12;
 /// So often a compaction is begun again after another writer won.
 const ATTEMPTS: u32 = 16;
 

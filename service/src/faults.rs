@@ -26,13 +26,21 @@ pub enum Fault {
     RootPageUnchecked,
     /// Names that are doomed or spent are accepted.
     DoomedAccepted,
+    /// An expiry is believed without asking the policy.
+    ExpiryBelieved,
+    /// A rejection is answered before a root decides it.
+    RejectedOutside,
+    /// References are looked up in an older root than the one that becomes the base.
+    OldReferences,
+    /// Marking does not go on from what was forgotten and brought back.
+    UndeleteMissed,
     /// Objects that no root names are deleted without having been listed as doomed.
     OrphansNotDoomed,
 }
 
 impl Fault {
     /// All mistakes.
-    pub const ALL: [Fault; 11] = [
+    pub const ALL: [Fault; 15] = [
         Fault::WinUnchecked,
         Fault::BaseUnchecked,
         Fault::DeletedFirst,
@@ -43,11 +51,15 @@ impl Fault {
         Fault::RemovedById,
         Fault::RootPageUnchecked,
         Fault::DoomedAccepted,
+        Fault::ExpiryBelieved,
+        Fault::RejectedOutside,
+        Fault::OldReferences,
+        Fault::UndeleteMissed,
         Fault::OrphansNotDoomed,
     ];
 }
 
-/// How long things stay.
+/// How long things stay, and how many.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Windows {
     /// So many roots always stay.
@@ -56,6 +68,8 @@ pub struct Windows {
     pub roots_age: Duration,
     /// An object that no root lists is left alone for so long: it may belong to a run that is under way.
     pub orphan_age: Duration,
+    /// So many segments may cover one id before they are merged.
+    pub cover: usize,
 }
 
 impl Windows {
@@ -64,6 +78,7 @@ impl Windows {
         roots_kept: 100,
         roots_age: Duration::from_secs(7 * 24 * 3600),
         orphan_age: Duration::from_secs(7 * 24 * 3600),
+        cover: 12,
     };
 }
 

@@ -1,4 +1,4 @@
-//! What runs beside the store without keys: ingest, compact, prune, check, rebuild. Async functions over a [`Store`],
+//! What runs beside the store without keys: ingest, expire, compact, prune, check, rebuild. Async functions over a [`Store`],
 //! hosted by the command on one machine and by functions in the cloud. They perform effects; the engine decides.
 //!
 //! [`Store`]: copal_store::Store
@@ -9,10 +9,12 @@ pub mod clients;
 pub mod commit;
 pub mod compact;
 pub mod error;
+pub mod expire;
 pub mod faults;
 pub mod host;
 pub mod ingest;
 pub mod objects;
+pub mod policy;
 pub mod prune;
 pub mod rebuild;
 pub mod view;

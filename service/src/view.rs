@@ -1,6 +1,6 @@
 //! View: the state of the repository as one root names it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
@@ -171,20 +171,13 @@ type Folded = (State, BTreeMap<DomainId, Index<Bytes>>);
 
 async fn read_state(store: &dyn Store, root: &Root) -> Result<Result<Folded, String>, JobError> {
     let mut fold = StateFold::default();
-    let mut overlays: BTreeMap<DomainId, Vec<OverlayRun<Bytes>>> = BTreeMap::new();
     for run in &root.runs {
         let name = layout::state(run.hash);
         let Some(bytes) = objects::read_hashed(store, &name, run.hash).await? else {
             return Ok(Err(name));
         };
-        if run.kind == RunKind::Overlay {
-            let overlay = OverlayRun::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
-            overlay.verify().map_err(|error| JobError::damaged(&name, error))?;
-            overlays.entry(overlay.domain()).or_default().push(overlay);
-        } else {
-            let reader = RunReader::parse(&bytes).map_err(|error| JobError::damaged(&name, error))?;
-            fold.add(&reader).map_err(|error| JobError::damaged(&name, error))?;
-        }
+        let reader = RunReader::parse(&bytes).map_err(|error| JobError::damaged(&name, error))?;
+        fold.add(&reader).map_err(|error| JobError::damaged(&name, error))?;
     }
     let state = fold.finish();
     let mut segments: BTreeMap<DomainId, Vec<Segment<Bytes>>> = BTreeMap::new();
@@ -199,14 +192,52 @@ async fn read_state(store: &dyn Store, root: &Root) -> Result<Result<Folded, Str
         segments.entry(*domain).or_default().push(segment);
     }
     let mut indexes = BTreeMap::new();
-    let domains: std::collections::BTreeSet<DomainId> = segments.keys().chain(overlays.keys()).copied().collect();
+    let marked = state.overlays.keys().map(|(domain, _)| *domain);
+    let domains: BTreeSet<DomainId> = segments.keys().copied().chain(marked).collect();
     for domain in domains {
         let segments = segments.remove(&domain).unwrap_or_default();
-        let overlay = overlays.remove(&domain).unwrap_or_default();
-        let index = Index::new(domain, segments, Overlay::new(overlay));
+        let overlay = match read_overlay(store, &state, domain).await? {
+            Ok(overlay) => overlay,
+            Err(gone) => return Ok(Err(gone)),
+        };
+        let index = Index::new(domain, segments, overlay);
         indexes.insert(domain, index.map_err(|error| JobError::damaged("index/", error))?);
     }
     Ok(Ok((state, indexes)))
+}
+
+async fn read_overlay(
+    store: &dyn Store,
+    state: &State,
+    domain: DomainId,
+) -> Result<Result<Overlay<Bytes>, String>, JobError> {
+    let mut runs = Vec::new();
+    for (hash, _) in state.overlays_of(domain) {
+        let name = layout::state(hash);
+        let Some(bytes) = objects::read_hashed(store, &name, hash).await? else { return Ok(Err(name)) };
+        let run = OverlayRun::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
+        run.verify().map_err(|error| JobError::damaged(&name, error))?;
+        runs.push(run);
+    }
+    Ok(Ok(Overlay::new(runs)))
+}
+
+/// The runs that a root names: those of keys and values, and with these those of the overlays. None if one of them is
+/// gone or cannot be read, so that not all can be told.
+pub(crate) async fn runs_named_by(store: &dyn Store, root: &Root) -> Result<Option<Vec<ObjectHash>>, JobError> {
+    let mut fold = StateFold::default();
+    for run in root.runs.iter().filter(|run| run.kind == RunKind::OverlayRuns) {
+        let bytes = match objects::read_hashed(store, &layout::state(run.hash), run.hash).await {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) | Err(JobError::Damaged { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if RunReader::parse(&bytes).and_then(|run| fold.add(&run)).is_err() {
+            return Ok(None);
+        }
+    }
+    let overlays = fold.finish().overlays.into_keys().map(|(_, hash)| hash);
+    Ok(Some(root.runs.iter().map(|run| run.hash).chain(overlays).collect()))
 }
 
 /// A reader that finds something gone starts again from the newest root; if that stays the same for so long, it is lost.

@@ -8,6 +8,8 @@
 pub mod conformance;
 mod error;
 pub mod fault;
+#[cfg(feature = "faults")]
+pub mod faults;
 pub mod fs;
 mod key;
 pub mod memory;

@@ -3,16 +3,18 @@
 //! A new decoder is one line in [`targets`], and one in [`seeds`] so that mutations start from something valid.
 //! Beyond not panicking, a target asserts what must hold for input that it accepts.
 
+use core::time::Duration;
+
 use copal_engine::change::Change;
 use copal_engine::expiry::Expiry;
-use copal_engine::id::ClientId;
-use copal_engine::id::ObjectHash;
+use copal_engine::id::{ClientId, ObjectHash, TagId};
 use copal_engine::index::{OverlayRun, Segment};
 use copal_engine::keys::session::SessionRecord;
 use copal_engine::keys::slot::Slot;
 use copal_engine::path::TreePath;
 use copal_engine::receipt::Receipt;
 use copal_engine::repository::Descriptor;
+use copal_engine::retention::{Count, Policy, SignedPolicy, Span};
 use copal_engine::root::{Deletion, Root};
 use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::state::{RunReader, StateFold};
@@ -48,6 +50,7 @@ pub fn targets() -> Vec<Target> {
         ("receipt", |bytes| drop(Receipt::decode(ClientId([0; 16]), 1, bytes))),
         ("change", |bytes| drop(Change::claimed_client(bytes))),
         ("expiry", |bytes| drop(Expiry::decode(1, bytes))),
+        ("policy", |bytes| drop(SignedPolicy::decode(bytes))),
     ]
 }
 
@@ -68,12 +71,21 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let body = body.finish();
     let mut numbers = Vec::new();
     (0..64).for_each(|shift| varint::put(&mut numbers, u64::MAX >> shift));
+    let rules = Policy {
+        daily: Some(Count::All),
+        within: Some(Span { days: 7, ..Span::default() }),
+        tags: vec![vec![TagId([1; 16])]],
+        floor: Some(Span { hours: 1, ..Span::default() }),
+        ..Policy::default()
+    };
+    let policy = SignedPolicy::new(rules, "CET-1CEST,M3.5.0,M10.5.0/3", Duration::from_secs(86_400), 30);
     let mut seeds = golden_objects();
     seeds.extend([
         record::close(Kind::Root, &body),
         [&b"copalrec\x03\x01"[..], &(body.len() as u32).to_le_bytes(), &body, &[9; 64]].concat(),
         body,
         numbers,
+        policy.expect("a sound policy").encode(),
         b"home/ann/letter.txt".to_vec(),
     ]);
     seeds

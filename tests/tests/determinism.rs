@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use copal_engine::backup::content::FileContent;
 use copal_engine::backup::session::{Action, Session, SessionStart};
 use copal_engine::block::{SealJob, SealTools, SealedBlock};
 use copal_engine::chunk::{ChunkSizes, Chunker};
@@ -110,17 +111,18 @@ impl<W: Workers> Run<'_, W> {
     fn read(&mut self, repository: &Repository, keys: &DomainKeys, path: TreePath, content: &[u8]) -> Entry {
         let p = &repository.parameters;
         let sizes = ChunkSizes::new(p.chunk_min.into(), p.chunk_average.into(), p.chunk_max.into()).unwrap();
-        let mut pieces = Vec::new();
+        let mut file = FileContent::default();
         for range in Chunker::new(sizes, keys.gear()).cuts(content) {
             let id = keys.chunk_id(&content[range.clone()]);
             self.session.add_chunk(id, &content[range.clone()], |_| false).unwrap();
             self.work(false);
-            pieces.push(Piece { id, length: range.len() as u32 });
+            let piece = Piece { id, length: range.len() as u32 };
+            self.session.add_piece(&mut file, piece, |_| false).unwrap();
         }
         let stored = match content.len() {
             0 => Content::None,
             short if short <= p.inline_max as usize => Content::Inline(content.to_vec()),
-            _ => self.session.content_of(pieces, |_| false).unwrap(),
+            _ => self.session.content_of(file, |_| false).unwrap(),
         };
         Entry {
             path,

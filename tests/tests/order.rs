@@ -10,7 +10,7 @@ use copal_engine::layout::{self, Place};
 use copal_engine::manifest::Manifest;
 use copal_engine::receipt::{IngestBy, Receipt};
 use copal_engine::root::{Deletion, Root};
-use copal_engine::state::{DoomedState, RunKind, RunReader, SnapshotState, State, StateFold};
+use copal_engine::state::{DoomedState, RunReader, SnapshotState, State, StateFold};
 use copal_engine::time::Time;
 use copal_service::compact::compact;
 use copal_service::faults::{self, Fault, Windows};
@@ -46,6 +46,7 @@ fn runs_segments_and_packs_are_stored_before_the_root_that_names_them() {
         let (root, state) = life.state(&created.key);
         root.runs.iter().for_each(|run| life.stored_before(&layout::state(run.hash), created));
         state.segments.keys().for_each(|(_, hash)| life.stored_before(&layout::segment(*hash), created));
+        state.overlays.keys().for_each(|(_, hash)| life.stored_before(&layout::state(*hash), created));
         state.packs.iter().for_each(|(id, pack)| life.stored_before(&layout::pack(pack.place, *id), created));
     }
 }
@@ -162,7 +163,7 @@ impl Life {
     fn state(&self, object: &str) -> (Root, State) {
         let root = Root::decode(layout::root_number(object).unwrap(), &self.read(object)).unwrap();
         let mut fold = StateFold::default();
-        for run in root.runs.iter().filter(|run| run.kind != RunKind::Overlay) {
+        for run in &root.runs {
             fold.add(&RunReader::parse(&self.read(&layout::state(run.hash))).unwrap()).unwrap();
         }
         (root, fold.finish())

@@ -5,6 +5,7 @@ use copal_engine::client::Role;
 use copal_engine::index::Status;
 use copal_engine::layout;
 use copal_engine::pack::{self, PackKind};
+use copal_engine::receipt::Outcome;
 use copal_service::check::{Depth, Finding, Kind};
 use copal_tests::kit::repository::key;
 use copal_tests::kit::{Client, DAY, Random, Tree, World, path};
@@ -182,5 +183,17 @@ fn the_last_manifest_and_the_last_change_are_missed_too() {
         world.change(&client, vec![Operation::Pin(vec![snapshot])]);
         world.destroy(world.names(prefix).last().unwrap());
         assert!(!world.check().is_ok(), "the last of {prefix} is gone");
+    }
+}
+
+#[test]
+fn a_manifest_that_was_rejected_or_waits_for_an_answer_is_no_damage() {
+    let (world, client, _) = begin();
+    for number in [2, 3] {
+        world.put(&layout::manifest(client.id, number), b"no manifest".to_vec());
+        assert_eq!(world.check().findings, []);
+        world.ingest().unwrap();
+        assert_eq!(world.receipt(&client, number).outcome, Outcome::Rejected);
+        assert_eq!(world.check().findings, []);
     }
 }

@@ -227,7 +227,7 @@ fn strangers_bad_signatures_broken_chains_and_revoked_clients_are_rejected() {
     assert_eq!(reasons(&world.receipt(&client, 1)), [Reason::BadSignature]);
     assert_eq!(reasons(&world.receipt(&client, 2)), [Reason::BrokenChain]);
     let last = (2, ObjectHash::of(&world.read(&layout::manifest(client.id, 2))));
-    block_on(world.repository.revoke(&world.store, &client, last)).unwrap();
+    block_on(world.repository.revoke(&world.store, &client, last, None)).unwrap();
     assert_eq!(reasons(&claim_by_hand(&world, &client, &[], None)), [Reason::Revoked]);
 }
 

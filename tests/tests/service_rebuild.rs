@@ -12,6 +12,7 @@ use copal_engine::receipt::Outcome;
 use copal_engine::state::{DoomedState, SnapshotState};
 use copal_tests::kit::craft::{claim, data_pack, id, tree_pack};
 use copal_tests::kit::{Client, DAY, How, Random, Tree, World, path};
+use futures::executor::block_on;
 
 fn files(seed: u64, count: usize) -> Tree {
     let mut random = Random::new(seed);
@@ -274,4 +275,37 @@ fn what_no_kept_snapshot_reaches_is_flagged_and_gets_a_new_grace_period() {
     world.wait(DAY * 2);
     world.prune(DAY);
     assert!(world.names("packs/").len() < packs.len());
+}
+
+#[test]
+fn changes_of_a_client_count_in_a_rebuild_up_to_its_revocation_and_not_beyond() {
+    let (world, client) = begin();
+    let lost = world.register(2, Role::Full);
+    let [first, second] = [1, 2].map(|seed| world.back_up(&client, &files(seed, 1)));
+    world.change(&lost, vec![Operation::Forget(vec![first])]);
+    let last_change = world.view().root.unwrap().0.change_head;
+    block_on(world.repository.revoke(&world.store, &lost, (0, ObjectHash::NONE), last_change)).unwrap();
+    world.change(&lost, vec![Operation::Forget(vec![second]), Operation::Undelete(vec![first])]);
+    world.change(&client, vec![Operation::Pin(vec![second])]);
+    let before = [world.snapshot(first), world.snapshot(second)];
+    assert_eq!(before.each_ref().map(|of| of.state), [SnapshotState::Forgotten, SnapshotState::Kept]);
+    ["roots/", "state/", "index/"].iter().for_each(|prefix| world.destroy_all(prefix));
+    let report = world.rebuild();
+    let after = [world.snapshot(first), world.snapshot(second)];
+    assert_eq!(after.each_ref().map(|of| of.state), [SnapshotState::Forgotten, SnapshotState::Kept]);
+    assert!(after[1].pinned);
+    let names: Vec<&String> = report.unreadable.iter().map(|(name, _)| name).collect();
+    assert_eq!(names, [&layout::change(2)]);
+}
+
+#[test]
+fn a_change_that_a_revocation_lets_count_is_folded_in_also_after_it() {
+    let (world, client) = begin();
+    let lost = world.register(2, Role::Full);
+    let snapshot = world.back_up(&client, &files(1, 1));
+    world.write_change(&lost, vec![Operation::Pin(vec![snapshot])]);
+    let last_change = Some((1, ObjectHash::of(&world.read(&layout::change(1)))));
+    block_on(world.repository.revoke(&world.store, &lost, (0, ObjectHash::NONE), last_change)).unwrap();
+    world.ingest().unwrap();
+    assert!(world.snapshot(snapshot).pinned);
 }

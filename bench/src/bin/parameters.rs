@@ -2,7 +2,7 @@
 //! prints what each version adds: `parameters DIR... -- [NAME=VALUE[,NAME=VALUE...]]...`.
 //!
 //! The directories must be versions of one tree; each is renamed to one place for its turn, so that paths are the same,
-//! and back. In place of a directory `sh:COMMAND` changes the one before by a shell command that is run in it. Every set of
+//! and back. One directory alone stays where it is. In place of a directory `sh:COMMAND` changes the one before by a shell command that is run in it. Every set of
 //! parameters gets a repository of its own in a temporary directory.
 #![forbid(unsafe_code)]
 
@@ -62,6 +62,10 @@ fn measure_in(temporary: &Path, set: &str, versions: &[PathBuf]) -> Result<(), F
     })?;
     let repository = Repository::open(&directory, &input, |id| temporary.join(id.to_string()))?;
     let client = LocalClient::load_or_register(&repository, "measured")?;
+    if let [only] = versions {
+        println!("| {} | 1 {}", name(set), back_up(&repository, &client, only)?);
+        return Ok(());
+    }
     let place = versions[0].with_file_name("copal-measured");
     let mut version = &versions[0];
     for (number, named) in versions.iter().enumerate() {
@@ -74,9 +78,13 @@ fn measure_in(temporary: &Path, set: &str, versions: &[PathBuf]) -> Result<(), F
         std::fs::rename(version, &place)?;
         let row = back_up(&repository, &client, &place);
         std::fs::rename(&place, version)?;
-        println!("| {} | {} {}", if set.is_empty() { "default" } else { set }, number + 1, row?);
+        println!("| {} | {} {}", name(set), number + 1, row?);
     }
     Ok(())
+}
+
+fn name(set: &str) -> &str {
+    if set.is_empty() { "default" } else { set }
 }
 
 fn back_up(repository: &Repository, client: &LocalClient, place: &Path) -> Result<String, Failure> {
@@ -95,10 +103,11 @@ fn back_up(repository: &Repository, client: &LocalClient, place: &Path) -> Resul
         rewrite_budget: 0,
         threads: std::thread::available_parallelism().map_or(2, usize::from),
     };
-    let scan = Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() })?;
+    let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() })?);
     let started = Instant::now();
     let never = AtomicBool::new(false);
-    let outcome = backup(repository, client, &mut Source::Tree(&scan), &options, &Arc::default(), &never)?;
+    let outcome =
+        backup(repository, client, &mut Source::Tree { scan: &scan, ahead: None }, &options, &Arc::default(), &never)?;
     let seconds = started.elapsed().as_secs_f64();
     let view = wait(copal_service::view::read(repository.store().as_ref()))?;
     let megabytes = |kind: PackKind| {

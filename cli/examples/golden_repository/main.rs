@@ -26,8 +26,11 @@ use copal_engine::keys::secret::Secret;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::keys::text::encode_key_file;
 use copal_engine::receipt::IngestBy;
+use copal_engine::retention::{Count, Policy, SignedPolicy, Span};
 use copal_service::check::{Depth, check};
 use copal_service::compact::compact;
+use copal_service::expire::expire;
+use copal_service::prune::GRACE;
 use copal_service::rebuild::rebuild;
 
 use serde_json::Value;
@@ -85,13 +88,15 @@ impl<'a> Golden<'a> {
         tree.change();
         let second = self.back_up("", &["second"]);
         tree.swell();
-        let labelled = self.back_up("by label", &[]);
+        let outdated = self.back_up("by label", &[]);
+        let labelled = self.back_up("by label", &["labelled"]);
         let sender = others::sender(self);
         let lost = others::revoked(self);
         others::rejected(self);
         others::partial(self);
         self.decide(&first, &second, &labelled);
-        others::expiry(self, labelled);
+        let expired = wait(expire(&self.repository.host(), IngestBy::Service)).expect("nothing else runs").expired;
+        assert_eq!(expired, [outdated]);
         self.prune(Duration::ZERO);
         wait(rebuild(&self.repository.host())).expect("nothing else runs");
         tree.shrink();
@@ -105,7 +110,7 @@ impl<'a> Golden<'a> {
         self.change(vec![Operation::Forget(vec![third])]);
         self.prune(Duration::from_secs(86_400));
         fs::rename(self.tree_of(last), self.folder.join("tree.json")).expect("it was just written");
-        for gone in [second, third, labelled] {
+        for gone in [second, third, outdated] {
             fs::remove_file(self.tree_of(gone)).expect("it was written");
         }
         println!("first {first}, last {last}, of the sender {sender}, of the revoked client {lost}");
@@ -116,13 +121,20 @@ impl<'a> Golden<'a> {
         let keys: DomainKeys = self.repository.domain_keys(self.client.domain);
         let added = keys.tag_id("added later");
         let sealed = self.repository.owner.seal_text(TextPurpose::TagName, &added.0, "added later");
+        let rules = Policy {
+            last: Some(Count::N(1)),
+            within: Some(Span { hours: 0, ..Span::default() }),
+            tags: vec![vec![keys.tag_id("kept")]],
+            ..Policy::default()
+        };
+        let policy = SignedPolicy::new(rules, "CET-1CEST,M3.5.0,M10.5.0/3", GRACE, 7).expect("a sound policy");
         self.change(vec![
             Operation::Pin(vec![*first, *second]),
             Operation::Tag { snapshots: vec![*first], add: vec![(added, sealed)], remove: vec![keys.tag_id("wrong")] },
-            Operation::Policy(b"a policy".to_vec()),
+            Operation::Policy(policy.encode()),
         ]);
         self.change(vec![Operation::Unpin(vec![*second]), Operation::Forget(vec![*first, *second])]);
-        self.change(vec![Operation::Undelete(vec![*second]), Operation::Forget(vec![*labelled])]);
+        self.change(vec![Operation::Undelete(vec![*second]), Operation::Pin(vec![*labelled])]);
     }
 
     fn change(&self, operations: Vec<Operation>) {

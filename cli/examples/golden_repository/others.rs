@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use bytes::Bytes;
+use copal_cli::changes;
 use copal_cli::entropy::{random, secret};
 use copal_cli::repository::LocalClient;
 use copal_cli::wait::wait;
 use copal_engine::block::{BlockBuilder, SealTools};
+use copal_engine::change::Operation;
 use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
 use copal_engine::compress::Parameters;
-use copal_engine::expiry::Expiry;
 use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId, SnapshotId};
 use copal_engine::keys::client::ClientKeys;
 use copal_engine::keys::owner::TextPurpose;
@@ -59,7 +60,12 @@ pub(crate) fn revoked(golden: &Golden<'_>) -> SnapshotId {
     let client = LocalClient { id, keys, domain: golden.client.domain };
     let good = golden.back_up_by(&client, "laptop", PARTS[2]);
     let head = golden.head(&client);
-    golden.sign(&ClientRecord { version: 2, revoked: Some(head), ..first });
+    changes::write(&golden.repository, &client, vec![Operation::Pin(vec![good])])
+        .expect("a full client may")
+        .expect("something to say");
+    let root = wait(view::read(golden.repository.store().as_ref())).expect("it can be read").root;
+    let last_change = root.expect("there is one").0.change_head;
+    golden.sign(&ClientRecord { version: 2, revoked: Some(head), last_change, ..first });
     let receipt = golden.add(&client, Vec::new(), None);
     assert_eq!(receipt.outcome, Outcome::Rejected);
     good
@@ -100,13 +106,6 @@ pub(crate) fn partial(golden: &Golden<'_>) {
         info: sealed.bytes,
     };
     assert_eq!(golden.add(&golden.client, Vec::new(), Some(claim)).outcome, Outcome::Accepted);
-}
-
-/// A service's record that a snapshot is no longer kept by the policy of the first change.
-pub(crate) fn expiry(golden: &Golden<'_>, snapshot: SnapshotId) {
-    let expiry =
-        Expiry { number: 1, previous: ObjectHash::NONE, policy: 1, time: golden.now(), snapshots: vec![snapshot] };
-    golden.put(layout::expiry(1), expiry.encode());
 }
 
 impl Golden<'_> {
@@ -165,6 +164,7 @@ fn record(golden: &Golden<'_>, id: ClientId, keys: &ClientKeys, domain: DomainId
         keys: Some(publics(keys)),
         created: golden.now(),
         revoked: None,
+        last_change: None,
         enrollment: None,
         signed_by: SignedBy::Owner,
     }

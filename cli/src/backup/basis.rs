@@ -24,6 +24,8 @@ use crate::wait::wait;
 pub struct Basis {
     /// The snapshot, if there is one.
     pub snapshot: Option<Compared>,
+    /// The checkpoint of a run that did not get to its end, if that is newer: the beginning of a tree.
+    pub checkpoint: Option<Compared>,
     /// Reads its pages.
     pub pages: PageReader,
 }
@@ -40,8 +42,8 @@ pub struct Compared {
 }
 
 impl Basis {
-    /// The newest kept snapshot of the same source. Only one whose manifest verifies counts: what is taken over from it
-    /// is not read again.
+    /// The newest kept snapshot of the same source, and the newest checkpoint after it. Only one whose manifest verifies
+    /// counts: what is taken over from it is not read again.
     pub(super) fn find(
         repository: &Repository,
         client: &LocalClient,
@@ -58,8 +60,11 @@ impl Basis {
             .filter(|(_, record)| record.state == SnapshotState::Kept)
             .collect();
         candidates.sort_by_key(|(_, record)| std::cmp::Reverse((record.accepted, record.client_time)));
-        let mut snapshot = None;
+        let (mut snapshot, mut checkpoint) = (None, None);
         for ((signer, number), record) in candidates {
+            if record.partial && checkpoint.is_some() {
+                continue;
+            }
             let name = layout::manifest(*signer, *number);
             let Some(bytes) = wait(objects::read(repository.store().as_ref(), &name))? else { continue };
             let Ok(Some(signed_by)) = wait(clients::read(&repository.host(), *signer)) else { continue };
@@ -67,10 +72,19 @@ impl Basis {
             let verified = Manifest::verify(repository.id(), &public.manifest, *signer, *number, &bytes);
             let Some(claim) = verified.ok().and_then(|verified| verified.manifest.snapshot) else { continue };
             let Ok(info) = open_info(repository, client.domain, &claim) else { continue };
-            snapshot = Some(Compared { id: record.id, root: claim.root, begun: info.started });
-            break;
+            let found = Some(Compared { id: record.id, root: claim.root, begun: info.started });
+            if !record.partial {
+                snapshot = found;
+                break;
+            }
+            checkpoint = found;
         }
-        Ok(Self { snapshot, pages: page_reader(repository, client, view, keys) })
+        Ok(Self { snapshot, checkpoint, pages: page_reader(repository, client, view, keys) })
+    }
+
+    /// What to compare with, what to prefer first.
+    pub(super) fn trees(&self) -> impl Iterator<Item = Compared> {
+        self.checkpoint.into_iter().chain(self.snapshot)
     }
 
     /// Whether anything of the domain is flagged, wanted or lost.
@@ -90,7 +104,8 @@ fn page_reader(repository: &Repository, client: &LocalClient, view: &View, keys:
     PageReader::new(blocks, index_of(view, client.domain), keys)
 }
 
-fn index_of(view: &View, domain: copal_engine::id::DomainId) -> Arc<Index<Bytes>> {
+/// What a state has of a domain.
+pub(super) fn index_of(view: &View, domain: copal_engine::id::DomainId) -> Arc<Index<Bytes>> {
     let empty = || Index::new(domain, Vec::new(), Default::default()).expect("nothing is of another domain");
     Arc::new(view.index(domain).cloned().unwrap_or_else(empty))
 }

@@ -12,10 +12,11 @@ use copal_engine::tree::{Content, Entry};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::basis::Basis;
+use super::beside::{Beside, Old};
 use super::content::{Job, Part, Tools, words};
 use super::entry::look;
 use super::{SkipKind, Trouble, TroubleKind};
-use crate::reader::{EntryStream, TreeError};
+use crate::reader::TreeError;
 use crate::scan::{ScanEvent, Scanned, Skip, source_of};
 use crate::stat::{EntryStat, FileId};
 
@@ -50,10 +51,7 @@ impl Comparison<'_> {
         jobs: &Sender<Job>,
         items: &Sender<Item>,
     ) -> Result<(), TreeError> {
-        let mut basis = match self.basis.snapshot {
-            Some(basis) => Beside::new(self.basis.pages.entries(basis.root)),
-            None => Beside::none(),
-        };
+        let mut basis = Beside::new(self.basis);
         let mut linked: HashSet<FileId> = HashSet::new();
         for event in events.iter().flatten() {
             if self.interrupted.load(Ordering::Relaxed) {
@@ -85,8 +83,10 @@ impl Comparison<'_> {
     }
 
     /// None if nobody takes jobs any more.
-    fn compare(&mut self, entry: Scanned, old: Option<Entry>, jobs: &Sender<Job>) -> Option<Item> {
-        let is_unchanged = |old: &Entry| !self.force && is_unchanged(old, &look(&entry.stat), self.signs);
+    fn compare(&mut self, entry: Scanned, old: Option<Old>, jobs: &Sender<Job>) -> Option<Item> {
+        let signs = Signs { basis_begun: old.as_ref().map(|old| old.begun), ..self.signs };
+        let old = old.map(|old| old.entry);
+        let is_unchanged = |old: &Entry| !self.force && is_unchanged(old, &look(&entry.stat), signs);
         let is_reused = old.as_ref().is_some_and(is_unchanged) && old.as_ref().is_some_and(|old| self.may_reuse(old));
         // With the same ctime nothing else about it has changed either.
         let is_same = |old: &Entry| {
@@ -97,9 +97,13 @@ impl Comparison<'_> {
             old => old.map(Box::new),
         };
         let cost = self.tools.budget.take(Tools::cost(if is_reused { 0 } else { entry.stat.size }));
+        let before = match old.as_deref() {
+            Some(Entry { content: Content::Chunks(pieces), .. }) if !is_reused => pieces.clone(),
+            _ => Vec::new(),
+        };
         let (parts, taken) = bounded(2);
         let item = Item::Job { path: entry.path.clone(), parts: taken, old, cost, is_reused };
-        jobs.send(Job { path: entry.path, stat: entry.stat, is_content_needed: !is_reused, parts }).ok()?;
+        jobs.send(Job { path: entry.path, stat: entry.stat, is_content_needed: !is_reused, before, parts }).ok()?;
         Some(item)
     }
 
@@ -155,37 +159,4 @@ fn trouble(event: ScanEvent) -> Trouble {
         ScanEvent::Entry(entry) => (entry.path, TroubleKind::Skipped(SkipKind::Quiet), String::new()),
     };
     Trouble { path: source_of(&path), kind, why }
-}
-
-/// The basis, read beside the scan.
-struct Beside<'a> {
-    stream: Option<EntryStream<'a>>,
-    next: Option<Entry>,
-}
-
-impl<'a> Beside<'a> {
-    fn new(stream: EntryStream<'a>) -> Self {
-        Self { stream: Some(stream), next: None }
-    }
-
-    fn none() -> Self {
-        Self { stream: None, next: None }
-    }
-
-    /// The basis's entry at a path; paths must be asked for in order. Pages that cannot be read are passed over: their
-    /// entries are then read from the source again.
-    fn at(&mut self, path: &TreePath) -> Result<Option<Entry>, TreeError> {
-        let Some(stream) = &mut self.stream else { return Ok(None) };
-        loop {
-            if self.next.is_none() {
-                self.next = stream.next_readable()?;
-            }
-            match &self.next {
-                None => return Ok(None),
-                Some(entry) if entry.path < *path => self.next = None,
-                Some(entry) if entry.path == *path => return Ok(self.next.take()),
-                Some(_) => return Ok(None),
-            }
-        }
-    }
 }

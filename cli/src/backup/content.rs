@@ -4,11 +4,12 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
+use copal_engine::backup::cut::cut;
 use copal_engine::chunk::Chunker;
 use copal_engine::id::ChunkId;
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::path::TreePath;
-use copal_engine::tree::Extras as TreeExtras;
+use copal_engine::tree::{Extras as TreeExtras, Piece};
 use crossbeam_channel::{Receiver, Sender};
 
 use super::budget::Budget;
@@ -22,6 +23,8 @@ pub(super) struct Job {
     pub(super) stat: EntryStat,
     /// Whether its content is read; else only what else there is to it.
     pub(super) is_content_needed: bool,
+    /// The pieces it had in the basis, if it had some.
+    pub(super) before: Vec<Piece>,
     pub(super) parts: Sender<Part>,
 }
 
@@ -116,8 +119,7 @@ fn read_once(source: &Path, job: &Job, tools: &Tools<'_>) -> Result<Option<Found
         let part = if bytes.len() <= tools.inline_max {
             Part::Inline(bytes)
         } else {
-            let cuts = tools.chunker.cuts(&bytes);
-            let cuts = cuts.map(|range| (tools.keys.chunk_id(&bytes[range.clone()]), range)).collect();
+            let cuts = cut(&bytes, &job.before, tools.chunker, tools.keys);
             Part::Chunks { bytes, cuts }
         };
         job.parts.send(part).is_ok()
@@ -140,24 +142,20 @@ fn read_once(source: &Path, job: &Job, tools: &Tools<'_>) -> Result<Option<Found
 /// Sends a large file piece by piece. What follows the last certain cut goes into the next piece.
 fn send_in_pieces(file: &mut SourceFile, job: &Job, tools: &Tools<'_>) -> Result<bool, String> {
     let piece = PIECE.max(2 * tools.chunker.sizes().max());
-    let mut bytes = vec![0; piece];
-    let mut filled = 0;
+    let mut bytes = Vec::with_capacity(piece);
     loop {
-        let got = file.read(&mut bytes[filled..]).map_err(|error| words(&error.source))?;
-        let is_last = got < bytes.len() - filled;
-        filled += got;
+        file.read(&mut bytes).map_err(|error| words(&error.source))?;
+        let is_last = bytes.len() < bytes.capacity();
         let mut cuts = Vec::new();
         let mut start = 0;
-        while start < filled
-            && let Some(length) = tools.chunker.next_cut(&bytes[start..filled], is_last)
+        while start < bytes.len()
+            && let Some(length) = tools.chunker.next_cut(&bytes[start..], is_last)
         {
             cuts.push((tools.keys.chunk_id(&bytes[start..start + length]), start..start + length));
             start += length;
         }
-        let mut rest = vec![0; if is_last { 0 } else { piece }];
-        if !is_last {
-            rest[..filled - start].copy_from_slice(&bytes[start..filled]);
-        }
+        let mut rest = Vec::with_capacity(if is_last { 0 } else { piece });
+        rest.extend_from_slice(&bytes[start..]);
         bytes.truncate(start);
         if job.parts.send(Part::Chunks { bytes, cuts }).is_err() {
             return Ok(false);
@@ -165,7 +163,7 @@ fn send_in_pieces(file: &mut SourceFile, job: &Job, tools: &Tools<'_>) -> Result
         if is_last {
             return Ok(true);
         }
-        (bytes, filled) = (rest, filled - start);
+        bytes = rest;
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod assemble;
 mod basis;
+mod beside;
 mod budget;
 mod compare;
 mod content;
@@ -23,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use copal_engine::backup::change::Signs;
 use copal_engine::backup::session::{SessionError, Tally};
 use copal_engine::id::{ChunkId, PackId, SnapshotId};
+use copal_engine::pack::PackKind;
 use copal_engine::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
 use copal_engine::time::Time;
 use copal_service::error::JobError;
@@ -36,13 +38,18 @@ pub use rewrite::{Rewritten, rewrite};
 use crate::reader::TreeError;
 use crate::report::progress::Progress;
 use crate::repository::{LocalClient, Repository};
-use crate::scan::{Scan, Skip};
+use crate::scan::{Scan, Skip, Sweep};
 use crate::wait::wait;
 
 /// What is backed up.
 pub enum Source<'a> {
     /// What a scan finds.
-    Tree(&'a Scan),
+    Tree {
+        /// The scan.
+        scan: &'a Arc<Scan>,
+        /// The scan's first run, if it was begun already.
+        ahead: Option<Sweep>,
+    },
     /// One stream of bytes, as a file of this name.
     Stream {
         /// The file's name in the snapshot.
@@ -184,7 +191,7 @@ pub enum BackupError {
 /// What an attempt that was rejected leaves to the next one: packs that are stored and may be named again.
 #[derive(Default)]
 struct Carried {
-    packs: Vec<(PackId, u64)>,
+    packs: Vec<(PackKind, PackId, u64)>,
     ids: HashSet<ChunkId>,
 }
 
@@ -209,9 +216,10 @@ pub fn backup(
         let view = wait(view::read(repository.store().as_ref()))?;
         let basis = Basis::find(repository, client, &view, options)?;
         let attempt = assemble::Attempt { repository, client, descriptor, view, basis, options, progress, interrupted };
-        match attempt.run(source, &mut carried)? {
-            assemble::Answer::Done(outcome) => return Ok(*outcome),
-            assemble::Answer::Rejected(why) => last = why,
+        match attempt.run(source, &mut carried) {
+            Ok(outcome) => return Ok(outcome),
+            Err(BackupError::Rejected(why)) => last = why,
+            Err(error) => return Err(error),
         }
         if matches!(source, Source::Stream { .. }) || interrupted.load(Ordering::Relaxed) {
             break;

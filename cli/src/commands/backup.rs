@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,17 +25,20 @@ use crate::report::summary::BackupSummary;
 use crate::report::{Amount, EntryTrouble, Failure};
 use crate::repository::Repository;
 use crate::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions};
-use crate::secrets::Terminal;
+use crate::secrets::{Credential, Terminal};
 use crate::stat::EntryStat;
 
 pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
     let started = Instant::now();
     let interrupted = watch_signals()?;
     let sources = Sources::of(options)?;
-    let repository = open(context, options)?;
-    let client = context.client(&repository)?;
-    let scan = sources.scan(&repository, options)?;
+    let credential = credential(context, options)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let scan = sources.scan(&context.directory()?, options)?.map(Arc::new);
+    // Unlocking takes as long as looking at tens of thousands of entries: it is done meanwhile.
+    let mut ahead = scan.as_ref().map(|scan| scan.begin(threads));
+    let repository = context.open_with(&credential)?;
+    let client = context.client(&repository)?;
     let how = Options {
         host: options.host.clone().unwrap_or_else(|| context.this_host()),
         paths: sources.paths(),
@@ -54,7 +57,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     let watch = context.report.watch("backup", progress.clone());
     let mut command;
     let mut source = match (&sources, &scan) {
-        (Sources::Roots(_), Some(scan)) => Source::Tree(scan),
+        (Sources::Roots(_), Some(scan)) => Source::Tree { scan, ahead: ahead.take() },
         (Sources::Stream { name, command: None }, _) => {
             Source::Stream { name: name.clone(), bytes: Box::new(std::io::stdin()) }
         }
@@ -76,15 +79,17 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     Ok(if is_partial { Exit::Partial } else { Exit::Done })
 }
 
-fn open(context: &Context<'_>, options: &Backup) -> Result<Repository, Failure> {
-    if options.init && !Repository::is_at(&context.directory()?) {
+/// The secret to open the repository with, which is made first if it is not there and that was asked for.
+fn credential(context: &Context<'_>, options: &Backup) -> Result<Credential, Failure> {
+    let directory = context.directory()?;
+    if options.init && (!Repository::is_at(&directory) || Repository::is_unfinished_at(&directory)) {
         let credential = context.secrets().first(&mut Terminal)?;
         let summary = init::create(context, &credential, IngestBy::Client)?;
         context.report.warn(&format!("created {}; its recovery code, shown this once:", summary.repository));
         context.report.warn(&summary.recovery_code);
-        return context.open_with(&credential);
+        return Ok(credential);
     }
-    context.open()
+    context.credential()
 }
 
 /// What is backed up, as the command line names it.
@@ -131,7 +136,7 @@ impl Sources {
         }
     }
 
-    fn scan(&self, repository: &Repository, options: &Backup) -> Result<Option<Scan>, Failure> {
+    fn scan(&self, repository: &Path, options: &Backup) -> Result<Option<Scan>, Failure> {
         let Self::Roots(roots) = self else { return Ok(None) };
         let mut markers = Vec::new();
         if options.exclude.exclude_caches {
@@ -140,7 +145,7 @@ impl Sources {
         for text in &options.exclude.exclude_if_present {
             markers.push(Marker::parse(text).map_err(|error| Failure::Usage(error.to_string()))?);
         }
-        let forbidden = EntryStat::of_path(repository.directory()).ok().map(|stat| stat.id());
+        let forbidden = EntryStat::of_path(repository).ok().map(|stat| stat.id());
         let scan = Scan::new(ScanOptions {
             roots: roots.clone(),
             excludes: filter(&options.exclude)?,

@@ -49,13 +49,17 @@ impl<'a> Context<'a> {
 
     /// Opens the repository with the secret at hand.
     pub(super) fn open(&self) -> Result<Repository, Failure> {
+        self.open_with(&self.credential()?)
+    }
+
+    /// The secret at hand for a repository that is there.
+    pub(super) fn credential(&self) -> Result<Credential, Failure> {
         let directory = self.directory()?;
         // Nobody is asked for a passphrase of something that is not there.
-        if !Repository::is_at(&directory) {
+        if !Repository::is_at(&directory) || Repository::is_unfinished_at(&directory) {
             return Err(Failure::NoRepository { location: directory.display().to_string() });
         }
-        let credential = self.secrets().existing(&mut Terminal)?;
-        self.open_with(&credential)
+        Ok(self.secrets().existing(&mut Terminal)?)
     }
 
     pub(super) fn open_with(&self, credential: &Credential) -> Result<Repository, Failure> {
@@ -88,6 +92,9 @@ impl<'a> Context<'a> {
         let history = History::read(repository, view)?;
         for (object, why) in &history.problems {
             self.report.warn(&format!("{object} cannot be listed: {why}"));
+        }
+        if !history.problems.is_empty() {
+            self.report.note("\"copal check --full\" finds all that is damaged; what can be listed is not affected");
         }
         Ok(history)
     }

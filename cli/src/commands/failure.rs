@@ -32,7 +32,6 @@ pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
         OpenError::Descriptor { object, source } => Failure::Damaged { object, cause: source.into() },
         OpenError::Store(error) => of_store(error),
         OpenError::Job(error) => of_job(error),
-        other => Failure::Other(other.into()),
     }
 }
 
@@ -50,8 +49,16 @@ pub(super) fn of_client(error: ClientError) -> Failure {
         ClientError::Place(error) => Failure::Place(error),
         ClientError::Store(error) => of_store(error),
         ClientError::Job(error) => of_job(error),
-        other => Failure::Other(other.into()),
+        ClientError::File { path, source } => Failure::io("read", path, source),
+        ClientError::Damaged(path) => Failure::ClientKeys { path },
+        ClientError::NoDescriptor => no_descriptor(),
+        error @ ClientError::Record(id) => Failure::Damaged { object: format!("clients/{id}"), cause: error.into() },
     }
+}
+
+/// Without a descriptor nothing can be written.
+fn no_descriptor() -> Failure {
+    Failure::Damaged { object: "the descriptor in copal/".into(), cause: "nothing can be written without it".into() }
 }
 
 pub(super) fn of_job(error: JobError) -> Failure {
@@ -75,12 +82,12 @@ pub(super) fn of_change(error: ChangeError) -> Failure {
         ChangeError::NotFull => Failure::NotPermitted { act: "change" },
         ChangeError::Store(error) => of_store(error),
         ChangeError::Job(error) => of_job(error),
-        error @ ChangeError::NoDescriptor => Failure::Other(error.into()),
+        ChangeError::NoDescriptor => no_descriptor(),
     }
 }
 
 pub(super) fn of_store(error: StoreError) -> Failure {
-    Failure::Other(error.into())
+    Failure::Store(error)
 }
 
 pub(super) fn of_backup(error: BackupError) -> Failure {
@@ -89,6 +96,7 @@ pub(super) fn of_backup(error: BackupError) -> Failure {
         BackupError::Job(error) => of_job(error),
         BackupError::Rejected(why) => Failure::Rejected { reasons: vec![why] },
         BackupError::Interrupted => Failure::Interrupted,
+        BackupError::NoDescriptor => no_descriptor(),
         other => Failure::Other(other.into()),
     }
 }

@@ -57,7 +57,9 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     }
     if done.unread > 0 {
         let pages = human::things(done.unread, "page is", "pages are");
-        context.report.warn(&format!("{pages} unreadable: what lies below cannot be told from garbage and stays"));
+        context.report.warn(&format!(
+            "{pages} unreadable: what lies below cannot be told from garbage and stays; \"copal check\" says which"
+        ));
     }
     context.report.answer(&PruneReport {
         entries_flagged: done.entries_flagged,

@@ -1,6 +1,6 @@
 //! `rebuild-index`: folds the state again from what clients and prunes have left.
 
-use copal_service::rebuild::rebuild;
+use copal_service::rebuild::{rebuild_with, unnamed_packs};
 
 use super::context::Context;
 use super::failure::{of_client, of_job};
@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::upkeep::RebuildReport;
 use crate::repository::ClientError;
+use crate::verify::genuine;
 use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
@@ -15,9 +16,15 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     if repository.descriptor.is_none() {
         return Err(of_client(ClientError::NoDescriptor));
     }
-    let rebuilt = wait(rebuild(&repository.host())).map_err(of_job)?;
+    // What a lost manifest named is still there, and the keys tell that it is what it says.
+    let unnamed = wait(unnamed_packs(&repository.host())).map_err(of_job)?;
+    let genuine = genuine(&repository, unnamed).map_err(of_job)?;
+    let rebuilt = wait(rebuild_with(&repository.host(), &genuine)).map_err(of_job)?;
     for (object, why) in rebuilt.packs_left_out.iter().chain(&rebuilt.manifests_left_out) {
         context.report.warn(&format!("{object} does not count: {why}"));
+    }
+    for (object, why) in &rebuilt.unreadable {
+        context.report.warn(&format!("{object} is lost or damaged, and with it what it said: {why}"));
     }
     context.ingest(&repository)?;
     context.report.answer(&RebuildReport {
@@ -28,5 +35,5 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         lost: rebuilt.lost,
     })?;
     context.report.note("run \"copal check --full\" to see that everything is whole");
-    Ok(if rebuilt.lost > 0 { Exit::Damage } else { Exit::Done })
+    Ok(if rebuilt.lost > 0 || !rebuilt.unreadable.is_empty() { Exit::Damage } else { Exit::Done })
 }

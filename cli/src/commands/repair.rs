@@ -17,13 +17,17 @@ use crate::report::field::{Hex, PathsField};
 use crate::report::human;
 use crate::report::progress::Progress;
 use crate::report::upkeep::RepairReport;
-use crate::repository::{Repository, restore_copies};
+use crate::repository::{Repository, restore_copies, restore_descriptor};
 use crate::verify::{Fates, Hits, read_again, walk};
 use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
-    let repository = context.open()?;
-    let copies = restore_copies(repository.store().as_ref()).map_err(of_store)?;
+    let mut repository = context.open()?;
+    let mut copies = restore_copies(repository.store().as_ref()).map_err(of_store)?;
+    if let Some(name) = restore_descriptor(&repository).map_err(of_job)? {
+        copies.restored.push(name);
+        repository = context.open()?;
+    }
     context.ingest(&repository)?;
     let before = context.view(&repository)?;
     look_again(&repository, &before)?;

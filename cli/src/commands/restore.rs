@@ -46,8 +46,13 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     let outcome = outcome.map_err(|error| of_restore(error, &request.target))?;
     tell_shortfalls(context, &outcome.shortfalls);
     context.report.answer(&summary(&outcome, snapshot, options, started))?;
+    if outcome.is_damaged {
+        context
+            .report
+            .note("\"copal check --full\" finds all that is damaged, \"copal repair\" says what brings it back");
+    }
     Ok(match &outcome {
-        outcome if outcome.is_damaged => Exit::Damage,
+        outcome if outcome.is_damaged || !history.problems.is_empty() => Exit::Damage,
         outcome if outcome.tally.errors > 0 => Exit::Partial,
         _ => Exit::Done,
     })

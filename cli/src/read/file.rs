@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{Advice, FileType, OFlags, fadvise};
+use rustix::io::Errno;
 
 use super::extras::Extras;
 use super::holes::{self, Hole};
@@ -91,21 +92,28 @@ impl SourceFile {
         self.remaining.iter().map(|part| part.end - part.start).sum()
     }
 
-    /// Reads the next content, as much as fits the buffer; less only at the end of the content. A file that shrank ends
-    /// early, one that grew ends where it ended when it was opened.
-    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError> {
-        let mut filled = 0;
-        while filled < buffer.len()
+    /// Appends the next content, as much as the buffer has room for without growing; less only at the end of the content.
+    /// A file that shrank ends early, one that grew ends where it ended when it was opened.
+    pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<usize, ReadError> {
+        let start = buffer.len();
+        while buffer.len() < buffer.capacity()
             && let Some(part) = self.remaining.last_mut()
         {
-            let room = &mut buffer[filled..];
-            let wanted = room.len().min(usize::try_from(part.end - part.start).unwrap_or(usize::MAX));
-            let got = match self.file.read_at(&mut room[..wanted], part.start) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(source) => return Err(ReadError { offset: part.start, source }),
+            let wanted = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
+            let got = if wanted < buffer.capacity() - buffer.len() {
+                let filled = buffer.len();
+                buffer.resize(filled + wanted, 0);
+                let got = rustix::io::pread(&self.file, &mut buffer[filled..], part.start);
+                buffer.truncate(filled + got.unwrap_or(0));
+                got
+            } else {
+                rustix::io::pread(&self.file, spare_capacity(buffer), part.start)
+            };
+            let got = match got {
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(ReadError { offset: part.start, source: error.into() }),
                 Ok(got) => got,
             };
-            filled += got;
             part.start += got as u64;
             if got == 0 {
                 self.remaining.clear();
@@ -113,18 +121,17 @@ impl SourceFile {
                 self.remaining.pop();
             }
         }
-        self.delivered += filled as u64;
-        Ok(filled)
+        let got = buffer.len() - start;
+        self.delivered += got as u64;
+        Ok(got)
     }
 
     /// Reads all content that is left into a buffer, which is cleared first: for small files, where one call of the
     /// kernel does.
     pub fn read_whole(&mut self, buffer: &mut Vec<u8>) -> Result<(), ReadError> {
         buffer.clear();
-        buffer.resize(usize::try_from(self.remaining()).unwrap_or(usize::MAX), 0);
-        let got = self.read(buffer)?;
-        buffer.truncate(got);
-        Ok(())
+        buffer.reserve_exact(usize::try_from(self.remaining()).unwrap_or(usize::MAX));
+        self.read(buffer).map(|_| ())
     }
 
     /// Its extended attributes.

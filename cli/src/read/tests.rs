@@ -15,10 +15,12 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn content(file: &mut SourceFile, piece: usize) -> Vec<u8> {
-    let (mut content, mut buffer) = (Vec::new(), vec![0; piece]);
+    let mut content = Vec::new();
     loop {
+        let mut buffer = Vec::with_capacity(piece);
         let got = file.read(&mut buffer).unwrap();
-        content.extend_from_slice(&buffer[..got]);
+        assert_eq!(got, buffer.len());
+        content.extend_from_slice(&buffer);
         if got < piece {
             return content;
         }
@@ -97,7 +99,7 @@ fn a_file_that_grows_shrinks_or_is_rewritten_meanwhile_is_reported() {
     for (change, delivered) in changes {
         fs::write(&path, vec![7; 10_000]).unwrap();
         let mut file = SourceFile::open(&path).unwrap();
-        file.read(&mut [0; 100]).unwrap();
+        file.read(&mut Vec::with_capacity(100)).unwrap();
         change(&path);
         content(&mut file, 4096);
         let ending = file.finish().unwrap();

@@ -75,6 +75,8 @@ impl From<StoreError> for CopyError {
             StoreError::OutOfRange { .. } => CopyError::Damaged("it is shorter than the index says".into()),
             // A bad sector hits one object, not the others.
             StoreError::Io { source, .. } => CopyError::Damaged(source.to_string()),
+            StoreError::Denied { source, .. } => CopyError::Damaged(format!("it may not be read: {source}")),
+            StoreError::Obstructed { .. } => CopyError::Damaged("something else is in its place".into()),
             other => CopyError::Store(other),
         }
     }
@@ -84,6 +86,8 @@ impl From<JobError> for CopyError {
     fn from(error: JobError) -> Self {
         match error {
             JobError::Store(error) => error.into(),
+            // The pack, which the caller names.
+            JobError::Damaged { why, .. } => CopyError::Damaged(why),
             other => CopyError::Damaged(other.to_string()),
         }
     }

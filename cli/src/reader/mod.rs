@@ -18,7 +18,7 @@ pub use pages::{EntryStream, PageReader, TreeError};
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::Store(error) => Failure::Other(error.into()),
+            ReadError::Store(error) => Failure::Store(error),
             ReadError::Damaged { id, object, why } => {
                 Failure::Damaged { object, cause: format!("{id} cannot be read: {why}").into() }
             }

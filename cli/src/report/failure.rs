@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
+use copal_store::StoreError;
 use serde::Serialize;
 
 use super::human;
@@ -145,6 +146,12 @@ pub enum Failure {
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
+    /// The file with this machine's client keys is damaged.
+    #[error("{} does not hold a client's keys", .path.display())]
+    ClientKeys {
+        /// The file.
+        path: PathBuf,
+    },
     /// The ingest said no.
     #[error("the backup was rejected: {}", .reasons.join("; "))]
     Rejected {
@@ -154,7 +161,10 @@ pub enum Failure {
     /// The ingest has not said anything yet.
     #[error("the backup is uploaded, but not accepted yet")]
     NotYetAccepted,
-    /// The file system or the store refuses.
+    /// The store refuses.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file system refuses.
     #[error("cannot {act} {thing}")]
     Io {
         /// What was tried: `read`, `write`.
@@ -226,9 +236,10 @@ impl Failure {
             Self::NoSuchPath { .. } => "no_such_path",
             Self::InsideRepository { .. } => "inside_repository",
             Self::Damaged { .. } => "damaged",
+            Self::ClientKeys { .. } => "client_keys",
             Self::Rejected { .. } => "rejected",
             Self::NotYetAccepted => "not_yet_accepted",
-            Self::Io { .. } => "io",
+            Self::Store(_) | Self::Io { .. } => "io",
             Self::Interrupted => "interrupted",
             Self::OutputClosed => "output_closed",
             Self::Other(_) => "other",
@@ -295,6 +306,18 @@ impl Failure {
             Self::Damaged { object, .. } if is_index(object) => {
                 "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests"
             }
+            Self::Damaged { object, .. } if object.contains("copal/") => {
+                "\"copal repair\" writes a new descriptor; until then everything can be restored"
+            }
+            Self::Damaged { object, .. } if object.starts_with("clients/") => {
+                "move it out of the repository and run \"copal backup\" on the machine that it belongs to, which writes it again"
+            }
+            Self::Damaged { object, .. } if object.starts_with("keys/") => {
+                "open the repository with another key or the recovery code, and make a new key with \"copal key add\""
+            }
+            Self::ClientKeys { .. } => {
+                "delete it: \"copal backup\" then registers this machine again, and nothing is uploaded twice"
+            }
             Self::Damaged { .. } => {
                 "run \"copal check --full\" to see what is hit; back up the sources again, and what they still have heals"
             }
@@ -305,6 +328,7 @@ impl Failure {
                 "it counts once \"copal ingest\" (or the service) has run; nothing needs to be uploaded again"
             }
             Self::Interrupted => "what is done is kept: the next run goes on from there",
+            Self::Store(error) => return advice_on_store(error),
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
             Self::Secret(_)
             | Self::UnfitStore { .. }
@@ -361,12 +385,31 @@ fn in_use(slot: &str, is_only: bool) -> String {
     }
 }
 
+fn advice_on_store(error: &StoreError) -> Option<&'static str> {
+    Some(match error {
+        StoreError::Full { .. } => return advice_on(&io::ErrorKind::StorageFull.into()),
+        StoreError::Denied { .. } => "look at who may read and write the repository",
+        StoreError::ReadOnly { .. } => return advice_on(&io::ErrorKind::ReadOnlyFilesystem.into()),
+        StoreError::Gone { .. } => {
+            "look whether it is mounted, and run it again once it is back: nothing was written elsewhere"
+        }
+        StoreError::Obstructed { .. } => "something else was put into the repository's directory: move it away",
+        StoreError::NotCreateOnly { .. } => "keep the repository on another file system",
+        StoreError::Transient { .. } => "run it again in a while",
+        StoreError::Io { source, .. } => return source.downcast_ref().and_then(advice_on),
+        StoreError::NotFound { .. } | StoreError::OutOfRange { .. } | StoreError::Crashed => return None,
+    })
+}
+
 fn advice_on(cause: &io::Error) -> Option<&'static str> {
     Some(match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space and run it again; what is saved stays whole, and \"copal prune\" frees what nothing needs"
         }
         io::ErrorKind::PermissionDenied => "look at who may read and write it; a backup of a whole system runs as root",
+        io::ErrorKind::FileTooLarge => {
+            "the file system, or a limit of this process (ulimit -f), does not take files of this size"
+        }
         io::ErrorKind::ReadOnlyFilesystem => "mount it for writing",
         io::ErrorKind::NotFound => "look at its name and whether it is mounted",
         io::ErrorKind::AlreadyExists => "choose another name: it is never replaced",

@@ -111,6 +111,7 @@ impl LocalClient {
             keys: Some(ClientPublic { manifest: keys.manifest_public(), request: keys.request_public() }),
             created: Time(wait(repository.store().now())?.0),
             revoked: None,
+            last_change: None,
             enrollment: None,
             signed_by: SignedBy::Owner,
         };

@@ -17,7 +17,8 @@ use copal_store::fs::FsStore;
 use copal_store::{Created, Store, StoreError};
 use zeroize::Zeroizing;
 
-use super::{find_slots, list_descriptors};
+use super::unlock::FoundSlot;
+use super::{OpenError, find_slots, list_descriptors, restore_copies, unlock};
 use crate::entropy::{random, secret};
 use crate::wait::wait;
 
@@ -59,18 +60,28 @@ pub enum InitError {
     Store(#[from] StoreError),
 }
 
-/// Makes a repository in a directory that is empty or not there yet.
+/// Makes a repository in a directory that is empty or not there yet, or finishes one that an interrupted run began, if
+/// the same secret opens it.
 pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
     let name = options.directory.display().to_string();
     let store = FsStore::create(options.directory)?;
-    if !list_descriptors(&store)?.is_empty() || !find_slots(&store)?.is_empty() {
+    let slots = find_slots(&store)?;
+    if !slots.is_empty() && !is_unfinished(&store)? {
+        return Err(InitError::Exists(name));
+    }
+    if !list_descriptors(&store)?.is_empty() {
         return Err(InitError::Exists(name));
     }
     if holds_other_files(options.directory, &name)? {
         return Err(InitError::NotEmpty(name));
     }
     store.probe()?;
-    let owner = OwnerSecret::new(RepositoryId(random()), secret(), secret(), secret());
+    let owner = match begun(options, slots) {
+        Some(Ok(owner)) => owner,
+        Some(Err(_)) => return Err(InitError::Exists(name)),
+        None => OwnerSecret::new(RepositoryId(random()), secret(), secret(), secret()),
+    };
+    restore_copies(&store)?;
     let recovery = secret();
     let recovery_code = text::encode_recovery(&recovery);
     for input in options.inputs.iter().chain([&SlotInput::RecoveryCode(recovery)]) {
@@ -95,6 +106,23 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
     Ok(Initialised { repository: owner.repository(), recovery_code, owner })
 }
 
+/// Whether key slots are all there is: an `init` was interrupted before it wrote the descriptor, and nothing can have been
+/// stored since.
+pub(super) fn is_unfinished(store: &dyn Store) -> Result<bool, StoreError> {
+    let listed = wait(objects::list(store, ""))?;
+    let is_of_init = |name: &str| name.starts_with("keys/") || name.starts_with("tmp/");
+    Ok(listed.iter().all(|object| is_of_init(object.key.as_str())))
+}
+
+/// The owner's secret of a repository that was begun; an error if none of what is given opens it.
+fn begun(options: &Init<'_>, slots: Vec<FoundSlot>) -> Option<Result<OwnerSecret, OpenError>> {
+    if slots.is_empty() {
+        return None;
+    }
+    let input = options.inputs.first()?;
+    Some(unlock(options.directory, slots, input).map(|(owner, _)| owner))
+}
+
 /// Writes a key slot, twice.
 pub fn add_slot(
     store: &dyn Store,
@@ -117,7 +145,8 @@ fn holds_other_files(directory: &Path, name: &str) -> Result<bool, InitError> {
     let entries = std::fs::read_dir(directory).map_err(|_| InitError::NotEmpty(name.to_owned()))?;
     for entry in entries {
         let entry = entry.map_err(|_| InitError::NotEmpty(name.to_owned()))?;
-        if entry.file_name() != "tmp" && entry.file_name() != "lost+found" {
+        // The last two hold nothing, or what was found to be an interrupted run's.
+        if !["tmp", "lost+found", "keys", "copal"].iter().any(|ours| entry.file_name() == *ours) {
             return Ok(true);
         }
     }

@@ -2,6 +2,7 @@
 
 mod client;
 mod copies;
+mod descriptor;
 mod init;
 mod slots;
 mod unlock;
@@ -24,6 +25,7 @@ use copal_store::{Store, StoreError};
 
 pub use client::{ClientError, LocalClient};
 pub use copies::{Copies, restore_copies};
+pub use descriptor::restore_descriptor;
 pub use init::{Init, InitError, Initialised, add_slot, init};
 pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 pub use unlock::{find_slots, unlock};
@@ -86,12 +88,6 @@ pub enum OpenError {
         #[source]
         source: DescriptorError,
     },
-    /// The descriptor is another owner's: the repository was tampered with, or files of two were mixed.
-    #[error("descriptor {object} was not signed by the owner whose secret the key slot holds")]
-    ForeignDescriptor {
-        /// Its name.
-        object: String,
-    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -134,6 +130,11 @@ impl Repository {
     /// Whether something that looks like a repository is in a directory.
     pub fn is_at(directory: &Path) -> bool {
         ["copal", "keys"].iter().any(|folder| directory.join(folder).is_dir())
+    }
+
+    /// Whether an `init` was interrupted there before there was a repository.
+    pub fn is_unfinished_at(directory: &Path) -> bool {
+        FsStore::open(directory).and_then(|store| init::is_unfinished(&store)).unwrap_or(false)
     }
 
     /// The repository's id.
@@ -209,8 +210,9 @@ fn newest_descriptor(descriptors: &[NamedDescriptor], owner: &OwnerSecret) -> Re
     let Some((object, newest)) = descriptors.last() else { return Ok(Newest::None) };
     match newest {
         Ok(descriptor) => {
+            // Another owner's: files of two repositories were mixed. What is to be read does not depend on it.
             if descriptor.verify_owner(&owner.verifying_key()).is_err() || descriptor.repository != owner.repository() {
-                return Err(OpenError::ForeignDescriptor { object: object.clone() });
+                return Ok(Newest::Damaged(object.clone(), DescriptorError::Owner));
             }
             Ok(Newest::Whole(Box::new(descriptor.clone())))
         }

@@ -9,6 +9,7 @@ mod marker;
 mod pool;
 mod root;
 mod rules;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -25,6 +26,7 @@ use crate::stat::{EntryStat, FileId};
 pub use branch::source_of;
 pub use marker::{BadMarker, Marker};
 pub use root::{BadRoot, Root};
+pub use sweep::Sweep;
 pub use walk::Scan;
 
 /// What to scan and what to leave out.

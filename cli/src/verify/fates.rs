@@ -33,14 +33,14 @@ impl Fates {
         if copies.is_empty() {
             return vec![Hit::Id(*id)];
         }
-        if copies.iter().any(|copy| !self.is_bad(view, copy)) {
+        if copies.iter().any(|copy| !self.is_bad(view, id, copy)) {
             return Vec::new();
         }
         copies.iter().map(|copy| Hit::Pack(copy.pack)).collect()
     }
 
-    fn is_bad(&self, view: &View, copy: &Location) -> bool {
-        match self.opened.is_good(copy) {
+    fn is_bad(&self, view: &View, id: &ChunkId, copy: &Location) -> bool {
+        match self.opened.is_good(id, copy) {
             Some(is_good) => !is_good,
             None => self.is_harmed(view, &copy.pack),
         }

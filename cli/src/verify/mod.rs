@@ -24,7 +24,7 @@ use crate::wait::wait;
 pub use fates::Fates;
 use findings::Findings;
 pub use hits::{Hit, Hits, Impact};
-pub use packs::read_again;
+pub use packs::{genuine, read_again};
 pub use trees::walk;
 
 /// How thorough a check is.

@@ -1,20 +1,21 @@
 //! Packs: read once, hashed, and every block opened: does each chunk and page have the id that the table says?
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use copal_engine::block::{OpenBlock, OpenTools};
-use copal_engine::id::{DomainId, ObjectHash, PackId};
+use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
 use copal_engine::index::Location;
 use copal_engine::keys::domain::DomainKeys;
-use copal_engine::layout;
+use copal_engine::layout::{self, Place};
 use copal_engine::pack::{self, BlockRow, PackKind, PackTable};
 use copal_engine::seal::BlockKind;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
 use copal_engine::tree::VerifiedPage;
 use copal_service::check::Harm;
+use copal_service::error::JobError;
 use copal_service::objects;
 use copal_store::{Store, StoreError};
 
@@ -34,9 +35,12 @@ pub(super) struct Opened {
     whole: BTreeMap<PackId, Time>,
     /// Packs whose table could be read, so that every block was tried.
     tried: BTreeSet<PackId>,
-    /// Blocks, by pack and offset, that are not what the table says: all of it, or some of its entries.
-    bad: HashMap<(PackId, u32), Bad>,
+    /// What can be read of the packs among them that are not whole.
+    held: HashMap<PackId, HashSet<Entry>>,
 }
+
+/// An entry of a pack that has its id: where its block begins, how long that is, and its place in the block.
+type Entry = (ChunkId, u32, u32, u16);
 
 /// What is wrong with a pack.
 pub(super) struct Fault {
@@ -46,23 +50,16 @@ pub(super) struct Fault {
     is_certain: bool,
 }
 
-enum Bad {
-    Whole,
-    Entries(BTreeSet<u16>),
-}
-
 impl Opened {
     pub(super) fn has_only_good(&self) -> bool {
-        self.bad.is_empty()
+        self.held.is_empty()
     }
 
-    /// Whether a copy can be read; none if its pack was not opened.
-    pub(super) fn is_good(&self, copy: &Location) -> Option<bool> {
-        self.tried.contains(&copy.pack).then(|| match self.bad.get(&(copy.pack, copy.offset)) {
-            None => true,
-            Some(Bad::Whole) => false,
-            Some(Bad::Entries(entries)) => !entries.contains(&copy.ordinal),
-        })
+    /// Whether a copy of an id can be read; none if its pack was not opened. A pack that is not whole may even be another
+    /// one, in which everything is in order.
+    pub(super) fn is_good(&self, id: &ChunkId, copy: &Location) -> Option<bool> {
+        let entry = (*id, copy.offset, copy.length, copy.ordinal);
+        self.tried.contains(&copy.pack).then(|| self.held.get(&copy.pack).is_none_or(|held| held.contains(&entry)))
     }
 
     /// Adds what was learned about packs.
@@ -106,8 +103,9 @@ pub(super) fn open(
                 let mut tools = OpenTools::new();
                 while let Some((id, record)) = next() {
                     let (blocks, keys) = &readers[&record.domain];
-                    progress.now_at(layout::pack(record.place, *id).as_bytes());
-                    let tried = Trial::run(*id, record, blocks, keys, &mut tools);
+                    let name = layout::pack(record.place, *id);
+                    progress.now_at(name.as_bytes());
+                    let tried = Trial::run(*id, &name, blocks, keys, &mut tools);
                     progress.add_done(record.length);
                     let mut opened = opened.lock().expect("no worker panics");
                     match (opened.as_mut(), tried) {
@@ -120,7 +118,7 @@ pub(super) fn open(
         }
     });
     let mut opened = opened.into_inner().expect("no worker panics")?;
-    let now = Time(wait(repository.store().now())?.0);
+    let now = wait(repository.host().now_to_note())?;
     opened.whole.values_mut().for_each(|time| *time = now);
     Ok(opened)
 }
@@ -140,13 +138,35 @@ pub fn read_again(repository: &Repository, packs: &[(PackId, &PackRecord)]) -> R
     Ok(harm)
 }
 
+/// Of packs that clients wrote: those that hold what their tables say, all of it sealed by a client of their domain. They
+/// may be believed even if no manifest names them any more.
+pub fn genuine(repository: &Repository, packs: impl IntoIterator<Item = PackId>) -> Result<BTreeSet<PackId>, JobError> {
+    let store: Arc<dyn Store> = repository.store().clone();
+    let mut tools = OpenTools::new();
+    let mut genuine = BTreeSet::new();
+    for id in packs {
+        let name = layout::pack(Place::Packs, id);
+        let Some(stat) = wait(store.stat(&objects::key(name.as_str())))? else { continue };
+        let table = match wait(objects::read_table(store.as_ref(), Place::Packs, id, stat.length)) {
+            Err(JobError::Damaged { .. }) => continue,
+            table => table?,
+        };
+        let blocks = BlockReader::new(store.clone(), repository.owner.clone(), table.domain);
+        let keys = repository.domain_keys(table.domain);
+        if Trial::run(id, &name, &blocks, &keys, &mut tools)?.fault.is_none() {
+            genuine.insert(id);
+        }
+    }
+    Ok(genuine)
+}
+
 /// What one pack's opening gave.
 #[derive(Default)]
 struct Trial {
     bytes: u64,
     fault: Option<Fault>,
     is_tried: bool,
-    bad: Vec<(u32, Bad)>,
+    held: HashSet<Entry>,
 }
 
 impl Opened {
@@ -156,9 +176,13 @@ impl Opened {
         if trial.is_tried {
             self.tried.insert(id);
         }
-        self.bad.extend(trial.bad.into_iter().map(|(offset, bad)| ((id, offset), bad)));
         match trial.fault {
-            Some(fault) => drop(self.faults.insert(id, fault)),
+            Some(fault) => {
+                self.faults.insert(id, fault);
+                if trial.is_tried {
+                    self.held.insert(id, trial.held);
+                }
+            }
             None => drop(self.whole.insert(id, Time(0))),
         }
     }
@@ -167,14 +191,13 @@ impl Opened {
 impl Trial {
     fn run(
         id: PackId,
-        record: &PackRecord,
+        name: &str,
         blocks: &BlockReader,
         keys: &DomainKeys,
         tools: &mut OpenTools,
     ) -> Result<Self, StoreError> {
         let mut trial = Self::default();
-        let name = layout::pack(record.place, id);
-        let bytes = match wait(objects::read(blocks.store().as_ref(), &name)) {
+        let bytes = match wait(objects::read(blocks.store().as_ref(), name)) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {
                 trial.fail(DamageKind::Missing, "it is not there".into(), true);
@@ -209,13 +232,18 @@ impl Trial {
         for row in &table.blocks {
             let stored = &bytes[row.offset as usize..(row.offset + row.length) as usize];
             let opened = open_block(table, row, stored, blocks, keys, tools);
-            let (bad, why) = match opened {
-                Ok(wrong) if wrong.is_empty() => continue,
-                Ok(wrong) => (Bad::Entries(wrong), "an entry does not have the id that the table says".to_owned()),
-                Err(why) => (Bad::Whole, why),
+            let why = match opened {
+                Ok(wrong) => {
+                    let ids = table.block_ids(row).iter().zip(0u16..).filter(|(_, ordinal)| !wrong.contains(ordinal));
+                    self.held.extend(ids.map(|(id, ordinal)| (*id, row.offset, row.length, ordinal)));
+                    if wrong.is_empty() {
+                        continue;
+                    }
+                    "an entry does not have the id that the table says".to_owned()
+                }
+                Err(why) => why,
             };
             self.fail(DamageKind::Forged, format!("the block at {}: {why}", row.offset), true);
-            self.bad.push((row.offset, bad));
         }
     }
 

@@ -1,14 +1,18 @@
 //! A machine with a repository, in a temporary directory, used through the command as a person uses it.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
+mod tree;
+
+use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+pub(crate) use tree::{Image, assert_same, image, name, set_xattr};
 
 pub(crate) const PASSPHRASE: &str = "correct horse";
 
@@ -25,6 +29,14 @@ pub(crate) struct Ran {
     pub(crate) err: String,
 }
 
+/// What may happen to an object.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Harm {
+    Delete,
+    Truncate,
+    Flip,
+}
+
 impl Machine {
     /// A machine whose repository was just created. It is a copy: stretching a passphrase is slow, as it must be.
     pub(crate) fn new() -> Self {
@@ -39,9 +51,18 @@ impl Machine {
         machine
     }
 
-    /// A machine without a repository.
+    /// A machine without a repository, and with nothing in its source.
     pub(crate) fn bare() -> Self {
-        Self { directory: tempfile::tempdir().unwrap() }
+        let machine = Self { directory: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(machine.path("source")).unwrap();
+        machine
+    }
+
+    /// The same machine once more, with all that is there.
+    pub(crate) fn copy(&self) -> Self {
+        let machine = Self::bare();
+        copy(self.directory.path(), machine.directory.path());
+        machine
     }
 
     /// A path on this machine, without links.
@@ -49,21 +70,53 @@ impl Machine {
         self.directory.path().canonicalize().unwrap().join(name)
     }
 
-    /// Writes a file, and the directories above it.
+    /// A path in the source.
+    pub(crate) fn source(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path("source").join(name)
+    }
+
+    /// The source, as a place in the latest snapshot.
+    pub(crate) fn whole(&self) -> String {
+        format!("latest:{}", self.path("source").display())
+    }
+
+    /// Writes a file of the source, and the directories above it.
     pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        let path = self.path(name);
+        let path = self.source(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
 
+    /// Removes a file of the source.
+    pub(crate) fn remove(&self, name: &str) {
+        fs::remove_file(self.source(name)).unwrap();
+    }
+
     /// A command that opens the repository with the key file.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
-        self.command(arguments).env("COPAL_KEY_FILE", self.path("key")).ran()
+        self.with_key(arguments).ran()
+    }
+
+    /// The same, which must succeed; gives what it wrote.
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+        self.run(arguments).ok().text()
+    }
+
+    /// The same, with `--json`; gives the first value that it wrote.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        first_json(&self.ok(&[arguments, &["--json"]].concat()))
     }
 
     /// A command that opens the repository with this passphrase or recovery code.
     pub(crate) fn run_with(&self, secret: &str, arguments: &[&str]) -> Ran {
         self.command(arguments).env("COPAL_PASSWORD", secret).ran()
+    }
+
+    /// A command with the key file, not yet run.
+    pub(crate) fn with_key(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(arguments);
+        command.env("COPAL_KEY_FILE", self.path("key"));
+        command
     }
 
     /// A command without any secret.
@@ -77,35 +130,77 @@ impl Machine {
 
     /// Saves `source` as a snapshot; gives its id.
     pub(crate) fn backup(&self, options: &[&str]) -> String {
-        let ran = self.run(&[&["backup", "--json", "source"], options].concat());
-        text(&ran.ok().json()["snapshot_id"])
+        text(&self.json(&[&["backup", "source"], options].concat())["snapshot_id"])
     }
 
-    /// The names of the repository's objects that begin so.
-    pub(crate) fn objects(&self, prefix: &str) -> Vec<String> {
-        let mut names = Vec::new();
-        files_below(&self.path("repository"), &mut names);
-        let root = self.path("repository");
-        let name = |path: &PathBuf| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-        let mut names: Vec<String> = names.iter().map(name).filter(|name| name.starts_with(prefix)).collect();
-        names.sort();
-        names
+    /// `restore` of the source into `out`, with more options.
+    pub(crate) fn restore(&self, options: &[&str]) -> Ran {
+        self.run(&[&["restore", "--json", &self.whole(), "-t", "out"], options].concat())
     }
 
-    /// Changes a byte of an object behind everyone's back.
-    pub(crate) fn damage(&self, object: &str, at: usize) {
-        let path = self.path("repository").join(object);
-        let mut bytes = fs::read(&path).unwrap();
+    /// A run of check, whatever it finds.
+    pub(crate) fn check(&self, options: &[&str]) -> (i32, Value) {
+        let ran = self.run(&[&["check", "--json"], options].concat());
+        (ran.code, if ran.out.is_empty() { first_json(&ran.err) } else { first_json(&ran.text()) })
+    }
+
+    /// The ids of the snapshots that are kept, the oldest first.
+    pub(crate) fn snapshots(&self) -> Vec<String> {
+        texts(&self.json(&["snapshots"]), "id")
+    }
+
+    /// Objects of the repository: name and content.
+    pub(crate) fn objects(&self) -> BTreeMap<String, Vec<u8>> {
+        let mut objects = BTreeMap::new();
+        gather(&self.path("repository"), "", &mut objects);
+        objects.retain(|name, _| !name.starts_with("tmp/"));
+        objects
+    }
+
+    /// Names of the repository's objects that begin so.
+    pub(crate) fn names(&self, prefix: &str) -> Vec<String> {
+        self.objects().into_keys().filter(|name| name.starts_with(prefix)).collect()
+    }
+
+    /// Where an object lies.
+    pub(crate) fn object(&self, name: &str) -> PathBuf {
+        self.path("repository").join(name)
+    }
+
+    /// The packs of clients that hold data (0) or pages (1), the largest first.
+    pub(crate) fn packs(&self, kind: u8) -> Vec<String> {
+        let is_one = |(name, bytes): &(String, Vec<u8>)| name.starts_with("packs/") && bytes[9] == kind;
+        let mut packs: Vec<_> = self.objects().into_iter().filter(is_one).collect();
+        packs.sort_by_key(|(_, bytes)| std::cmp::Reverse(bytes.len()));
+        packs.into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// Harms an object behind everyone's back.
+    pub(crate) fn damage(&self, object: &str, harm: Harm) {
+        let mut bytes = fs::read(self.object(object)).unwrap();
+        match harm {
+            Harm::Delete => return fs::remove_file(self.object(object)).unwrap(),
+            Harm::Truncate => bytes.truncate(bytes.len() / 2),
+            Harm::Flip => {
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 0x10;
+            }
+        }
+        self.replace(object, &bytes);
+    }
+
+    /// Changes one byte of an object behind everyone's back.
+    pub(crate) fn flip(&self, object: &str, at: usize) {
+        let mut bytes = fs::read(self.object(object)).unwrap();
         bytes[at] ^= 1;
-        let mut permissions = fs::metadata(&path).unwrap().permissions();
-        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o600);
-        fs::set_permissions(&path, permissions).unwrap();
-        fs::write(&path, bytes).unwrap();
+        self.replace(object, &bytes);
     }
 
-    /// Removes an object behind everyone's back.
-    pub(crate) fn lose(&self, object: &str) {
-        fs::remove_file(self.path("repository").join(object)).unwrap();
+    /// Puts other bytes in an object's place.
+    pub(crate) fn replace(&self, object: &str, bytes: &[u8]) {
+        let _ = fs::remove_file(self.object(object));
+        fs::create_dir_all(self.object(object).parent().unwrap()).unwrap();
+        fs::write(self.object(object), bytes).unwrap();
     }
 }
 
@@ -118,6 +213,7 @@ impl Run for Command {
     fn ran(&mut self) -> Ran {
         let output = self.output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!err.contains("panicked"), "{self:?}: {err}");
         Ran { code: output.status.code().unwrap_or(-1), out: output.stdout, err }
     }
 }
@@ -174,24 +270,52 @@ pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("{value}")).to_owned()
 }
 
-/// A name that is no UTF-8.
-pub(crate) fn odd_name() -> std::ffi::OsString {
-    std::ffi::OsString::from_vec(b"odd\xff".to_vec())
+/// One field of every element of an array.
+pub(crate) fn texts(array: &Value, field: &str) -> Vec<String> {
+    array.as_array().unwrap().iter().map(|value| text(&value[field])).collect()
 }
 
-fn files_below(directory: &Path, files: &mut Vec<PathBuf>) {
+/// A number of a command's JSON result.
+#[track_caller]
+pub(crate) fn number(ran: &Ran, field: &str) -> u64 {
+    ran.json()[field].as_u64().unwrap_or_else(|| panic!("{field} in {ran}"))
+}
+
+/// Bytes that do not repeat and do not compress, always the same for a seed.
+pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+fn first_json(text: &str) -> Value {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter();
+    values.next().expect("a JSON value").unwrap_or_else(|error| panic!("{error} in {text}"))
+}
+
+fn gather(directory: &Path, prefix: &str, into: &mut BTreeMap<String, Vec<u8>>) {
     for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { files_below(&path, files) } else { files.push(path) }
+        let entry = entry.unwrap();
+        let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            gather(&entry.path(), &format!("{name}/"), into);
+        } else {
+            into.insert(name, fs::read(entry.path()).unwrap());
+        }
     }
 }
 
 fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
         if entry.file_type().unwrap().is_dir() {
-            fs::create_dir(&target).unwrap();
             copy(&entry.path(), &target);
         } else {
             fs::copy(entry.path(), target).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use copal_cli::backup::{self, Options, Outcome, Source};
+use copal_cli::backup::{self, BackupError, Options, Outcome, Source};
 use copal_cli::repository::{LocalClient, Repository};
 use copal_cli::scan::{Root, Scan, ScanOptions};
 use copal_cli::wait::wait;
@@ -52,12 +52,23 @@ pub(crate) fn usual(source: &Path) -> Options {
     }
 }
 
-/// Backs up a directory.
-pub(crate) fn back_up(repository: &Repository, client: &LocalClient, source: &Path, options: &Options) -> Outcome {
+/// Backs up a directory, unless somebody stops it.
+pub(crate) fn try_back_up(
+    repository: &Repository,
+    client: &LocalClient,
+    source: &Path,
+    options: &Options,
+    stop: &AtomicBool,
+) -> Result<Outcome, BackupError> {
     let roots = vec![Root::new(source).expect("the source is there")];
     let scan = Scan::new(ScanOptions { roots, ..ScanOptions::default() }).expect("the source is not the repository");
-    let no = AtomicBool::new(false);
-    let outcome = backup::backup(repository, client, &mut Source::Tree(&scan), options, &Arc::default(), &no);
+    let mut source = Source::Tree { scan: &Arc::new(scan), ahead: None };
+    backup::backup(repository, client, &mut source, options, &Arc::default(), stop)
+}
+
+/// Backs up a directory.
+pub(crate) fn back_up(repository: &Repository, client: &LocalClient, source: &Path, options: &Options) -> Outcome {
+    let outcome = try_back_up(repository, client, source, options, &AtomicBool::new(false));
     let outcome = outcome.unwrap_or_else(|error| panic!("no backup: {error}: {:?}", std::error::Error::source(&error)));
     assert_eq!(outcome.troubles.len(), 0, "{:?}", outcome.troubles);
     outcome

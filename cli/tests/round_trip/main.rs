@@ -5,6 +5,7 @@ mod acts;
 mod edit;
 #[path = "../golden/listing.rs"]
 mod listing;
+mod long;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,6 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use copal_cli::backup::Outcome;
 use copal_cli::changes;
 use copal_cli::filter::Selection;
 use copal_cli::history::{History, pages};
@@ -190,6 +192,11 @@ impl Place {
     fn back_up(&mut self) {
         let source = self.source();
         let outcome = acts::back_up(&self.repository, &self.client, &source, &acts::usual(&source));
+        self.keep(&outcome);
+    }
+
+    /// Remembers what was backed up just now.
+    fn keep(&mut self, outcome: &Outcome) {
         let snapshot = outcome.snapshot.unwrap();
         self.trees.insert(snapshot, self.listed(Path::new("/")));
         self.order.push(snapshot);

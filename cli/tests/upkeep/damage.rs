@@ -4,61 +4,55 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::kit::{Harm, Place, noise};
+use crate::kit::{Harm, Machine, noise};
 
 /// A repository with two snapshots, a tag, and one of everything that can be damaged.
-fn prepared() -> Place {
-    static PREPARED: OnceLock<Place> = OnceLock::new();
+fn prepared() -> Machine {
+    static PREPARED: OnceLock<Machine> = OnceLock::new();
     let make = || {
-        let place = Place::new();
-        place.write("directory/file", noise(1, 200_000));
-        place.write("small", "small");
-        place.backup(&["--time", "2026-01-01 10:00:00"]);
-        place.write("second", noise(2, 50_000));
-        place.backup(&["--time", "2026-01-02 10:00:00"]);
-        place.ok(&["tag", "latest", "--add", "a"]);
-        place
+        let machine = Machine::new();
+        machine.write("directory/file", noise(1, 200_000));
+        machine.write("small", "small");
+        machine.backup(&["--time", "2026-01-01 10:00:00"]);
+        machine.write("second", noise(2, 50_000));
+        machine.backup(&["--time", "2026-01-02 10:00:00"]);
+        machine.ok(&["tag", "latest", "--add", "a"]);
+        machine
     };
     PREPARED.get_or_init(make).copy()
 }
 
-fn first(place: &Place, prefix: &str) -> String {
-    place.names(prefix).into_iter().next().unwrap_or_else(|| panic!("there is an object {prefix}"))
+fn first(machine: &Machine, prefix: &str) -> String {
+    machine.names(prefix).into_iter().next().unwrap_or_else(|| panic!("there is an object {prefix}"))
 }
 
 /// Of segments: the one that took the others in.
-fn largest(place: &Place, prefix: &str) -> String {
-    let objects = place.objects().into_iter().filter(|(name, _)| name.starts_with(prefix));
+fn largest(machine: &Machine, prefix: &str) -> String {
+    let objects = machine.objects().into_iter().filter(|(name, _)| name.starts_with(prefix));
     objects.max_by_key(|(_, bytes)| bytes.len()).expect("there is one").0
 }
 
-/// The pack of this kind that holds most.
-fn pack(place: &Place, kind: u8) -> String {
-    let packs = place.objects().into_iter().filter(|(name, bytes)| name.starts_with("packs/") && bytes[9] == kind);
-    packs.max_by_key(|(_, bytes)| bytes.len()).expect("there is a pack of the kind").0
-}
-
-fn object(place: &Place, what: &str) -> String {
+fn object(machine: &Machine, what: &str) -> String {
     match what {
-        "data pack" => pack(place, 0),
-        "tree pack" => pack(place, 1),
-        "segment" => largest(place, "index/"),
-        "state run" => newest_run(place),
-        "root" => first(place, "roots/"),
-        "receipt" => first(place, "receipts/"),
-        "manifest" => first(place, "manifests/"),
-        "client record" => first(place, "clients/"),
-        "descriptor" => first(place, "copal/"),
-        "key slot" => first(place, "keys/"),
-        "change" => first(place, "changes/"),
+        "data pack" => machine.packs(0).remove(0),
+        "tree pack" => machine.packs(1).remove(0),
+        "segment" => largest(machine, "index/"),
+        "state run" => newest_run(machine),
+        "root" => first(machine, "roots/"),
+        "receipt" => first(machine, "receipts/"),
+        "manifest" => first(machine, "manifests/"),
+        "client record" => first(machine, "clients/"),
+        "descriptor" => first(machine, "copal/"),
+        "key slot" => first(machine, "keys/"),
+        "change" => first(machine, "changes/"),
         other => panic!("no object is called {other}"),
     }
 }
 
 /// A state run that the newest root names.
-fn newest_run(place: &Place) -> String {
-    let objects = place.objects();
-    let root = &objects[&first(place, "roots/")];
+fn newest_run(machine: &Machine) -> String {
+    let objects = machine.objects();
+    let root = &objects[&first(machine, "roots/")];
     let is_named = |name: &String| {
         let hash = (0..32).map(|at| u8::from_str_radix(&name[6 + 2 * at..8 + 2 * at], 16).unwrap());
         let hash: Vec<u8> = hash.collect();
@@ -70,15 +64,15 @@ fn newest_run(place: &Place) -> String {
 /// Damages an object, and expects check to name it.
 fn is_named(what: &str, depth: &[&str]) {
     for harm in [Harm::Delete, Harm::Truncate, Harm::Flip] {
-        let place = prepared();
-        let name = object(&place, what);
-        place.damage(&name, harm);
-        let (code, report) = place.check(depth);
+        let machine = prepared();
+        let name = object(&machine, what);
+        machine.damage(&name, harm);
+        let (code, report) = machine.check(depth);
         assert_eq!(code, 4, "{what} {harm:?}: {report}");
         assert!(names(&report, &name), "{what} {harm:?}: {name} in {report}");
         // Whatever else is tried with it: an answer, no panic.
         for words in [&["snapshots"][..], &["prune"], &["repair"], &["backup", "source"], &["check", "--full"]] {
-            place.run(words);
+            machine.run(words);
         }
     }
 }
@@ -125,30 +119,30 @@ fn a_damaged_state_run_is_named() {
 #[test]
 fn a_damaged_root_is_named() {
     for harm in [Harm::Truncate, Harm::Flip] {
-        let place = prepared();
-        let name = object(&place, "root");
-        place.damage(&name, harm);
-        let (code, report) = place.check(&[]);
+        let machine = prepared();
+        let name = object(&machine, "root");
+        machine.damage(&name, harm);
+        let (code, report) = machine.check(&[]);
         assert!(code == 4 && names(&report, &name), "{harm:?}: {report}");
     }
 }
 
 #[test]
 fn a_root_that_is_gone_is_missed_as_long_as_something_knows_of_it() {
-    let place = prepared();
+    let machine = prepared();
     // The last root was made by a change, which nothing else knows of; the next backup's receipt knows its root.
-    place.write("third", noise(3, 20_000));
-    place.backup(&[]);
-    let name = object(&place, "root");
-    place.damage(&name, Harm::Delete);
-    let (code, report) = place.check(&["--read-data"]);
+    machine.write("third", noise(3, 20_000));
+    machine.backup(&[]);
+    let name = object(&machine, "root");
+    machine.damage(&name, Harm::Delete);
+    let (code, report) = machine.check(&["--read-data"]);
     assert!(code == 4 && names(&report, &name), "{report}");
-    assert!(!place.names("roots/").contains(&name), "nothing was written on an older state");
+    assert!(!machine.names("roots/").contains(&name), "nothing was written on an older state");
     for words in [&["prune"][..], &["forget", "latest"], &["backup", "source"]] {
-        let run = place.run(words);
+        let run = machine.run(words);
         assert_eq!(run.code, 4, "{words:?}: {run:?}");
     }
-    assert!(!place.names("roots/").contains(&name), "nothing was written on an older state");
+    assert!(!machine.names("roots/").contains(&name), "nothing was written on an older state");
 }
 
 #[test]
@@ -163,10 +157,10 @@ fn a_damaged_manifest_is_named() {
 
 #[test]
 fn the_last_manifest_of_a_chain_is_missed() {
-    let place = prepared();
-    let name = place.names("manifests/").pop().unwrap();
-    place.damage(&name, Harm::Delete);
-    let (code, report) = place.check(&[]);
+    let machine = prepared();
+    let name = machine.names("manifests/").pop().unwrap();
+    machine.damage(&name, Harm::Delete);
+    let (code, report) = machine.check(&[]);
     assert!(code == 4 && names(&report, &name), "{report}");
 }
 
@@ -192,11 +186,11 @@ fn a_damaged_change_is_named() {
 
 #[test]
 fn damage_is_told_as_the_snapshots_and_paths_it_hits() {
-    let place = prepared();
-    let snapshots = place.snapshots();
-    place.damage(&pack(&place, 0), Harm::Flip);
+    let machine = prepared();
+    let snapshots = machine.snapshots();
+    machine.damage(&machine.packs(0)[0], Harm::Flip);
     for depth in [&["--full"][..], &["--read-data"], &[], &["--full"]] {
-        let (code, report) = place.check(depth);
+        let (code, report) = machine.check(depth);
         assert_eq!(code, 4, "{depth:?} {report}");
         let errors = report["errors"].as_array().unwrap();
         assert_eq!(errors.len(), 1, "{depth:?} {report}");
@@ -210,11 +204,9 @@ fn damage_is_told_as_the_snapshots_and_paths_it_hits() {
 
 #[test]
 fn a_lost_page_is_told_as_the_directory_it_tells_of() {
-    let place = prepared();
-    place.names("packs/").into_iter().filter(|name| place.objects()[name][9] == 1).for_each(|name| {
-        place.damage(&name, Harm::Delete);
-    });
-    let (code, report) = place.check(&[]);
+    let machine = prepared();
+    machine.packs(1).iter().for_each(|name| machine.damage(name, Harm::Delete));
+    let (code, report) = machine.check(&[]);
     assert_eq!(code, 4);
     let errors = report["errors"].as_array().unwrap();
     assert!(errors.iter().all(|error| error["kind"] == "missing"), "{report}");
@@ -223,16 +215,16 @@ fn a_lost_page_is_told_as_the_directory_it_tells_of() {
 
 #[test]
 fn shares_take_turns_until_all_is_read() {
-    let place = prepared();
-    let packs = place.names("packs/").len() as u64;
+    let machine = prepared();
+    let packs = machine.names("packs/").len() as u64;
     let mut read = 0;
     for part in ["1/3", "2/3", "3/3"] {
-        let (code, report) = place.check(&["--read-data-share", part]);
+        let (code, report) = machine.check(&["--read-data-share", part]);
         assert_eq!(code, 0, "{report}");
         read += report["packs_read"].as_u64().unwrap();
     }
     assert!(read >= packs, "{read} of {packs}");
-    place.damage(&pack(&place, 0), Harm::Flip);
-    let found = ["1/3", "1/3", "1/3"].iter().any(|part| place.check(&["--full", "--read-data-share", part]).0 == 4);
+    machine.damage(&machine.packs(0)[0], Harm::Flip);
+    let found = ["1/3", "1/3", "1/3"].iter().any(|part| machine.check(&["--full", "--read-data-share", part]).0 == 4);
     assert!(found, "whichever number is given, all is read in turn");
 }

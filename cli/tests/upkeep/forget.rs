@@ -1,21 +1,21 @@
 //! What is forgotten, and what is kept whatever the rules say.
 
-use crate::kit::{Place, texts};
+use crate::kit::{Machine, texts};
 
 /// A repository with snapshots of these times.
-fn history(times: &[&str]) -> (Place, Vec<String>) {
-    let place = Place::new();
+fn history(times: &[&str]) -> (Machine, Vec<String>) {
+    let machine = Machine::new();
     let ids = times.iter().enumerate().map(|(at, time)| {
-        place.write("file", format!("{at}"));
-        place.backup(&["--time", time])
+        machine.write("file", format!("{at}"));
+        machine.backup(&["--time", time])
     });
     let ids = ids.collect();
-    (place, ids)
+    (machine, ids)
 }
 
 /// Positions, among all, of the snapshots that the rules keep.
-fn kept(place: &Place, ids: &[String], rules: &[&str]) -> Vec<usize> {
-    let report = place.json(&[&["forget", "--dry-run"], rules].concat());
+fn kept(machine: &Machine, ids: &[String], rules: &[&str]) -> Vec<usize> {
+    let report = machine.json(&[&["forget", "--dry-run"], rules].concat());
     let rows = report["snapshots"].as_array().unwrap();
     let kept: Vec<&str> =
         rows.iter().filter(|row| row["keep"] == true).map(|row| row["id"].as_str().unwrap()).collect();
@@ -25,7 +25,7 @@ fn kept(place: &Place, ids: &[String], rules: &[&str]) -> Vec<usize> {
 
 #[test]
 fn rules_keep_what_the_table_says() {
-    let (place, ids) = history(&[
+    let (machine, ids) = history(&[
         "2025-12-30 10:00:00", // 0: a Tuesday, in the first week of 2026
         "2026-01-01 09:00:00", // 1
         "2026-01-01 21:00:00", // 2
@@ -46,86 +46,86 @@ fn rules_keep_what_the_table_says() {
         (&["--keep-within", "39d"], &[3, 4, 5]),
         (&["--keep-last", "1", "--keep-within", "1h", "--keep-monthly", "1"], &[5]),
     ] {
-        assert_eq!(kept(&place, &ids, rules), expected, "{rules:?}");
+        assert_eq!(kept(&machine, &ids, rules), expected, "{rules:?}");
     }
-    assert_eq!(place.snapshots(), ids, "nothing was forgotten");
+    assert_eq!(machine.snapshots(), ids, "nothing was forgotten");
 }
 
 #[test]
 fn groups_are_looked_at_one_by_one() {
-    let (place, mut ids) = history(&["2026-01-01 10:00:00", "2026-01-02 10:00:00"]);
-    ids.push(place.backup(&["--time", "2026-01-01 11:00:00", "--label", "other"]));
-    ids.push(place.backup(&["--time", "2026-01-01 12:00:00", "--host", "elsewhere"]));
-    assert_eq!(kept(&place, &ids, &["--keep-last", "1"]), [1, 2, 3]);
-    assert_eq!(kept(&place, &ids, &["--keep-last", "1", "--group-by", "host"]), [1, 3]);
-    assert_eq!(kept(&place, &ids, &["--keep-last", "1", "--group-by", "none"]), [1]);
-    let narrowed = place.json(&["forget", "--dry-run", "--keep-last", "1", "--host", "elsewhere"]);
+    let (machine, mut ids) = history(&["2026-01-01 10:00:00", "2026-01-02 10:00:00"]);
+    ids.push(machine.backup(&["--time", "2026-01-01 11:00:00", "--label", "other"]));
+    ids.push(machine.backup(&["--time", "2026-01-01 12:00:00", "--host", "elsewhere"]));
+    assert_eq!(kept(&machine, &ids, &["--keep-last", "1"]), [1, 2, 3]);
+    assert_eq!(kept(&machine, &ids, &["--keep-last", "1", "--group-by", "host"]), [1, 3]);
+    assert_eq!(kept(&machine, &ids, &["--keep-last", "1", "--group-by", "none"]), [1]);
+    let narrowed = machine.json(&["forget", "--dry-run", "--keep-last", "1", "--host", "elsewhere"]);
     assert_eq!(texts(&narrowed["snapshots"], "id"), [ids[3].clone()]);
 }
 
 #[test]
 fn tags_and_pins_keep_snapshots() {
-    let (place, ids) = history(&["2026-01-01 10:00:00", "2026-01-02 10:00:00", "2026-01-03 10:00:00"]);
-    place.ok(&["tag", &ids[0], "--add", "gold", "--add", "odd"]);
-    place.ok(&["tag", &ids[0], "--remove", "odd"]);
-    place.ok(&["pin", &ids[1]]);
-    assert_eq!(kept(&place, &ids, &["--keep-last", "1"]), [1, 2]);
-    assert_eq!(kept(&place, &ids, &["--keep-tag", "gold"]), [0, 1]);
-    assert_eq!(kept(&place, &ids, &["--keep-tag", "odd"]), [1]);
-    place.ok(&["forget", "--keep-tag", "gold"]);
-    place.ok(&["prune", "--grace", "0s"]);
-    assert_eq!(place.snapshots(), ids[..2]);
-    assert_eq!(place.json(&["snapshots"])[0]["tags"], serde_json::json!(["gold"]));
-    assert_eq!(place.json(&["snapshots"])[1]["pinned"], true);
-    place.ok(&["unpin", &ids[1]]);
-    assert_eq!(kept(&place, &ids, &["--keep-tag", "gold"]), [0]);
+    let (machine, ids) = history(&["2026-01-01 10:00:00", "2026-01-02 10:00:00", "2026-01-03 10:00:00"]);
+    machine.ok(&["tag", &ids[0], "--add", "gold", "--add", "odd"]);
+    machine.ok(&["tag", &ids[0], "--remove", "odd"]);
+    machine.ok(&["pin", &ids[1]]);
+    assert_eq!(kept(&machine, &ids, &["--keep-last", "1"]), [1, 2]);
+    assert_eq!(kept(&machine, &ids, &["--keep-tag", "gold"]), [0, 1]);
+    assert_eq!(kept(&machine, &ids, &["--keep-tag", "odd"]), [1]);
+    machine.ok(&["forget", "--keep-tag", "gold"]);
+    machine.ok(&["prune", "--grace", "0s"]);
+    assert_eq!(machine.snapshots(), ids[..2]);
+    assert_eq!(machine.json(&["snapshots"])[0]["tags"], serde_json::json!(["gold"]));
+    assert_eq!(machine.json(&["snapshots"])[1]["pinned"], true);
+    machine.ok(&["unpin", &ids[1]]);
+    assert_eq!(kept(&machine, &ids, &["--keep-tag", "gold"]), [0]);
 }
 
 #[test]
 fn a_pinned_snapshot_is_not_forgotten_even_by_name() {
-    let (place, ids) = history(&["2026-01-01 10:00:00"]);
-    place.ok(&["pin", "latest"]);
-    let run = place.run(&["forget", "latest"]);
+    let (machine, ids) = history(&["2026-01-01 10:00:00"]);
+    machine.ok(&["pin", "latest"]);
+    let run = machine.run(&["forget", "latest"]);
     assert!(run.code == 0 && run.err.contains("is pinned and stays"), "{run:?}");
-    assert_eq!(place.snapshots(), ids);
+    assert_eq!(machine.snapshots(), ids);
 }
 
 #[test]
 fn a_change_that_changes_nothing_is_not_written() {
-    let (place, ids) = history(&["2026-01-01 10:00:00"]);
-    let change = |words: &[&str]| place.json(words)["change"].clone();
+    let (machine, ids) = history(&["2026-01-01 10:00:00"]);
+    let change = |words: &[&str]| machine.json(words)["change"].clone();
     assert_eq!(change(&["tag", &ids[0], "--add", "a"]), 1);
     assert_eq!(change(&["tag", &ids[0], "--add", "a"]), serde_json::Value::Null);
     assert_eq!(change(&["tag", &ids[0], "--remove", "b"]), serde_json::Value::Null);
     assert_eq!(change(&["unpin", &ids[0]]), serde_json::Value::Null);
     assert_eq!(change(&["undelete", &ids[0]]), serde_json::Value::Null);
-    assert_eq!(place.names("changes/").len(), 1);
+    assert_eq!(machine.names("changes/").len(), 1);
 }
 
 #[test]
 fn rules_that_keep_nothing_are_refused() {
-    let (place, ids) = history(&["2026-01-01 10:00:00"]);
+    let (machine, ids) = history(&["2026-01-01 10:00:00"]);
     for words in [&["forget"][..], &["forget", "--keep-last", "0"], &["forget", "--prune"]] {
-        assert_eq!(place.run(words).code, 2, "{words:?}");
+        assert_eq!(machine.run(words).code, 2, "{words:?}");
     }
-    assert_eq!(place.snapshots(), ids);
+    assert_eq!(machine.snapshots(), ids);
 }
 
 #[test]
 fn a_forgotten_snapshot_comes_back_until_prune_has_freed_it() {
-    let (place, ids) = history(&["2026-01-01 10:00:00", "2026-01-02 10:00:00"]);
-    place.ok(&["forget", &ids[0][..12]]);
-    assert_eq!(place.snapshots(), ids[1..]);
-    assert_eq!(place.run(&["forget", &ids[0]]).code, 1, "it is forgotten already");
-    place.ok(&["undelete", "latest"]);
-    assert_eq!(place.snapshots(), ids);
-    place.ok(&["forget", &ids[0]]);
-    place.ok(&["prune"]);
-    place.ok(&["undelete", &ids[0]]);
-    assert_eq!(place.snapshots(), ids);
-    place.ok(&["forget", &ids[0]]);
-    place.ok(&["prune", "--grace", "0s"]);
-    assert_eq!(place.run(&["undelete", &ids[0]]).code, 1);
-    assert_eq!(place.snapshots(), ids[1..]);
-    assert_eq!(place.check(&["--full"]).0, 0);
+    let (machine, ids) = history(&["2026-01-01 10:00:00", "2026-01-02 10:00:00"]);
+    machine.ok(&["forget", &ids[0][..12]]);
+    assert_eq!(machine.snapshots(), ids[1..]);
+    assert_eq!(machine.run(&["forget", &ids[0]]).code, 1, "it is forgotten already");
+    machine.ok(&["undelete", "latest"]);
+    assert_eq!(machine.snapshots(), ids);
+    machine.ok(&["forget", &ids[0]]);
+    machine.ok(&["prune"]);
+    machine.ok(&["undelete", &ids[0]]);
+    assert_eq!(machine.snapshots(), ids);
+    machine.ok(&["forget", &ids[0]]);
+    machine.ok(&["prune", "--grace", "0s"]);
+    assert_eq!(machine.run(&["undelete", &ids[0]]).code, 1);
+    assert_eq!(machine.snapshots(), ids[1..]);
+    assert_eq!(machine.check(&["--full"]).0, 0);
 }

@@ -3,5 +3,6 @@
 mod damage;
 mod forget;
 mod heal;
+#[path = "../kit/mod.rs"]
 mod kit;
 mod prune;

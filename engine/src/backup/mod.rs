@@ -1,4 +1,7 @@
 //! Backup: what a run decides. Which files are read, which chunks are new, in which order blocks, packs and pages are made.
 
 pub mod change;
+pub mod content;
+pub mod cut;
+mod seen;
 pub mod session;

@@ -4,9 +4,10 @@
 //! come back in any order. Blocks are numbered when they are made and packed in that order, so that what is stored
 //! depends on the order of the input only.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::{BTreeMap, VecDeque};
 
+use super::content::FileContent;
+use super::seen::Seen;
 use crate::block::{BlockBuilder, PageClear, SealJob, SealedBlock};
 use crate::id::{ChunkId, DomainId, PackId};
 use crate::keys::domain::DomainKeys;
@@ -15,9 +16,7 @@ use crate::keys::session::SessionRecord;
 use crate::pack::{Pack, PackKind, PackLimit, PackWriter, PageView};
 use crate::repository::Parameters;
 use crate::seal::{BlockKind, Counter, Counters};
-use crate::tree::{
-    BadParams, BuildError, Content, Entry, LIST_AFTER, ListBuilder, Page, Piece, TreeBuilder, TreeParams,
-};
+use crate::tree::{BadParams, BuildError, Content, Entry, ListBuilder, Page, Piece, TreeBuilder, TreeParams};
 
 /// What a session is begun with. The host provides every random number.
 pub struct SessionStart {
@@ -103,7 +102,7 @@ pub struct Session {
     data: Stream,
     tree: Stream,
     builder: TreeBuilder,
-    seen: HashSet<ChunkId, BuildHasherDefault<IdHasher>>,
+    seen: Seen,
     actions: VecDeque<Action>,
     next_sealed: u64,
     /// Blocks that came back before their turn; none for numbers under which nothing is packed.
@@ -144,7 +143,7 @@ impl Session {
             seed: start.seed,
             packs_begun: 0,
             counters: Counters::new(),
-            seen: HashSet::default(),
+            seen: Seen::default(),
             actions: VecDeque::new(),
             next_sealed: 0,
             early: BTreeMap::new(),
@@ -164,7 +163,7 @@ impl Session {
         if self.seen.contains(&id) || is_known(&id) {
             return Ok(());
         }
-        self.seen.insert(id);
+        self.seen.insert(&id);
         self.tally.chunks_new += 1;
         self.tally.bytes_new += bytes.len() as u64;
         if !self.data.block.wants(bytes.len()) {
@@ -177,22 +176,26 @@ impl Session {
         Ok(())
     }
 
-    /// Turns the pieces of a file into its content: as they are, or as a list of pages where there are many.
+    /// Adds the next piece of a file, whose bytes it was given.
+    pub fn add_piece(
+        &mut self,
+        file: &mut FileContent,
+        piece: Piece,
+        is_known: impl Fn(&ChunkId) -> bool,
+    ) -> Result<(), SessionError> {
+        let pages = file.push(piece, || ListBuilder::new(self.tree_params, self.keys.clone()))?;
+        self.add_pages(pages, &is_known)
+    }
+
+    /// Ends a file: its content as its entry has it.
     pub fn content_of(
         &mut self,
-        pieces: Vec<Piece>,
+        file: FileContent,
         is_known: impl Fn(&ChunkId) -> bool,
     ) -> Result<Content, SessionError> {
-        if pieces.len() <= LIST_AFTER {
-            return Ok(if pieces.is_empty() { Content::None } else { Content::Chunks(pieces) });
-        }
-        let mut list = ListBuilder::new(self.tree_params, self.keys.clone());
-        for piece in pieces {
-            list.push(piece)?;
-        }
-        let finished = list.finish()?;
-        self.add_pages(finished.pages, &is_known)?;
-        Ok(Content::List { root: finished.root, height: finished.height })
+        let (content, pages) = file.finish()?;
+        self.add_pages(pages, &is_known)?;
+        Ok(content)
     }
 
     /// Takes the next entry, in path order. Everything its content refers to must have been taken or be known.
@@ -200,6 +203,23 @@ impl Session {
         self.builder.push(&entry)?;
         let pages = self.builder.take_pages();
         self.add_pages(pages, &is_known)
+    }
+
+    /// Closes a copy of the tree as far as it has come, for a checkpoint that a later run may go on from; none while it
+    /// has no entry. The session goes on.
+    pub fn checkpoint(&mut self, is_known: impl Fn(&ChunkId) -> bool) -> Result<Option<FinishedTree>, SessionError> {
+        let finished = self.builder.clone().finish()?;
+        if finished.entries == 0 {
+            return Ok(None);
+        }
+        self.add_pages(finished.pages, &is_known)?;
+        Ok(Some(FinishedTree { root: finished.root, entries: finished.entries, bytes: finished.bytes }))
+    }
+
+    /// Forgets what it has given out so far. Call it once the repository itself knows all of that: after a manifest was
+    /// accepted that followed a flush.
+    pub fn forget_seen(&mut self) {
+        self.seen = Seen::default();
     }
 
     /// Takes a page that was made before, to be written anew. Everything it refers to must be known.
@@ -279,7 +299,7 @@ impl Session {
             if self.seen.contains(&page.id) || is_known(&page.id) {
                 continue;
             }
-            self.seen.insert(page.id);
+            self.seen.insert(&page.id);
             self.tally.pages_new += 1;
             if !self.tree.block.wants(page.plaintext.len()) {
                 self.close_tree_block()?;
@@ -383,20 +403,4 @@ fn add(writer: &mut PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
         references: &page.references,
     });
     writer.add_block(&block.bytes, 0, block.counter, ids, pages)
-}
-
-/// Ids are uniform already: their first bytes are their hash.
-#[derive(Default)]
-struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        if let Some(first) = bytes.first_chunk::<8>() {
-            self.0 ^= u64::from_le_bytes(*first);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }

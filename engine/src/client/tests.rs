@@ -25,6 +25,7 @@ fn registered() -> ClientRecord {
         keys: Some(ClientPublic { manifest: public(5), request: public(6) }),
         created: Time(3),
         revoked: None,
+        last_change: None,
         enrollment: None,
         signed_by: SignedBy::Owner,
     }
@@ -39,7 +40,8 @@ fn joined() -> ClientRecord {
 }
 
 fn revoked(version: u64) -> ClientRecord {
-    ClientRecord { version, revoked: Some((7, ObjectHash([7; 32]))), ..registered() }
+    let last_change = Some((9, ObjectHash([9; 32])));
+    ClientRecord { version, revoked: Some((7, ObjectHash([7; 32]))), last_change, ..registered() }
 }
 
 fn signed(records: &[(&ClientRecord, SigningKey)]) -> Vec<(u64, Vec<u8>)> {
@@ -145,6 +147,8 @@ fn keys_and_enrollment_key_exclude_each_other() {
         ClientRecord { keys: None, ..registered() },
         ClientRecord { revoked: Some((0, ObjectHash([1; 32]))), ..registered() },
         ClientRecord { revoked: Some((1, ObjectHash::NONE)), ..registered() },
+        ClientRecord { last_change: Some((1, ObjectHash([1; 32]))), ..registered() },
+        ClientRecord { last_change: Some((0, ObjectHash([1; 32]))), ..revoked(1) },
     ] {
         let source = read_signed(&[(&bad, owner())]).unwrap_err();
         assert!(matches!(source, ClientError::Record { source: RecordError::Malformed { .. }, .. }), "{bad:?}");
@@ -182,4 +186,14 @@ fn a_revoked_client_keeps_its_manifests_up_to_the_last_good_one() {
 #[test]
 fn a_client_that_has_not_joined_has_no_manifests() {
     assert!(!enrollment().accepts(1, ObjectHash([1; 32])));
+}
+
+#[test]
+fn changes_of_a_revoked_client_count_up_to_the_last_one_that_its_revocation_names() {
+    let revoked = revoked(2);
+    assert!(revoked.accepts_change(8, ObjectHash([1; 32])) && revoked.accepts_change(9, ObjectHash([9; 32])));
+    assert!(!revoked.accepts_change(9, ObjectHash([8; 32])) && !revoked.accepts_change(10, ObjectHash([9; 32])));
+    let none = ClientRecord { last_change: None, ..revoked };
+    assert!(!none.accepts_change(1, ObjectHash([1; 32])) && registered().accepts_change(1, ObjectHash([1; 32])));
+    assert!(!ClientRecord { role: Role::WriteOnly, ..registered() }.accepts_change(1, ObjectHash([1; 32])));
 }

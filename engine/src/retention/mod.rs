@@ -5,10 +5,14 @@
 //! `within` rule looks back from the newest snapshot, not from now: a source that is no longer backed up keeps its last
 //! snapshots.
 
+mod expire;
 mod policy;
+mod signed;
 mod span;
 
+pub use expire::{expirable, permits};
 pub use policy::{Count, Period, Policy};
+pub use signed::{BadPolicy, SignedPolicy};
 pub use span::{BadSpan, Span};
 
 use core::cmp::Reverse;

@@ -1,4 +1,5 @@
-//! State: what a root knows besides the index: segments, snapshots, heads of clients, packs, doomed names. Kept in sorted
+//! State: what a root knows besides the index: segments, snapshots, heads of clients, packs, doomed names, runs of the
+//! overlays. Kept in sorted
 //! runs that are folded like the levels of a log-structured merge tree (`docs/format.md` §9).
 
 mod record;
@@ -7,9 +8,10 @@ pub(crate) mod run;
 use std::collections::BTreeMap;
 
 pub use record::{
-    ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SegmentRecord, SnapshotRecord, SnapshotState,
+    ClientHead, Decision, DoomedRecord, DoomedState, OverlayRecord, PackRecord, SegmentRecord, SnapshotRecord,
+    SnapshotState,
 };
-pub use run::{Older, Run, RunKind, RunReader, RunRef, runs_to_fold, write_run};
+pub use run::{Older, RUNS_MOST, Run, RunKind, RunReader, RunRef, runs_to_fold, write_run};
 
 use crate::id::{ClientId, DomainId, ObjectHash, PackId};
 use crate::wire::DecodeError;
@@ -27,6 +29,8 @@ pub struct State {
     pub packs: BTreeMap<PackId, PackRecord>,
     /// Names about to be deleted, and names used up.
     pub doomed: BTreeMap<String, DoomedRecord>,
+    /// Runs of the overlays by domain and name.
+    pub overlays: BTreeMap<(DomainId, ObjectHash), OverlayRecord>,
 }
 
 /// Changes of a state; none as a value removes.
@@ -42,6 +46,8 @@ pub struct StateDelta {
     pub packs: BTreeMap<PackId, Option<PackRecord>>,
     /// Changed names.
     pub doomed: BTreeMap<String, Option<DoomedRecord>>,
+    /// Changed runs of overlays.
+    pub overlays: BTreeMap<(DomainId, ObjectHash), Option<OverlayRecord>>,
 }
 
 /// The records of a run by key; none as a value removes an older one.
@@ -63,11 +69,12 @@ impl StateDelta {
             changes.iter().map(|(k, value)| (key(k), value.as_ref().map(&encode))).collect()
         }
         match kind {
-            RunKind::Segments => encoded(&self.segments, record::segment_key, SegmentRecord::encode),
+            RunKind::Segments => encoded(&self.segments, record::part_key, SegmentRecord::encode),
             RunKind::Snapshots => encoded(&self.snapshots, record::snapshot_key, SnapshotRecord::encode),
             RunKind::Heads => encoded(&self.heads, |id| id.0.to_vec(), ClientHead::encode),
             RunKind::Packs => encoded(&self.packs, |id| id.0.to_vec(), PackRecord::encode),
             RunKind::Doomed => encoded(&self.doomed, |name| name.as_bytes().to_vec(), DoomedRecord::encode),
+            RunKind::OverlayRuns => encoded(&self.overlays, record::part_key, OverlayRecord::encode),
             RunKind::Overlay => Records::new(),
         }
     }
@@ -89,6 +96,15 @@ impl State {
         merge(&mut self.heads, delta.heads);
         merge(&mut self.packs, delta.packs);
         merge(&mut self.doomed, delta.doomed);
+        merge(&mut self.overlays, delta.overlays);
+    }
+
+    /// The runs of a domain's overlay, the newest first.
+    pub fn overlays_of(&self, domain: DomainId) -> Vec<(ObjectHash, &OverlayRecord)> {
+        let of_domain = (domain, ObjectHash([0; ObjectHash::LEN]))..=(domain, ObjectHash([0xff; ObjectHash::LEN]));
+        let mut runs: Vec<_> = self.overlays.range(of_domain).map(|((_, hash), record)| (*hash, record)).collect();
+        runs.sort_by_key(|(hash, record)| (core::cmp::Reverse(record.root), *hash));
+        runs
     }
 }
 
@@ -106,7 +122,7 @@ impl StateFold {
             match run.kind() {
                 RunKind::Segments => {
                     let value = value.map(SegmentRecord::decode).transpose()?;
-                    self.state.segments.entry(record::segment_of(key).ok_or(bad_key)?).or_insert(value);
+                    self.state.segments.entry(record::part_of(key).ok_or(bad_key)?).or_insert(value);
                 }
                 RunKind::Snapshots => {
                     let value = value.map(SnapshotRecord::decode).transpose()?;
@@ -126,6 +142,10 @@ impl StateFold {
                     let value = value.map(DoomedRecord::decode).transpose()?;
                     let key = core::str::from_utf8(key).map_err(|_| bad_key)?;
                     self.state.doomed.entry(key.to_owned()).or_insert(value);
+                }
+                RunKind::OverlayRuns => {
+                    let value = value.map(OverlayRecord::decode).transpose()?;
+                    self.state.overlays.entry(record::part_of(key).ok_or(bad_key)?).or_insert(value);
                 }
                 RunKind::Overlay => {}
             }

@@ -9,11 +9,12 @@ use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
-pub(super) fn segment_key((domain, hash): &(DomainId, ObjectHash)) -> Vec<u8> {
+/// The key of what a domain has: a segment or a run of its overlay.
+pub(super) fn part_key((domain, hash): &(DomainId, ObjectHash)) -> Vec<u8> {
     [domain.as_bytes(), hash.as_bytes()].concat()
 }
 
-pub(super) fn segment_of(key: &[u8]) -> Option<(DomainId, ObjectHash)> {
+pub(super) fn part_of(key: &[u8]) -> Option<(DomainId, ObjectHash)> {
     let (domain, hash) = key.split_at_checked(DomainId::LEN)?;
     Some((DomainId::from_slice(domain)?, ObjectHash::from_slice(hash)?))
 }
@@ -56,6 +57,37 @@ impl SegmentRecord {
             length: fields.required(1)?.uint()?,
             first: ChunkId(fields.required(2)?.fixed()?),
             last: ChunkId(fields.required(3)?.fixed()?),
+        };
+        fields.end()?;
+        Ok(record)
+    }
+}
+
+/// A run of a domain's overlay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverlayRecord {
+    /// The root that wrote it. Of a domain's runs that of the highest is the newest, and its marks stand.
+    pub root: u64,
+    /// Its bytes.
+    pub length: u64,
+    /// Its marks.
+    pub records: u64,
+}
+
+impl OverlayRecord {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.map(3).key(0).uint(self.root).key(1).uint(self.length).key(2).uint(self.records);
+        writer.finish()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes)?;
+        let mut fields = reader.map()?;
+        let record = Self {
+            root: fields.required(0)?.uint()?,
+            length: fields.required(1)?.uint()?,
+            records: fields.required(2)?.uint()?,
         };
         fields.end()?;
         Ok(record)

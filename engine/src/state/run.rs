@@ -15,22 +15,22 @@ pub enum RunKind {
     Packs = 4,
     Doomed = 5,
     Overlay = 6,
+    OverlayRuns = 7,
 }
 
 impl RunKind {
-    /// The kinds whose runs hold keys and values.
-    pub const RECORDS: [RunKind; 5] =
-        [RunKind::Segments, RunKind::Snapshots, RunKind::Heads, RunKind::Packs, RunKind::Doomed];
+    /// The kinds whose runs hold keys and values: those that roots name. The runs of the overlay, of which every domain
+    /// has its own, are named by records.
+    pub const RECORDS: [RunKind; 6] =
+        [RunKind::Segments, RunKind::Snapshots, RunKind::Heads, RunKind::Packs, RunKind::Doomed, RunKind::OverlayRuns];
 
     /// The kind of this number.
     pub fn from_code(code: u64) -> Option<Self> {
-        [Self::Segments, Self::Snapshots, Self::Heads, Self::Packs, Self::Doomed, Self::Overlay]
-            .into_iter()
-            .find(|kind| *kind as u64 == code)
+        Self::RECORDS.into_iter().chain([Self::Overlay]).find(|kind| *kind as u64 == code)
     }
 }
 
-/// A run as a root names it.
+/// A run as it is named: by a root, or by a record of its domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRef {
     /// What its records are about.
@@ -46,7 +46,7 @@ pub struct RunRef {
 /// A run that was just written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// How a root names it.
+    /// How it is named.
     pub reference: RunRef,
     /// The object to be stored.
     pub bytes: Vec<u8>,
@@ -104,7 +104,7 @@ const NO_DOMAIN: DomainId = DomainId([0; 16]);
 pub(crate) const HEAD: usize = 56;
 const REMOVED: u32 = u32::MAX;
 
-/// Writes a run of kinds 1 to 5. The random bytes make its name one that never was.
+/// Writes a run of keys and values. The random bytes make its name one that never was.
 pub fn write_run(kind: RunKind, random: [u8; 16], records: &Records) -> Run {
     let mut bytes = Vec::new();
     put_head(&mut bytes, kind, NO_DOMAIN, random, records.len() as u64);
@@ -127,7 +127,7 @@ pub struct RunReader<'a> {
 }
 
 impl<'a> RunReader<'a> {
-    /// Splits a run of kinds 1 to 5 into its records.
+    /// Splits a run of keys and values into its records.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let head = Head::parse(bytes)?;
         if head.kind == RunKind::Overlay {
@@ -182,5 +182,5 @@ pub fn runs_to_fold(new: u64, old: &[u64]) -> usize {
     }
 }
 
-/// Runs of one kind, of the overlay of one domain, that a root names at most.
-pub(super) const RUNS_MOST: usize = 8;
+/// Runs of one kind that a root names at most, and of the overlay that records name for a domain.
+pub const RUNS_MOST: usize = 8;

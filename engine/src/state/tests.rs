@@ -63,11 +63,15 @@ fn doomed(byte: u8) -> DoomedRecord {
     DoomedRecord { state: DoomedState::Spent, time: Time(i64::from(byte)), root: 9 }
 }
 
+fn overlay(byte: u8) -> OverlayRecord {
+    OverlayRecord { root: u64::from(byte % 3), length: 104, records: 1 }
+}
+
 /// Some changes of every kind, among few enough keys that deltas meet.
 fn deltas() -> impl Strategy<Value = StateDelta> {
     let change = || prop::collection::btree_map(0u8..6, prop::option::weighted(0.7, 0u8..210), 0..4);
-    (change(), change(), change(), change(), change()).prop_map(|(segments, snapshots, heads, packs, names)| {
-        StateDelta {
+    (change(), change(), change(), change(), change(), change()).prop_map(
+        |(segments, snapshots, heads, packs, names, runs)| StateDelta {
             segments: segments
                 .into_iter()
                 .map(|(key, value)| ((DomainId([key % 2; 16]), ObjectHash([key; 32])), value.map(segment)))
@@ -79,8 +83,12 @@ fn deltas() -> impl Strategy<Value = StateDelta> {
             heads: heads.into_iter().map(|(key, value)| (ClientId([key; 16]), value.map(head))).collect(),
             packs: packs.into_iter().map(|(key, value)| (PackId([key; 32]), value.map(pack))).collect(),
             doomed: names.into_iter().map(|(key, value)| (format!("packs/{key}"), value.map(doomed))).collect(),
-        }
-    })
+            overlays: runs
+                .into_iter()
+                .map(|(key, value)| ((DomainId([key % 2; 16]), ObjectHash([key; 32])), value.map(overlay)))
+                .collect(),
+        },
+    )
 }
 
 fn runs(delta: &StateDelta) -> Vec<Run> {
@@ -159,6 +167,16 @@ fn a_run_of_the_overlay_or_with_a_domain_is_none_of_the_state() {
         run::put_head(&mut bytes, kind, DomainId(domain), [0; 16], 0);
         assert!(RunReader::parse(&bytes).is_err(), "{kind:?}");
     }
+}
+
+#[test]
+fn the_newest_run_of_an_overlay_comes_first() {
+    let run = |root| OverlayRecord { root, length: 104, records: 1 };
+    let runs = [(1, 1, 5), (2, 7, 4), (2, 8, 9), (2, 9, 6), (3, 1, 7)];
+    let overlays = runs.map(|(domain, hash, root)| ((DomainId([domain; 16]), ObjectHash([hash; 32])), run(root)));
+    let state = State { overlays: overlays.into(), ..State::default() };
+    let roots: Vec<u64> = state.overlays_of(DomainId([2; 16])).iter().map(|(_, record)| record.root).collect();
+    assert_eq!(roots, [9, 6, 4]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::keys::domain::DomainKeys;
 use crate::path::TreePath;
 
 /// Builds the tree of entries that come in order. The same entries make the same pages, however they are taken out.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TreeBuilder {
     tower: Tower<EntriesWriter, DirectoryWriter>,
     last: Option<TreePath>,

@@ -107,7 +107,7 @@ impl<'a> Column<'a> {
 }
 
 /// Collects a page's references, each once, in order of first use.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ReferenceWriter {
     ids: Vec<ChunkId>,
     positions: HashMap<ChunkId, u32, BuildHasherDefault<DefaultHasher>>,
@@ -162,7 +162,7 @@ impl<'a> ReferenceReader<'a> {
 }
 
 /// The two columns that hold ascending paths.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PathWriter {
     lengths: Vec<u8>,
     bytes: Vec<u8>,

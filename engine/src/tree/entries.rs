@@ -12,7 +12,7 @@ use crate::wire::cursor::Cursor;
 use crate::wire::varint;
 
 /// A page of entries being filled.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct EntriesWriter {
     count: u64,
     logical_bytes: u64,

@@ -9,7 +9,7 @@ use crate::wire::cbor::{Reader, Writer};
 use crate::wire::varint;
 
 /// The column of extras.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ExtrasWriter {
     column: Vec<u8>,
     passed_over: u64,

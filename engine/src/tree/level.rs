@@ -65,7 +65,7 @@ pub(super) struct Top {
 }
 
 /// Items at the bottom, and as many levels of pages above as they need.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Tower<L, B> {
     params: TreeParams,
     keys: DomainKeys,
@@ -145,7 +145,7 @@ where
 }
 
 /// The open page of one level.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Level<W> {
     number: u8,
     writer: W,

@@ -10,7 +10,7 @@ use crate::wire::cursor::Cursor;
 use crate::wire::varint;
 
 /// A directory of pages being filled.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct DirectoryWriter {
     count: u64,
     entries_below: u64,

@@ -11,7 +11,7 @@ use super::page::PageError;
 use crate::wire::varint;
 
 /// The two columns of owners.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct OwnersWriter {
     indices: Vec<u8>,
     table: Vec<u8>,

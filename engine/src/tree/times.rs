@@ -19,7 +19,7 @@ pub(super) struct Times {
 }
 
 /// The five columns of times.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TimesWriter {
     last: Times,
     ctimes: Vec<u8>,

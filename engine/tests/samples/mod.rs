@@ -1,5 +1,7 @@
 //! One record of each kind, with every optional part, made of fixed keys.
 
+use core::time::Duration;
+
 use copal_engine::change::{Change, Operation};
 use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
 use copal_engine::expiry::Expiry;
@@ -7,6 +9,7 @@ use copal_engine::id::*;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::receipt::{IngestBy, Outcome, Reason, Receipt};
 use copal_engine::repository::{Descriptor, KEM_PUBLIC_BYTES, Parameters};
+use copal_engine::retention::{Count, Policy, SignedPolicy, Span};
 use copal_engine::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
 use copal_engine::time::Time;
 use ed25519_dalek::SigningKey;
@@ -69,6 +72,7 @@ pub(crate) fn enrolled() -> ClientRecord {
         keys: None,
         created: TIME,
         revoked: None,
+        last_change: None,
         enrollment: Some(public(&enrollment())),
         signed_by: SignedBy::Owner,
     }
@@ -80,7 +84,9 @@ pub(crate) fn joined() -> ClientRecord {
 }
 
 pub(crate) fn revoked() -> ClientRecord {
-    ClientRecord { version: 3, revoked: Some((7, ObjectHash([0x16; 32]))), signed_by: SignedBy::Owner, ..joined() }
+    let last_change = Some((12, ObjectHash([0x17; 32])));
+    let revoked = Some((7, ObjectHash([0x16; 32])));
+    ClientRecord { version: 3, revoked, last_change, signed_by: SignedBy::Owner, ..joined() }
 }
 
 pub(crate) fn manifest() -> Manifest {
@@ -140,7 +146,22 @@ pub(crate) fn receipt() -> Receipt {
 
 pub(crate) fn expiry() -> Expiry {
     let snapshots = vec![SnapshotId([0x1f; 16]), SnapshotId([0x20; 16])];
-    Expiry { number: 2, previous: ObjectHash([0x23; 32]), policy: 1, time: TIME, snapshots }
+    Expiry { number: 2, previous: ObjectHash([0x23; 32]), policy: 1, change: 4, time: TIME, snapshots }
+}
+
+pub(crate) fn policy() -> SignedPolicy {
+    let span = |years, months, days, hours| Some(Span { years, months, days, hours });
+    let rules = Policy {
+        last: Some(Count::N(3)),
+        daily: Some(Count::N(30)),
+        yearly: Some(Count::All),
+        within: span(0, 0, 2, 12),
+        within_monthly: span(1, 6, 0, 0),
+        tags: vec![vec![TagId([0x1d; 16]), TagId([0x1e; 16])], vec![TagId([0x1c; 16])]],
+        floor: span(0, 0, 7, 0),
+        ..Policy::default()
+    };
+    SignedPolicy::new(rules, "CET-1CEST,M3.5.0,M10.5.0/3", Duration::from_secs(86_400), 30).unwrap()
 }
 
 pub(crate) fn info() -> SnapshotInfo {

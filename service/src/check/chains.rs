@@ -26,9 +26,13 @@ pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> 
         check_manifests(host, *client, head, report).await?;
         check_receipts(host, *client, head, report).await?;
     }
-    if let Some((number, _)) = view.root.as_ref().and_then(|(root, _)| root.change_head) {
-        let found = numbers(host, "changes/").await?;
-        report_gaps((1..=number).filter(|number| !found.contains(number)), layout::change, report);
+    if let Some((root, _)) = &view.root {
+        let changes = numbers(host, "changes/").await?;
+        let change = root.change_head.map_or(0, |(number, _)| number);
+        report_gaps((1..=change).filter(|number| !changes.contains(number)), layout::change, report);
+        let expiries = numbers(host, "expiries/").await?;
+        let expiry = root.expiry_head.map_or(0, |(number, _)| number);
+        report_gaps((1..=expiry).filter(|number| !expiries.contains(number)), layout::expiry, report);
     }
     match view::lost_newer(host, view).await? {
         None => Ok(true),

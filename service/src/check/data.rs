@@ -31,7 +31,7 @@ pub(super) async fn check(
         report.packs_read += 1;
         report.bytes_read += bytes.len() as u64;
         if ObjectHash::of(&bytes).0 == id.0 {
-            harm.whole.insert(*id, host.now().await?);
+            harm.whole.insert(*id, host.now_to_note().await?);
         } else {
             report.add_pack(Kind::Damaged, name, *id, "its bytes do not have the hash it is named by");
             harm.damaged.insert(*id);

@@ -42,15 +42,16 @@ async fn gone(host: &Host<'_>) -> Result<Vec<String>, JobError> {
             gone.push(name);
             continue;
         };
-        if run.kind == RunKind::Segments
+        if [RunKind::Segments, RunKind::OverlayRuns].contains(&run.kind)
             && let Ok(reader) = RunReader::parse(&bytes)
         {
             // A damaged run is reported as such.
             let _ = fold.add(&reader);
         }
     }
-    for (_, hash) in fold.finish().segments.keys() {
-        let name = layout::segment(*hash);
+    let state = fold.finish();
+    let segments = state.segments.keys().map(|(_, hash)| layout::segment(*hash));
+    for name in segments.chain(state.overlays.keys().map(|(_, hash)| layout::state(*hash))) {
         if host.store.stat(&objects::key(&name)).await?.is_none() {
             gone.push(name);
         }

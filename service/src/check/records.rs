@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use copal_engine::client::read_chain;
+use copal_engine::expiry::Expiry;
 use copal_engine::id::{ClientId, ObjectHash, SlotId};
 use copal_engine::keys::slot::Slot;
 use copal_engine::layout;
 use copal_engine::manifest::Manifest;
-use copal_engine::receipt::Receipt;
+use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::repository::Descriptor;
 use copal_engine::root::{Deletion, Root};
 
@@ -29,6 +30,7 @@ pub(super) async fn check(host: &Host<'_>, report: &mut Report) -> Result<(), Jo
     }
     check_receipts(host, report).await?;
     check_changes(host, report).await?;
+    check_expiries(host, report).await?;
     check_deletions(host, report).await?;
     check_roots(host, report).await?;
     Ok(())
@@ -95,6 +97,8 @@ async fn check_client(host: &Host<'_>, client: ClientId, report: &mut Report) ->
         }
     };
     let Some(keys) = record.keys else { return Ok(()) };
+    let receipts = objects::list(host.store, &format!("receipts/{client}/")).await?;
+    let answered = receipts.last().and_then(|listed| layout::trailing_number(listed.key.as_str())).unwrap_or(0);
     let (mut number, mut before) = (0, ObjectHash::NONE);
     let listed = objects::list(host.store, &format!("manifests/{client}/")).await?;
     for listed in listed {
@@ -104,7 +108,10 @@ async fn check_client(host: &Host<'_>, client: ClientId, report: &mut Report) ->
             report.add(Kind::Missing, layout::manifest(client, number + 1), "a manifest of the chain is gone");
         }
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        let is_believed = found <= answered && !is_rejected(host, client, found).await?;
         match Manifest::verify(host.repository, &keys.manifest, client, found, &bytes) {
+            // A client may write what it likes: what was rejected, or waits for an answer, is nothing to rely on.
+            _ if !is_believed => {}
             Ok(verified) if found == number + 1 && verified.manifest.previous != before => {
                 report.add(Kind::Damaged, name, "it does not name the manifest before it");
             }
@@ -115,6 +122,12 @@ async fn check_client(host: &Host<'_>, client: ClientId, report: &mut Report) ->
         before = ObjectHash::of(&bytes);
     }
     Ok(())
+}
+
+async fn is_rejected(host: &Host<'_>, client: ClientId, number: u64) -> Result<bool, JobError> {
+    let receipt = objects::read(host.store, &layout::receipt(client, number)).await?;
+    let receipt = receipt.and_then(|bytes| Receipt::decode(client, number, &bytes).ok());
+    Ok(receipt.is_some_and(|receipt| receipt.outcome == Outcome::Rejected))
 }
 
 async fn check_receipts(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
@@ -147,6 +160,26 @@ async fn check_changes(host: &Host<'_>, report: &mut Report) -> Result<(), JobEr
             Err(error) => return Err(error),
         }
         before = ObjectHash::of(&bytes);
+    }
+    Ok(())
+}
+
+/// Whether an expiry is believed was decided on the state of its time; here only whether it can be read and follows the
+/// one before.
+async fn check_expiries(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+    let mut before = (0, ObjectHash::NONE);
+    for listed in objects::list(host.store, "expiries/").await? {
+        let name = listed.key.as_str();
+        let Some(number) = layout::trailing_number(name) else { continue };
+        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        match Expiry::decode(number, &bytes) {
+            Ok(expiry) if number == before.0 + 1 && expiry.previous != before.1 => {
+                report.add(Kind::Damaged, name, "it does not name the expiry before it");
+            }
+            Ok(_) => {}
+            Err(error) => report.add(Kind::Damaged, name, error),
+        }
+        before = (number, ObjectHash::of(&bytes));
     }
     Ok(())
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use copal_engine::change::{Change, Operation, VerifiedChange};
-use copal_engine::client::Role;
 use copal_engine::id::{ClientId, ObjectHash, SnapshotId};
 use copal_engine::layout;
 use copal_engine::state::{SnapshotRecord, SnapshotState};
@@ -14,6 +13,7 @@ use crate::clients;
 use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
+use crate::policy;
 
 impl Pass<'_> {
     /// Folds in changes from the last one known until one is absent. A change that nobody may have signed spends its
@@ -29,6 +29,12 @@ impl Pass<'_> {
                 for operation in &verified.change.operations {
                     self.apply(operation, by_id);
                 }
+                if policy::of(&verified.change).is_some() {
+                    self.proposal.policy = Some((number + 1, verified.hash));
+                }
+            } else {
+                let why = "no full client has signed it, or it does not follow the one before";
+                self.refused.push((layout::change(number + 1), why.into()));
             }
             number += 1;
             before = ObjectHash::of(&bytes);
@@ -43,10 +49,15 @@ impl Pass<'_> {
         known.chain(new.filter_map(|(key, record)| Some((record.as_ref()?.id, *key)))).collect()
     }
 
+    /// A snapshot as this pass has changed it so far.
+    pub(super) fn snapshot(&self, key: &(ClientId, u64)) -> Option<&SnapshotRecord> {
+        let changed = self.proposal.delta.snapshots.get(key).and_then(Option::as_ref);
+        changed.or_else(|| self.view.state.snapshots.get(key))
+    }
+
     fn apply(&mut self, operation: &Operation, by_id: &BTreeMap<SnapshotId, (ClientId, u64)>) {
         for key in operation.snapshots().iter().filter_map(|id| by_id.get(id)) {
-            let changed = self.proposal.delta.snapshots.get(key).and_then(Option::as_ref);
-            let Some(mut record) = changed.or_else(|| self.view.state.snapshots.get(key)).cloned() else { continue };
+            let Some(mut record) = self.snapshot(key).cloned() else { continue };
             let is_present = self.view.height(record.domain, &record.root).is_some();
             if apply_change(operation, &mut record, is_present, self.now) {
                 self.proposal.delta.snapshots.insert(*key, Some(record));
@@ -64,7 +75,7 @@ pub(crate) async fn verify_change(
 ) -> Result<Option<VerifiedChange>, JobError> {
     let Ok(client) = Change::claimed_client(bytes) else { return Ok(None) };
     let Some(record) = clients::read(host, client).await? else { return Ok(None) };
-    let is_trusted = record.role == Role::Full && record.revoked.is_none();
+    let is_trusted = record.accepts_change(number, ObjectHash::of(bytes));
     let Some(keys) = record.keys.filter(|_| is_trusted) else { return Ok(None) };
     let verified = Change::verify(host.repository, &keys.manifest, client, number, bytes).ok();
     Ok(verified.filter(|verified| before.is_none_or(|before| verified.change.previous == before)))

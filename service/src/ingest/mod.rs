@@ -1,23 +1,26 @@
 //! Ingest: works the chains of clients from the last decided number until one is absent, folds what is accepted into the
 //! index, and answers. Any order, any number of deliveries, a crash at any call: the same end state.
 
+mod accept;
 mod changes;
+mod expiries;
 mod findings;
+mod receipts;
 
 pub(crate) use changes::{apply_change, verify_change};
+pub(crate) use receipts::{receipt, write_receipt};
 
 use std::collections::{BTreeMap, HashMap};
 
-use bytes::Bytes;
 use copal_engine::client::{ClientRecord, Role};
-use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag};
-use copal_engine::index::{Bits, Mark, NewSegment, Segment, SegmentWriter, merge};
-use copal_engine::ingest::{Finding, Verdict, judge};
-use copal_engine::layout::{self, Place};
-use copal_engine::manifest::{Manifest, VerifiedManifest};
+use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
+use copal_engine::index::SegmentWriter;
+use copal_engine::ingest::{Verdict, judge};
+use copal_engine::layout;
+use copal_engine::manifest::Manifest;
 use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::repository::IngestBy;
-use copal_engine::state::{ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState};
+use copal_engine::state::{ClientHead, Decision};
 use copal_engine::time::Time;
 
 use crate::clients;
@@ -35,9 +38,20 @@ pub enum Scope {
     All,
     /// One client.
     Client(ClientId),
+    /// No client: changes and expiries only.
+    Decisions,
 }
 
-/// Works the chains of the clients in scope and folds in new changes. Gives the answers to what was decided.
+/// What was decided.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The answers to manifests.
+    pub receipts: Vec<Receipt>,
+    /// Changes and expiries that are not believed, and why.
+    pub refused: Vec<(String, String)>,
+}
+
+/// Works the chains of the clients in scope and folds in new changes and expiries. Gives the answers to manifests.
 ///
 /// `is_attested` says of a pack that its stored bytes are known to have the hash of its name (this process made them,
 /// or the store vouches): then they are not read again.
@@ -47,21 +61,36 @@ pub async fn ingest(
     scope: Scope,
     is_attested: &(dyn Fn(&PackId) -> bool + Sync),
 ) -> Result<Vec<Receipt>, JobError> {
-    let mut answers = Vec::new();
+    Ok(work(host, by, scope, is_attested).await?.receipts)
+}
+
+/// The same, and tells also which changes and expiries are not believed.
+pub async fn work(
+    host: &Host<'_>,
+    by: IngestBy,
+    scope: Scope,
+    is_attested: &(dyn Fn(&PackId) -> bool + Sync),
+) -> Result<Report, JobError> {
+    let mut report = Report::default();
+    let stale = if is_planted(Fault::OldReferences) { Some(view::read(host.store).await?) } else { None };
     for _ in 0..ATTEMPTS {
         let view = view::read(host.store).await?;
         let clients = match scope {
             Scope::All => clients::below(host.store, "manifests/").await?,
             Scope::Client(client) => vec![client],
+            Scope::Decisions => Vec::new(),
         };
         let mut pass = Pass::new(host, &view, by, is_attested).await?;
+        pass.references = stale.as_ref().unwrap_or(&view);
         for client in clients {
             pass.work(client).await?;
         }
         pass.fold_changes().await?;
+        pass.fold_expiries().await?;
         if pass.is_idle() {
-            return Ok(answers);
+            return Ok(report);
         }
+        let (now, refused) = (pass.now, std::mem::take(&mut pass.refused));
         let (proposal, decided) = pass.finish()?;
         let again = is_planted(Fault::ChecksNotRepeated).then(|| proposal.clone());
         let mut won = commit(host, &view, proposal).await?;
@@ -70,10 +99,11 @@ pub async fn ingest(
         }
         if let Some((root, _)) = won {
             for (client, decision) in decided {
-                let receipt = receipt(client, &decision, root.number, root.time, by);
+                let receipt = receipt(client, &decision, root.number, now, by);
                 write_receipt(host, &receipt).await?;
-                answers.push(receipt);
+                report.receipts.push(receipt);
             }
+            report.refused.extend(refused);
         }
         // A chain may hold more than one pass takes; and whoever lost decides everything again on the new root.
     }
@@ -84,11 +114,14 @@ pub async fn ingest(
 struct Pass<'a> {
     host: &'a Host<'a>,
     view: &'a View,
+    /// Where references are looked up: the view.
+    references: &'a View,
     by: IngestBy,
     is_attested: &'a (dyn Fn(&PackId) -> bool + Sync),
     now: Time,
     proposal: Proposal,
     decided: Vec<(ClientId, Decision)>,
+    refused: Vec<(String, String)>,
     writers: BTreeMap<DomainId, SegmentWriter>,
     /// Heights of the ids this pass adds.
     added: BTreeMap<DomainId, HashMap<ChunkId, u8>>,
@@ -104,18 +137,20 @@ impl<'a> Pass<'a> {
         Ok(Self {
             host,
             view,
+            references: view,
             by,
             is_attested,
             now: host.now().await?,
             proposal: Proposal::default(),
             decided: Vec::new(),
+            refused: Vec::new(),
             writers: BTreeMap::new(),
             added: BTreeMap::new(),
         })
     }
 
     fn is_idle(&self) -> bool {
-        self.decided.is_empty() && self.proposal.change_head.is_none()
+        self.decided.is_empty() && self.proposal.change_head.is_none() && self.proposal.expiry_head.is_none()
     }
 
     /// Works the chain of one client.
@@ -144,14 +179,18 @@ impl<'a> Pass<'a> {
             let verdict = self.judge(client, number + 1, before, &bytes, known).await?;
             number += 1;
             before = hash;
-            decisions.push(Decision {
+            let decision = Decision {
                 number,
                 hash,
                 outcome: if verdict.is_accepted() { Outcome::Accepted } else { Outcome::Rejected },
                 reasons: verdict.reasons,
                 missing: verdict.missing,
                 packs: verdict.packs,
-            });
+            };
+            if is_planted(Fault::RejectedOutside) && decision.outcome == Outcome::Rejected {
+                write_receipt(self.host, &receipt(client, &decision, self.view.number(), self.now, self.by)).await?;
+            }
+            decisions.push(decision);
         }
         if !decisions.is_empty() {
             let head = ClientHead { number, hash: before, time: self.now, decisions: decisions.clone() };
@@ -210,8 +249,9 @@ impl<'a> Pass<'a> {
         let findings = self.find_packs(&verified.manifest).await?;
         let domain = verified.manifest.domain;
         let added = self.added.get(&domain);
-        let resolve =
-            |id: &ChunkId| added.and_then(|added| added.get(id).copied()).or_else(|| self.view.resolve(domain, id));
+        let resolve = |id: &ChunkId| {
+            added.and_then(|added| added.get(id).copied()).or_else(|| self.references.resolve(domain, id))
+        };
         let mut verdict = judge(&verified, record, &findings, resolve);
         let root = verified.manifest.snapshot.as_ref().map(|claim| claim.root);
         if is_planted(Fault::RootPageUnchecked) && verdict.packs.is_empty() && verdict.missing.iter().eq(&root) {
@@ -222,140 +262,9 @@ impl<'a> Pass<'a> {
         }
         Ok(verdict)
     }
-
-    /// Adds what an accepted manifest brings.
-    fn accept(
-        &mut self,
-        verified: &VerifiedManifest,
-        record: &ClientRecord,
-        findings: Vec<(PackId, Finding)>,
-    ) -> Result<(), JobError> {
-        let manifest = &verified.manifest;
-        let domain = manifest.domain;
-        for ((id, finding), (_, length)) in findings.into_iter().zip(&manifest.packs) {
-            let Finding::Sound(table) = finding else { continue };
-            let heights = table.ids.iter().enumerate().map(|(at, id)| (*id, table.height(at)));
-            self.added.entry(domain).or_default().extend(heights);
-            let random = self.host.random();
-            let writer = self.writers.entry(domain).or_insert_with(|| SegmentWriter::new(domain, random));
-            writer.add_pack(id, Place::Packs, &table)?;
-            let pack = PackRecord {
-                domain,
-                kind: table.kind,
-                length: *length,
-                place: Place::Packs,
-                is_missing: false,
-                is_damaged: false,
-                read: Time(0),
-                accepted: self.now,
-            };
-            self.proposal.delta.packs.insert(id, Some(pack));
-            self.clear_lost(domain, id, &table.ids);
-        }
-        if let Some(claim) = &manifest.snapshot {
-            let snapshot = SnapshotRecord {
-                id: verified.hash.snapshot(),
-                domain,
-                root: claim.root,
-                partial: claim.partial,
-                client_time: claim.client_time,
-                accepted: self.now,
-                source: claim.source,
-                tags: claim.tags.clone(),
-                state: SnapshotState::Kept,
-                pinned: false,
-                state_time: self.now,
-                by_full_client: record.role == Role::Full,
-            };
-            self.proposal.delta.snapshots.insert((manifest.client, manifest.number), Some(snapshot));
-        }
-        Ok(())
-    }
-
-    /// Ids that had no copy left have one again, and a pack that was lost and came back is lost no more.
-    fn clear_lost(&mut self, domain: DomainId, pack: PackId, ids: &[ChunkId]) {
-        let Some(index) = self.view.index(domain) else { return };
-        for id in ids {
-            for tag in [PackTag::NONE, pack.tag()] {
-                let old = index.overlay().mark(id, tag);
-                let bits = old.bits.without(Bits::LOST | Bits::WANTED);
-                if old.bits.contains(Bits::LOST) {
-                    let records = self.proposal.overlay.entry(domain).or_default();
-                    records.insert((*id, tag), Mark { bits, ..old });
-                }
-            }
-        }
-    }
-
-    /// Folds the new entries with smaller segments and gives everything to commit.
-    fn finish(mut self) -> Result<(Proposal, Vec<(ClientId, Decision)>), JobError> {
-        for (domain, writer) in std::mem::take(&mut self.writers) {
-            let Some(fresh) = writer.finish() else { continue };
-            let parsed = Segment::parse(Bytes::from(fresh.bytes.clone()));
-            let parsed = parsed.map_err(|error| JobError::damaged(layout::segment(fresh.hash), error))?;
-            let mut total = parsed.len();
-            let mut parts = vec![&parsed];
-            for (old, segment) in self.view.segments_by_size(domain) {
-                if segment.len() > total || total + segment.len() >= FOLD_ENTRIES {
-                    break;
-                }
-                // Damage is not spread.
-                if ObjectHash::of(segment.bytes()) != old {
-                    continue;
-                }
-                total += segment.len();
-                parts.push(segment);
-                self.proposal.delta.segments.insert((domain, old), None);
-                let doomed = DoomedRecord { state: DoomedState::Doomed, time: self.now, root: self.view.number() + 1 };
-                self.proposal.delta.doomed.insert(layout::segment(old), Some(doomed));
-            }
-            let NewSegment { hash, record, bytes } = match parts.len() {
-                1 => fresh,
-                _ => merge(domain, self.host.random(), &parts, |_| true)?.unwrap_or(fresh),
-            };
-            self.proposal.delta.segments.insert((domain, hash), Some(record));
-            self.proposal.segments.push((hash, bytes));
-        }
-        Ok((self.proposal, self.decided))
-    }
-
-    async fn write_missing_receipts(&self, client: ClientId, head: &ClientHead) -> Result<(), JobError> {
-        let root = self.view.number();
-        for decision in &head.decisions {
-            let name = objects::key(layout::receipt(client, decision.number));
-            if self.host.store.stat(&name).await?.is_none() {
-                write_receipt(self.host, &receipt(client, decision, root, head.time, self.by)).await?;
-            }
-        }
-        Ok(())
-    }
-}
-
-pub(crate) fn receipt(client: ClientId, decision: &Decision, root: u64, time: Time, by: IngestBy) -> Receipt {
-    Receipt {
-        client,
-        number: decision.number,
-        manifest: decision.hash,
-        outcome: decision.outcome,
-        root,
-        time,
-        by,
-        reasons: decision.reasons.clone(),
-        missing: decision.missing.clone(),
-        packs: decision.packs.clone(),
-    }
-}
-
-/// Two ingests may answer the same decision at once; the first answer stands, they say the same.
-pub(crate) async fn write_receipt(host: &Host<'_>, receipt: &Receipt) -> Result<(), JobError> {
-    let name = layout::receipt(receipt.client, receipt.number);
-    host.store.create(&objects::key(name), Bytes::from(receipt.encode())).await?;
-    Ok(())
 }
 
 /// So often a pass is begun again before others are left to it.
 const ATTEMPTS: u32 = 64;
 /// Manifests of one client that one root decides, so that the root's runs stay small.
 const MANIFESTS: usize = 16;
-/// Entries up to which ingest folds segments; `compact` merges larger ones.
-const FOLD_ENTRIES: usize = 1_000_000;

@@ -17,7 +17,7 @@ use crate::error::JobError;
 use crate::faults::{Fault, is_planted, windows};
 use crate::host::Host;
 use crate::objects;
-use crate::view::View;
+use crate::view::{self, View};
 
 /// What the store holds of packs, segments and runs.
 pub(super) struct Stored {
@@ -152,8 +152,13 @@ pub(super) fn named_by(view: &View) -> BTreeSet<String> {
 pub(super) async fn runs_of(host: &Host<'_>, name: &str) -> Result<Option<Vec<ObjectHash>>, JobError> {
     let Some(number) = layout::root_number(name) else { return Ok(Some(Vec::new())) };
     let Some(bytes) = objects::read(host.store, name).await? else { return Ok(Some(Vec::new())) };
-    let runs = |root: Root| root.runs.iter().map(|run| run.hash).collect();
-    Ok(Root::decode(number, &bytes).ok().map(runs))
+    let Ok(root) = Root::decode(number, &bytes) else { return Ok(None) };
+    let runs = view::runs_named_by(host.store, &root).await?;
+    // Runs go after their root.
+    if runs.is_none() && !view::is_there(host.store, number, ObjectHash::of(&bytes)).await? {
+        return Ok(Some(Vec::new()));
+    }
+    Ok(runs)
 }
 
 fn hash_of(name: &str) -> Option<ObjectHash> {

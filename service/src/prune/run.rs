@@ -264,7 +264,8 @@ fn is_empty(proposal: &Proposal) -> bool {
 /// The root pages of what is kept of a domain, the newest first.
 fn roots_of(view: &View, domain: DomainId, now: Time, grace: Duration) -> Vec<ChunkId> {
     let snapshots = view.state.snapshots.iter().filter(|(_, snapshot)| snapshot.domain == domain);
-    let kept = snapshots.filter(|(key, _)| is_marked(view, **key, now, grace));
+    let is_missed = |of: &SnapshotRecord| is_planted(Fault::UndeleteMissed) && of.state_time > of.accepted;
+    let kept = snapshots.filter(|(key, of)| is_marked(view, **key, now, grace) && !is_missed(of));
     let mut roots: Vec<(Time, ChunkId)> = kept.map(|(_, snapshot)| (snapshot.accepted, snapshot.root)).collect();
     roots.sort_unstable_by_key(|(accepted, root)| (std::cmp::Reverse(*accepted), *root));
     roots.into_iter().map(|(_, root)| root).collect()

@@ -86,8 +86,11 @@ pub(super) async fn read_chain(
         // Behind a manifest that is damaged or gone there is nothing left to compare with.
         let previous = (is_sound && before.0 + 1 == number).then_some(before.1);
         let standing = judge(host, record.as_ref(), (client, number), &bytes, previous, receipt.as_ref());
-        if let Some(why) = standing.why_left_out() {
-            report.manifests_left_out.push((name.to_owned(), why.to_owned()));
+        miss(client, before.0 + 1..number, report);
+        match &standing {
+            Standing::Refused(_, why) => report.manifests_left_out.push((name.to_owned(), why.to_owned())),
+            Standing::Damaged => report.unreadable.push((name.to_owned(), "it is not what was accepted".into())),
+            _ => {}
         }
         if let Standing::Accepted(verified, _) | Standing::Unanswered(verified) = &standing
             && let Some((seen, _)) = verified.manifest.root_seen.filter(|_| is_full)
@@ -103,6 +106,7 @@ pub(super) async fn read_chain(
         return Err(JobError::damaged(format!("clients/{client}"), why));
     }
     chain.head = before;
+    miss(client, before.0 + 1..chain.answered.saturating_add(1), report);
     if before.0 < chain.answered {
         // The last manifests are gone; the answer to the very last one knows its hash.
         let answer = objects::read(host.store, &layout::receipt(client, chain.answered)).await?;
@@ -110,6 +114,12 @@ pub(super) async fn read_chain(
         chain.head = (chain.answered, answer.map_or(ObjectHash::NONE, |receipt| receipt.manifest));
     }
     Ok(chain)
+}
+
+/// Manifests of a chain that are gone. Whoever damages names may leave gaps of any size.
+fn miss(client: ClientId, numbers: core::ops::Range<u64>, report: &mut Report) {
+    let names = numbers.take(GAP).map(|number| layout::manifest(client, number));
+    report.unreadable.extend(names.map(|name| (name, "it is not there".to_owned())));
 }
 
 fn judge(
@@ -153,12 +163,5 @@ fn judge(
     Standing::Unanswered(verified)
 }
 
-impl Standing {
-    fn why_left_out(&self) -> Option<&str> {
-        match self {
-            Standing::Refused(_, why) => Some(why),
-            Standing::Damaged => Some("it was accepted, and is not what was accepted any more"),
-            _ => None,
-        }
-    }
-}
+/// So many missing manifests in a row are named.
+const GAP: usize = 100;

@@ -79,6 +79,8 @@ impl Disk {
 
     pub(super) fn write(&self, file: &mut File, path: &str, bytes: &[u8]) -> io::Result<()> {
         self.watch.step(Step::Write, path)?;
+        #[cfg(feature = "faults")]
+        let bytes = crate::faults::torn(file, bytes)?;
         io::Write::write_all(file, bytes)
     }
 

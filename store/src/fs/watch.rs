@@ -30,6 +30,14 @@ mod unwatched {
     impl Watch {
         #[inline]
         pub(in crate::fs) fn step(&self, _step: Step, _path: &str) -> io::Result<()> {
+            #[cfg(feature = "faults")]
+            if _step != Step::ReadDirectory {
+                crate::faults::point();
+            }
+            #[cfg(feature = "faults")]
+            if matches!(_step, Step::NewFile | Step::Write | Step::MakeDirectory | Step::Link | Step::SyncFile) {
+                crate::faults::room()?;
+            }
             Ok(())
         }
     }

@@ -8,7 +8,7 @@ from copal.derive import label, sha256, u32
 from copal.index import Segment
 from copal.names import MAX_NUMBER
 from copal.packs import Pack
-from copal.records import INFO, Record
+from copal.records import INFO, POLICY, Record
 from copal.state import Run
 from copal.wire import Damage, decode_cbor, encode_cbor
 
@@ -65,7 +65,7 @@ class Records(unittest.TestCase):
         del body[9]
         body |= {1: 2, 5: public(DEVICE), 6: b"\x15" * 32, 10: 1}
         self.check(signed(2, "client", body, ENROLLMENT), name("clients", CLIENT, 2), hashes[1], ENROLLMENT)
-        body |= {1: 3, 8: [7, b"\x16" * 32], 10: 0}
+        body |= {1: 3, 8: [7, b"\x16" * 32], 10: 0, 11: [12, b"\x17" * 32]}
         record = self.check(signed(2, "client", body, OWNER), name("clients", CLIENT, 3), hashes[2], OWNER)
         self.assertEqual(record["role"], "write_only")
 
@@ -109,8 +109,16 @@ class Records(unittest.TestCase):
 
     def test_expiry(self):
         expiry = Record(octets(FILE, "expiry_is_as_it_always_was"), name("expiries", 2))
-        expected = {"number": 2, "previous": b"\x23" * 32, "policy": 1, "time": TIME, "snapshots": [b"\x1f" * 16, b"\x20" * 16]}
-        self.assertEqual(expiry.fields, expected)
+        expected = {"number": 2, "previous": b"\x23" * 32, "policy": 1, "change": 4, "time": TIME}
+        self.assertEqual(expiry.fields, expected | {"snapshots": [b"\x1f" * 16, b"\x20" * 16]})
+
+    def test_policy(self):
+        policy = POLICY(decode_cbor(octets(FILE, "policy_is_as_it_always_was"), "policy"), "policy")
+        self.assertEqual(policy["counts"], {"last": 3, "daily": 30, "yearly": 2**32 - 1})
+        self.assertEqual(policy["within"], {"last": [0, 0, 2, 12], "monthly": [1, 6, 0, 0]})
+        self.assertEqual(policy["tags"], [[b"\x1d" * 16, b"\x1e" * 16], [b"\x1c" * 16]])
+        rest = [policy[name] for name in ("floor", "zone", "grace", "check_parts")]
+        self.assertEqual(rest, [[0, 0, 7, 0], "CET-1CEST,M3.5.0,M10.5.0/3", 86_400, 30])
 
     def test_snapshot_description(self):
         info = INFO(decode_cbor(octets(FILE, "snapshot_description_is_as_it_always_was"), "info"), "info")
@@ -122,7 +130,8 @@ class Records(unittest.TestCase):
         first, second = (bytes.fromhex(one) for one in literals(PACKS, "roots_are_as_they_always_were"))
         root = Record(first, name("roots", MAX_NUMBER - 7))
         self.assertEqual((root["base"], root["last_change"]), ([6, b"\x01" * 32], [12, b"\x04" * 32]))
-        self.assertEqual(root["runs"], [[4, b"\x02" * 32, 300, 3], [6, b"\x03" * 32, 200, 2]])
+        self.assertEqual((root["policy"], root["last_expiry"]), ([9, b"\x05" * 32], [2, b"\x06" * 32]))
+        self.assertEqual(root["runs"], [["pack", b"\x02" * 32, 300, 3], ["overlay run", b"\x03" * 32, 200, 2]])
         self.assertTrue(Record(second, name("roots", MAX_NUMBER - 1))["rebuilt"])
 
     def test_deletion(self):
@@ -162,15 +171,16 @@ class Structures(unittest.TestCase):
         self.assertEqual([entry.height for entry in segment.entries], [0, 0, 0, 1, 1, 2])
 
     def test_runs_of_each_kind(self):
-        names = ("segments", "snapshots", "heads", "packs", "doomed_names", "the_overlay")
+        names = ("segments", "snapshots", "heads", "packs", "doomed_names", "the_overlay", "runs_of_the_overlay")
         runs = [Run(octets(PACKS, f"run_of_{one}_is_as_it_always_was"), one) for one in names]
-        segments, snapshots, heads, packs, doomed, overlay = (list(run.records.values()) for run in runs)
+        segments, snapshots, heads, packs, doomed, overlay, named = (list(run.records.values()) for run in runs)
         self.assertEqual(segments, [{"entries": 7, "length": 4096, "first": b"\4" * 24, "last": b"\5" * 24}, None])
         self.assertEqual([one and one["state"] for one in snapshots], [None, "forgotten"])
         self.assertEqual(heads[0]["decided"][1][3], [[14, "page"]])
         self.assertEqual([one and one["bits"] for one in packs], [2, 1, None])
         self.assertEqual([one and one["state"] for one in doomed], ["doomed", "spent", None])
         self.assertEqual(overlay, [{"time": -1, "bits": 6}, {"time": NOW, "bits": 1}, None])
+        self.assertEqual(named, [{"root": 258, "length": 104, "records": 1}, None])
 
 
 class Cbor(unittest.TestCase):

@@ -1,7 +1,7 @@
 """Who said what: the descriptor, clients, chains of manifests, changes and expiries, receipts, deletions."""
 
-from .records import NO_HASH
-from .wire import refuse
+from .records import NO_HASH, POLICY
+from .wire import Damage, decode_cbor, refuse
 
 
 class History:
@@ -97,6 +97,11 @@ class History:
                 refuse((number == 0) != (last == NO_HASH), f"{record.name}: revoked at {number} with {last.hex()}")
                 good = self.records["manifest"].get((client, number))
                 refuse(number and (good is None or good.hash != last), f"{record.name}: manifest {number} is another one")
+            if record.get("last_change"):
+                refuse(not record.get("revoked"), f"{record.name}: a last change, and not revoked")
+                number, last = record["last_change"]
+                found = self.records["change"].get(number)
+                refuse(found is None or found.hash != last, f"{record.name}: change {number} is another one")
             self.owner.open_text("client", client, record["sealed_name"], f"{record.name}: name")
             before = record
             self.clients[client] = record
@@ -155,17 +160,27 @@ class History:
         refuse(client["role"] != "full", f"{change.name}: its client is not a full one")
         change.verify(client["manifest_key"], self.owner.repository)
         before = self.records["change"].get(change["number"] - 1)
-        if change["previous"] == (before.hash if before else NO_HASH):
+        last = (client.get("last_change") or [0])[0] if client.get("revoked") else 2**64
+        if change["number"] <= last and change["previous"] == (before.hash if before else NO_HASH):
             self._believed[change["number"]] = change
         for operation in change["operations"]:
             if operation[0] == "tag":
                 for tag, sealed in operation[2]:
                     self.owner.open_text("tag", tag, sealed, f"{change.name}: name of tag {tag.hex()}")
 
+    def policy_in_force(self, last_change):
+        """The number of the change that holds the policy in force after a change; 0 if there is none."""
+        numbers = [number for number, change in self._believed.items() if number <= last_change and _policy(change)]
+        return max(numbers, default=0)
+
+    def believed_expiries(self):
+        """Expiries that may count: they name the policy in force after the last change they know."""
+        return [expiry for _, expiry in sorted(self.records["expiry"].items())
+                if self.policy_in_force(expiry["change"]) == expiry["policy"] and expiry["change"] in self._believed]
+
     def _check_expiry(self, expiry):
-        change = self.records["change"].get(expiry["policy"])
-        policy = change and any(operation[0] == "policy" for operation in change["operations"])
-        self.complaints.check(policy, f"{expiry.name}: change {expiry['policy']} holds no policy")
+        policy = self.policy_in_force(expiry["change"])
+        self.complaints.check(policy == expiry["policy"], f"{expiry.name}: change {policy} holds the policy in force")
 
     def _check_receipt(self, receipt):
         manifest = self.records["manifest"].get((receipt["client"], receipt["number"]))
@@ -174,3 +189,14 @@ class History:
         self.complaints.check(known, f"{receipt.name}: it does not answer {what}")
         newest = max(self.records["root"], default=0)
         self.complaints.check(receipt["root"] <= newest, f"{receipt.name}: no root {receipt['root']} yet")
+
+
+def _policy(change):
+    """The last policy of a change that can be read, or None."""
+    for operation in reversed(change["operations"]):
+        if operation[0] == "policy":
+            try:
+                return POLICY(decode_cbor(operation[1], change.name), change.name)
+            except Damage:
+                continue
+    return None

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from .library import Library
-from .state import LOST, OVERLAY, fold
+from .state import KEYS, LOST, OVERLAY, OVERLAY_RUNS, fold
 from .wire import Damage
 
 
@@ -55,9 +55,14 @@ class Ledger:
             self.complaints.check(base[0] < root["number"], f"{root.name}: its base has number {base[0]}")
             found = self.roots.get(base[0])
             self.complaints.check(found is None or found.hash == base[1], f"{root.name}: its base has another hash")
-        change = root.get("last_change")
-        found = change and self.contents.records["change"].get(change[0])
-        self.complaints.check(not change or (found and found.hash == change[1]), f"{root.name}: last change {change}")
+        for field, kind in (("last_change", "change"), ("policy", "change"), ("last_expiry", "expiry")):
+            named = root.get(field)
+            found = named and self.contents.records[kind].get(named[0])
+            self.complaints.check(not named or (found and found.hash == named[1]), f"{root.name}: {field} is {named}")
+        last = (root.get("last_change") or [0])[0]
+        policy = self.history.policy_in_force(last)
+        named = (root.get("policy") or [0])[0]
+        self.complaints.check(named == policy, f"{root.name}: names the policy of change {named}, not of {policy}")
         oldest = {}
         for kind, name, length, records in root["runs"]:
             run = self.contents.runs.get(name)
@@ -65,23 +70,41 @@ class Ledger:
                 self.complaints.append(f"{root.name}: run {name.hex()} is missing or damaged")
                 continue
             size = len(self.contents.repository.read(f"state/{name.hex()}"))
-            found = (run.number, size, run.count)
+            found = (run.kind, size, run.count)
             self.complaints.check(found == (kind, length, records), f"{root.name}: run {name.hex()} is {found}")
-            oldest[kind, run.domain] = run
-        for run in oldest.values():
+            oldest[kind] = run
+        overlays = self._overlays(root)
+        for run in [*oldest.values(), *(runs[-1] for runs in overlays.values() if runs)]:
             removed = [key.hex() for key, value in run.records.items() if value is None]
             self.complaints.check(not removed, f"{root.name}: the oldest run {run.what} removes {removed}")
 
+    def _runs(self, root, number):
+        runs = [self.contents.runs.get(name) for _, name, _, _ in root["runs"]]
+        return [run for run in runs if run is not None and run.number == number]
+
+    def _overlays(self, root):
+        """Domain → the runs of its overlay, the newest first."""
+        named = fold(self._runs(root, OVERLAY_RUNS))
+        overlays = defaultdict(list)
+        for key, value in sorted(named.items(), key=lambda one: -one[1]["root"]):
+            domain, name = key[:16], key[16:]
+            run = self.contents.runs.get(name)
+            if run is None:
+                self.complaints.append(f"{root.name}: run {name.hex()} is missing or damaged")
+                continue
+            size = len(self.contents.repository.read(f"state/{name.hex()}"))
+            found = (run.number, run.domain, size, run.count)
+            expected = (OVERLAY, domain, value["length"], value["records"])
+            self.complaints.check(found == expected, f"{root.name}: run {name.hex()} is {found}")
+            self.complaints.check(value["root"] <= root["number"], f"{root.name}: run {name.hex()} is of root {value['root']}")
+            overlays[domain].append(run)
+        return overlays
+
     def _fold(self):
-        by_kind = defaultdict(list)
-        for kind, name, _, _ in self.root["runs"]:
-            if name in self.contents.runs:
-                run = self.contents.runs[name]
-                by_kind[kind, run.domain].append(run)
-        self.state = defaultdict(dict)
-        for (kind, domain), runs in by_kind.items():
+        self.state = defaultdict(dict, {number: fold(self._runs(self.root, number)) for number in KEYS})
+        for domain, runs in self._overlays(self.root).items():
             for key, value in fold(runs).items():
-                self.state[kind][domain + key if kind == OVERLAY else key] = value
+                self.state[OVERLAY][domain + key] = value
 
     def _check_segments(self):
         for key, value in self.state[1].items():

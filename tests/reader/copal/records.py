@@ -134,6 +134,7 @@ CLIENT = fields(
         8: ("revoked", _NUMBERED_HASH, True),
         9: ("enrollment_key", HASH, True),
         10: ("signed_by", choice(owner=0, enrollment=1)),
+        11: ("last_change", _NUMBERED_HASH, True),
     }
 )
 
@@ -211,7 +212,9 @@ RECEIPT = fields(
     }
 )
 
-RUN_KINDS = {1: "segment", 2: "snapshot", 3: "client head", 4: "pack", 5: "doomed", 6: "overlay"}
+RUN_KINDS = {1: "segment", 2: "snapshot", 3: "client head", 4: "pack", 5: "doomed", 6: "overlay", 7: "overlay run"}
+
+_NAMED_RUN = choice(**{name: number for number, name in RUN_KINDS.items() if name != "overlay"})
 
 ROOT = fields(
     {
@@ -220,14 +223,39 @@ ROOT = fields(
         2: ("base", _NUMBERED_HASH, True),
         3: ("time", TIME),
         4: ("rebuilt", boolean),
-        5: ("runs", array(row(integer(1, 6), HASH, U64, U64), limits.ROOT_BODY)),
+        5: ("runs", array(row(_NAMED_RUN, HASH, U64, U64), limits.ROOT_BODY)),
         6: ("last_change", _NUMBERED_HASH, True),
+        7: ("policy", _NUMBERED_HASH, True),
+        8: ("last_expiry", _NUMBERED_HASH, True),
     }
 )
 
 EXPIRY = fields(
-    {0: ("number", U64), 1: ("previous", HASH), 2: ("policy", U64), 3: ("time", TIME), 4: ("snapshots", _SNAPSHOTS)}
+    {
+        0: ("number", U64),
+        1: ("previous", HASH),
+        2: ("policy", U64),
+        3: ("time", TIME),
+        4: ("snapshots", _SNAPSHOTS),
+        5: ("change", U64),
+    }
 )
+
+_PERIODS = ("last", "hourly", "daily", "weekly", "monthly", "quarterly", "yearly")
+_SPAN = row(U32, U32, U32, U32)
+
+POLICY = fields(
+    {
+        0: ("counts", fields({number: (name, U32, True) for number, name in enumerate(_PERIODS)})),
+        1: ("within", fields({number: (name, _SPAN, True) for number, name in enumerate(_PERIODS)})),
+        2: ("tags", array(ascending(ID, limits.POLICY, at_least=1), limits.POLICY_SETS)),
+        3: ("floor", _SPAN, True),
+        4: ("zone", text(limits.ZONE)),
+        5: ("grace", U64),
+        6: ("check_parts", integer(1, 2**32 - 1)),
+    }
+)
+"""What a change's policy holds."""
 
 DELETION = fields(
     {0: ("number", U64), 1: ("random", ID), 2: ("time", TIME), 3: ("objects", array(text(limits.BODY), limits.BODY))}

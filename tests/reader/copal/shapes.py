@@ -75,9 +75,9 @@ def array(item, at_most, at_least=0):
     return check
 
 
-def ascending(item, at_most, key=lambda one: one):
+def ascending(item, at_most, key=lambda one: one, at_least=0):
     """A list whose items ascend strictly."""
-    plain = array(item, at_most)
+    plain = array(item, at_most, at_least)
 
     def check(value, where):
         items = plain(value, where)

@@ -14,8 +14,6 @@ class Snapshot:
     tags: list
     forgotten: bool = False
     pinned: bool = False
-    disputed: bool = False
-    """Whether a client changed it that was revoked later: what counts depends on which was first."""
 
     @property
     def partial(self):
@@ -44,14 +42,13 @@ def list_snapshots(contents, history, last_change=2**64):
         if manifest.get("snapshot") and key not in rejected and key in history.infos:
             snapshot = Snapshot(manifest.hash[:16], key, manifest, history.infos[key], list(manifest["snapshot"]["tags"]))
             by_id[snapshot.id] = snapshot
+    expiries = history.believed_expiries()
     for number, change in history.believed_changes():
         for operation in change["operations"] if number <= last_change else []:
-            revoked = history.clients[change["client"]].get("revoked") is not None
-            _apply(operation, by_id, revoked)
-    for expiry in contents.records["expiry"].values():
-        for snapshot in expiry["snapshots"]:
-            if snapshot in by_id:
-                by_id[snapshot].forgotten = True
+            _apply(operation, by_id)
+        for expiry in expiries if number <= last_change else []:
+            if expiry["change"] == number:
+                _apply(("forget", expiry["snapshots"]), by_id)
     return sorted(by_id.values(), key=lambda snapshot: (snapshot.time, snapshot.key))
 
 
@@ -90,21 +87,19 @@ def _check_state(root, snapshot, value, history, complaints):
         "snapshot": snapshot.id, "domain": snapshot.manifest["domain"], "root": claim["root"], "partial": claim["partial"],
         "client_time": claim["client_time"], "source": claim["source"], "by_full_client": client["role"] == "full",
     }
-    if not snapshot.disputed:
-        expected |= {"tags": snapshot.tags, "pinned": snapshot.pinned}
+    expected |= {"tags": snapshot.tags, "pinned": snapshot.pinned}
     found = {name: value[name] for name in expected}
     complaints.check(found == expected, f"{root.name}: snapshot {snapshot.id.hex()} is {found}, should be {expected}")
-    if not snapshot.partial and not snapshot.disputed:
+    if not snapshot.partial:
         agrees = (value["state"] == "kept") != snapshot.forgotten or value["state"] == "gone"
         complaints.check(agrees, f"{root.name}: snapshot {snapshot.id.hex()} is {value['state']}, forgotten: {snapshot.forgotten}")
 
 
-def _apply(operation, by_id, disputed):
+def _apply(operation, by_id):
     name, *arguments = operation
     if name == "policy":
         return
     for snapshot in (by_id[one] for one in arguments[0] if one in by_id):
-        snapshot.disputed |= disputed
         if name == "forget":
             snapshot.forgotten |= not snapshot.pinned
         elif name == "undelete":

@@ -7,7 +7,7 @@ from .wire import Cursor, Damage, decode_cbor, refuse
 
 MAGIC = b"COPALRUN"
 REMOVED = 0xFFFFFFFF
-OVERLAY = 6
+OVERLAY, OVERLAY_RUNS = 6, 7
 FLAGGED, WANTED, LOST = 1, 2, 4
 
 
@@ -60,7 +60,7 @@ class Run:
                 raise Damage(f"{self.what}: the key {key.hex()} is no name") from None
 
 
-KEYS = {1: 48, 2: 24, 3: 16, 4: 32, 5: None}
+KEYS = {1: 48, 2: 24, 3: 16, 4: 32, 5: None, 7: 48}
 
 _DECISION = row(
     U64,
@@ -102,6 +102,7 @@ VALUES = {
         }
     ),
     5: fields({0: ("state", choice(doomed=1, spent=2)), 1: ("time", TIME), 2: ("root", U64)}),
+    7: fields({0: ("root", U64), 1: ("length", U64), 2: ("records", U64)}),
 }
 
 

@@ -4,35 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use bytes::Bytes;
-use copal_engine::backup::session::{Action, Session, SessionError, SessionStart};
-use copal_engine::block::{BlockBuilder, SealTools};
-use copal_engine::chunk::{ChunkSizes, Chunker};
+use copal_engine::backup::session::SessionError;
 use copal_engine::client::Role;
-use copal_engine::compress;
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, RepositoryId, SnapshotId, SourceId};
+use copal_engine::index::Status;
 use copal_engine::keys::client::ClientKeys;
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::owner::KemPublic;
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::session::{SessionKey, SessionRecord};
-use copal_engine::layout::{self, Place};
+use copal_engine::layout;
 use copal_engine::limits::MANIFEST_PACKS;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::path::TreePath;
 use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::repository::{IngestBy, Parameters};
-use copal_engine::seal::{BlockKind, SessionCipher};
-use copal_engine::snapshot::SnapshotInfo;
-use copal_engine::time::Time;
-use copal_engine::tree::{Content, Entry, EntryKind, Extras, ListBuilder, Mode, Owner, Piece, TreeParams};
 use copal_service::error::JobError;
 use copal_service::host::Host;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::view::{self, View};
-use copal_store::{Created, Store, StoreError};
+use copal_store::{Created, StoreError};
 
 use super::Tree;
 use super::repository::{Repository, key};
+use super::run::{Remembered, Run};
 
 /// A registered device. What it remembers between runs dies with it.
 pub struct Client {
@@ -46,19 +39,11 @@ pub struct Client {
     pub keys: ClientKeys,
     /// Its source.
     pub source: SourceId,
-    repository: RepositoryId,
-    parameters: Parameters,
-    domain_keys: DomainKeys,
-    owner: KemPublic,
-    memory: Mutex<BTreeMap<TreePath, Remembered>>,
-}
-
-/// A file as the last run saw it.
-#[derive(Clone)]
-struct Remembered {
-    entry: Entry,
-    /// Everything its content refers to, directly or not.
-    ids: Vec<ChunkId>,
+    pub(super) repository: RepositoryId,
+    pub(super) parameters: Parameters,
+    pub(super) domain_keys: DomainKeys,
+    pub(super) owner: KemPublic,
+    pub(super) memory: Mutex<BTreeMap<TreePath, Remembered>>,
 }
 
 /// How a backup goes about it.
@@ -70,6 +55,9 @@ pub struct How<'a> {
     pub split: Option<usize>,
     /// Whether the snapshot is a checkpoint of a run that goes on.
     pub partial: bool,
+    /// Of what is wanted, the ids whose first byte is not above this are uploaded again: a budget that no order of the
+    /// files changes.
+    pub rewrites: u8,
     /// Is told of every snapshot that the client signs, before it is stored.
     pub claims: Option<&'a dyn Claims>,
     /// How often it looks for an answer that others have to give, and how often it tries again.
@@ -78,7 +66,7 @@ pub struct How<'a> {
 
 impl Default for How<'_> {
     fn default() -> Self {
-        Self { ingests: true, split: None, partial: false, claims: None, patience: 12 }
+        Self { ingests: true, split: None, partial: false, rewrites: u8::MAX, claims: None, patience: 12 }
     }
 }
 
@@ -118,17 +106,6 @@ pub struct Written {
     pub number: u64,
     /// Its hash.
     pub hash: ObjectHash,
-}
-
-/// One session and everything around it.
-pub struct Run<'a> {
-    client: &'a Client,
-    session: Session,
-    cipher: SessionCipher,
-    record: SessionRecord,
-    tools: SealTools,
-    /// Packs this process has stored.
-    pub made: BTreeSet<PackId>,
 }
 
 impl Client {
@@ -182,7 +159,12 @@ impl Client {
         how: &How<'_>,
     ) -> Result<Result<SnapshotId, Option<Box<Receipt>>>, Failure> {
         let is_good = |id: &ChunkId| {
-            !refused.contains(id) && view.index(self.domain).is_some_and(|index| index.status(id).may_deduplicate())
+            let may_refer = |status| match status {
+                // Beyond its budget a client refers to what the repository would rather have again.
+                Status::Wanted => id.0[0] > how.rewrites,
+                status => status.may_deduplicate(),
+            };
+            !refused.contains(id) && view.index(self.domain).is_some_and(|index| may_refer(index.status(id)))
         };
         let mut run = self.begin(host)?;
         let mut memory = BTreeMap::new();
@@ -207,25 +189,6 @@ impl Client {
             }
             Err(answer) => Ok(Err(answer)),
         }
-    }
-
-    /// Begins a session with fresh keys.
-    pub fn begin(&self, host: &Host<'_>) -> Result<Run<'_>, Failure> {
-        let secret = || Secret::new([host.random(), host.random()].concat().try_into().expect("twice 16 bytes"));
-        let session_key = SessionKey::new(secret());
-        let mut wrap = [0; 64];
-        host.entropy.fill(&mut wrap);
-        let record = session_key.record(self.repository, self.domain, &[(&self.owner, wrap)]);
-        let cipher = SessionCipher::new(&session_key, self.repository, record.id(self.repository));
-        let session = Session::begin(SessionStart {
-            parameters: self.parameters.clone(),
-            domain: self.domain,
-            keys: self.domain_keys.clone(),
-            record: record.clone(),
-            seed: secret(),
-        })?;
-        let tools = SealTools::new(compress::Parameters::of_level(self.parameters.zstd_level));
-        Ok(Run { client: self, session, cipher, record, tools, made: BTreeSet::new() })
     }
 
     /// Commits what a run has stored as a snapshot, deciding about it alone.
@@ -334,146 +297,5 @@ impl Client {
             }
         }
         Ok(None)
-    }
-}
-
-impl Run<'_> {
-    /// Takes a file: as it was remembered if it has not changed and everything in it may be referred to, else anew.
-    fn take_file(
-        &mut self,
-        path: &TreePath,
-        content: &[u8],
-        is_good: &impl Fn(&ChunkId) -> bool,
-    ) -> Result<Remembered, Failure> {
-        let mtime = version(content);
-        let memory = self.client.memory.lock().expect("nothing panics while it holds the map").get(path).cloned();
-        let unchanged = memory.filter(|known| known.entry.mtime == mtime && known.entry.size == content.len() as u64);
-        let remembered = match unchanged.filter(|known| known.ids.iter().all(is_good)) {
-            Some(known) => known,
-            None => self.read_file(path, content, mtime, is_good)?,
-        };
-        self.session.add_entry(remembered.entry.clone(), is_good)?;
-        Ok(remembered)
-    }
-
-    /// Cuts a file and gives its chunks to the session.
-    fn read_file(
-        &mut self,
-        path: &TreePath,
-        content: &[u8],
-        mtime: Time,
-        is_good: &impl Fn(&ChunkId) -> bool,
-    ) -> Result<Remembered, Failure> {
-        let p = &self.client.parameters;
-        let mut ids = Vec::new();
-        let stored = if content.len() <= p.inline_max as usize {
-            if content.is_empty() { Content::None } else { Content::Inline(content.to_vec()) }
-        } else {
-            let sizes = ChunkSizes::new(p.chunk_min.into(), p.chunk_average.into(), p.chunk_max.into());
-            let chunker = Chunker::new(sizes.expect("the kit's sizes are sound"), self.client.domain_keys.gear());
-            let mut pieces = Vec::new();
-            for range in chunker.cuts(content) {
-                let id = self.client.domain_keys.chunk_id(&content[range.clone()]);
-                self.session.add_chunk(id, &content[range.clone()], is_good)?;
-                pieces.push(Piece { id, length: range.len() as u32 });
-                ids.push(id);
-            }
-            ids.extend(self.client.list_pages(&pieces));
-            self.session.content_of(pieces, is_good)?
-        };
-        Ok(Remembered { entry: entry(path, content, mtime, stored), ids })
-    }
-
-    /// Takes a whole tree as if the repository held nothing; gives its packs, which are stored, and its root page.
-    pub async fn take_all(&mut self, host: &Host<'_>, tree: &Tree) -> Result<(Vec<(PackId, u64)>, ChunkId), Failure> {
-        let is_good = |_: &ChunkId| false;
-        for (path, content) in tree {
-            self.take_file(path, content, &is_good)?;
-        }
-        let finished = self.session.finish_tree(is_good)?;
-        Ok((self.close(host.store).await?, finished.root))
-    }
-
-    /// Runs what the session asks for.
-    async fn work(&mut self, store: &dyn Store) -> Result<(), Failure> {
-        while let Some(action) = self.session.poll() {
-            match action {
-                Action::Seal(job) => {
-                    let sealed = job.run(&mut self.tools, &self.cipher).expect("this machine seals what it is told");
-                    self.session.sealed(sealed)?;
-                }
-                Action::Store(pack) => {
-                    let name = key(&layout::pack(Place::Packs, pack.id));
-                    store.create(&name, Bytes::from(pack.bytes)).await?;
-                    self.made.insert(pack.id);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Closes and stores everything that is open; gives the packs that wait for a manifest.
-    pub async fn close(&mut self, store: &dyn Store) -> Result<Vec<(PackId, u64)>, Failure> {
-        self.session.flush()?;
-        self.work(store).await?;
-        assert!(self.session.close_packs_if_idle(), "every block is sealed by now");
-        self.work(store).await?;
-        Ok(self.session.take_listing().packs)
-    }
-
-    async fn claim(&mut self, host: &Host<'_>, root: ChunkId, partial: bool) -> Result<SnapshotClaim, Failure> {
-        let counter = self.session.take_counter()?;
-        let number = counter.get();
-        let info = SnapshotInfo { host: "host".into(), ..SnapshotInfo::default() }.encode();
-        let mut block = BlockBuilder::new(BlockKind::Info, 1);
-        block.push(self.client.domain_keys.chunk_id(&info), &info, None);
-        let job = block.take(counter).expect("one chunk was added");
-        let sealed = job.run(&mut self.tools, &self.cipher).expect("this machine seals what it is told");
-        Ok(SnapshotClaim {
-            root,
-            partial,
-            client_time: host.now().await?,
-            source: self.client.source,
-            tags: Vec::new(),
-            session_record: self.record.bytes().to_vec(),
-            counter: number,
-            info: sealed.bytes,
-        })
-    }
-}
-
-impl Client {
-    /// The pages of a file's content list, if it has one.
-    fn list_pages(&self, pieces: &[Piece]) -> Vec<ChunkId> {
-        if pieces.len() <= copal_engine::tree::LIST_AFTER {
-            return Vec::new();
-        }
-        let p = &self.parameters;
-        let params = TreeParams::new(p.leaf_fanout, p.inner_fanout, p.page_min, p.page_max);
-        let mut list = ListBuilder::new(params.expect("the kit's sizes are sound"), self.domain_keys.clone());
-        pieces.iter().for_each(|piece| list.push(*piece).expect("the chunker makes sound pieces"));
-        let finished = list.finish().expect("a file of a test is not too large");
-        finished.pages.iter().map(|page| page.id).collect()
-    }
-}
-
-/// Stands for the time a file was changed: equal for equal contents only.
-fn version(content: &[u8]) -> Time {
-    let hash = ObjectHash::of(content);
-    Time(i64::from_le_bytes(hash.0[..8].try_into().expect("8 of 32 bytes")) >> 2)
-}
-
-fn entry(path: &TreePath, content: &[u8], mtime: Time, stored: Content) -> Entry {
-    Entry {
-        path: path.clone(),
-        mode: Mode::new(EntryKind::File, 0o644),
-        owner: Owner::default().into(),
-        mtime,
-        ctime: mtime,
-        birth: None,
-        inode: 1,
-        size: content.len() as u64,
-        content: stored,
-        extras: Extras::default(),
     }
 }

@@ -7,6 +7,7 @@ pub mod picture;
 pub mod random;
 pub mod reader;
 pub mod repository;
+pub mod run;
 pub mod world;
 
 pub use client::{Client, Failure, How};
@@ -17,7 +18,9 @@ pub use world::{DAY, World};
 
 use std::collections::BTreeMap;
 
+use copal_engine::change::Operation;
 use copal_engine::path::TreePath;
+use copal_engine::retention::{Count, Policy, SignedPolicy};
 
 /// Files of a source: what is backed up, and what must come back.
 pub type Tree = BTreeMap<TreePath, Vec<u8>>;
@@ -28,6 +31,16 @@ pub type Tree = BTreeMap<TreePath, Vec<u8>>;
 /// If it is not a path.
 pub fn path(text: &str) -> TreePath {
     TreePath::new(text.as_bytes()).expect("a test names sound paths")
+}
+
+/// A policy that keeps so many snapshots of each series, leaves garbage for a day, and lets a check read half of the
+/// packs.
+///
+/// # Panics
+/// Never: it is a sound policy.
+pub fn keep_last(count: u32) -> Operation {
+    let rules = Policy { last: Some(Count::N(count)), ..Policy::default() };
+    Operation::Policy(SignedPolicy::new(rules, "", DAY, 2).expect("a sound policy").encode())
 }
 
 /// A tree of these files.

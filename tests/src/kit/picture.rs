@@ -70,20 +70,22 @@ impl Picture {
         let bytes = read(store, &layout::root(number))?;
         let root = Root::decode(number, &bytes).map_err(|error| error.to_string())?;
         let mut fold = StateFold::default();
-        let mut marks = HashMap::new();
         for run in &root.runs {
             let bytes = read(store, &layout::state(run.hash))?;
-            if run.kind == RunKind::Overlay {
-                let overlay = OverlayRun::parse(&bytes[..]).map_err(|error| error.to_string())?;
-                for ((id, tag), mark) in overlay.iter() {
-                    marks.entry((overlay.domain(), id, tag)).or_insert(mark.bits);
-                }
-            } else {
-                let reader = RunReader::parse(&bytes).map_err(|error| error.to_string())?;
-                fold.add(&reader).map_err(|error| error.to_string())?;
-            }
+            let reader = RunReader::parse(&bytes).map_err(|error| error.to_string())?;
+            fold.add(&reader).map_err(|error| error.to_string())?;
         }
         let state = fold.finish();
+        let mut overlays: Vec<_> = state.overlays.iter().collect();
+        overlays.sort_by_key(|(_, record)| std::cmp::Reverse(record.root));
+        let mut marks = HashMap::new();
+        for ((domain, hash), _) in overlays {
+            let bytes = read(store, &layout::state(*hash))?;
+            let overlay = OverlayRun::parse(&bytes[..]).map_err(|error| error.to_string())?;
+            for ((id, tag), mark) in overlay.iter() {
+                marks.entry((*domain, id, tag)).or_insert(mark.bits);
+            }
+        }
         let mut picture =
             Self { root, hash: ObjectHash::of(&bytes), state, entries: Vec::new(), marks, tables: HashMap::new() };
         picture.read_segments(store, tables)?;
@@ -135,6 +137,7 @@ impl Picture {
         let mut needed = self.packs();
         needed.extend(self.state.segments.keys().map(|(_, hash)| layout::segment(*hash)));
         needed.extend(self.root.runs.iter().map(|run| layout::state(run.hash)));
+        needed.extend(self.state.overlays.keys().map(|(_, hash)| layout::state(*hash)));
         needed.insert(layout::root(self.root.number));
         needed.extend(self.root.base.map(|(number, _)| layout::root(number)));
         needed
@@ -177,8 +180,7 @@ impl Picture {
             }
         }
         for snapshot in self.state.snapshots.values() {
-            let is_kept = snapshot.state == SnapshotState::Kept && !snapshot.partial;
-            if is_kept && !is_there(snapshot.domain, &snapshot.root) {
+            if snapshot.state == SnapshotState::Kept && !is_there(snapshot.domain, &snapshot.root) {
                 return Err(format!("the root page of kept snapshot {} is absent", snapshot.id));
             }
         }
@@ -232,6 +234,18 @@ impl Picture {
         }
         copies
     }
+}
+
+/// The names of the runs that a root needs, those of the overlays among them.
+pub fn runs_of(store: &dyn Store, root: &Root) -> Result<BTreeSet<String>, String> {
+    let mut fold = StateFold::default();
+    for run in root.runs.iter().filter(|run| run.kind == RunKind::OverlayRuns) {
+        let bytes = read(store, &layout::state(run.hash))?;
+        let reader = RunReader::parse(&bytes).map_err(|error| error.to_string())?;
+        fold.add(&reader).map_err(|error| error.to_string())?;
+    }
+    let overlays = fold.finish().overlays.into_keys().map(|(_, hash)| hash);
+    Ok(root.runs.iter().map(|run| run.hash).chain(overlays).map(layout::state).collect())
 }
 
 /// The number of the newest root.

@@ -82,9 +82,16 @@ impl Repository {
         Ok(client)
     }
 
-    /// Revokes a client from behind the manifest of this number and hash.
-    pub async fn revoke(&self, store: &dyn Store, client: &Client, last: (u64, ObjectHash)) -> Result<(), StoreError> {
-        put(store, layout::client(client.id, 2), self.sign(&client.record(2, Some(last)))).await
+    /// Revokes a client from behind the manifest of this number and hash, and from behind this change.
+    pub async fn revoke(
+        &self,
+        store: &dyn Store,
+        client: &Client,
+        last: (u64, ObjectHash),
+        last_change: Option<(u64, ObjectHash)>,
+    ) -> Result<(), StoreError> {
+        let record = ClientRecord { last_change, ..client.record(2, Some(last)) };
+        put(store, layout::client(client.id, 2), self.sign(&record)).await
     }
 
     /// The same client as a new process sees it: with its keys, and without anything it remembered.
@@ -115,6 +122,7 @@ impl Client {
             keys: Some(keys),
             created: Time(0),
             revoked,
+            last_change: None,
             enrollment: None,
             signed_by: SignedBy::Owner,
         }

@@ -10,20 +10,25 @@ use copal_engine::change::{Change, Operation};
 use copal_engine::id::{ObjectHash, SnapshotId};
 use copal_engine::layout;
 use copal_engine::repository::IngestBy;
+use copal_engine::retention::SignedPolicy;
 use copal_engine::state::SnapshotState;
 use copal_engine::time::Time;
 use copal_service::check::{self, Depth};
+use copal_service::compact;
 use copal_service::error::JobError;
+use copal_service::expire;
 use copal_service::host::Host;
 use copal_service::ingest::{Scope, ingest};
+use copal_service::policy;
 use copal_service::prune::{self, Options};
 use copal_service::view::{self, View};
 use copal_store::Created;
 
+use super::hostile::is_own_harm;
 use super::watch::Watch;
 use crate::kit::client::Claims;
 use crate::kit::repository::key;
-use crate::kit::{Client, How, Random, Tree, path};
+use crate::kit::{Client, How, Random, Tree, keep_last, path};
 
 /// What the outside world remembers, whoever dies.
 #[derive(Default)]
@@ -56,7 +61,7 @@ pub(super) struct Scene<'a> {
 
 impl Scene<'_> {
     /// Says of an error whether it is one that may happen.
-    fn allow(&self, who: &str, error: &JobError) {
+    pub(super) fn allow(&self, who: &str, error: &JobError) {
         self.watch.note(|| format!("  {who} gives up: {error}"));
         match error {
             JobError::Store(error) if error.is_transient() => {}
@@ -82,6 +87,7 @@ impl Scene<'_> {
                 ingests: ingests && self.random.chance(800),
                 split,
                 partial,
+                rewrites: *self.random.pick(&[0, 100, 255]),
                 claims: Some(self.memory),
                 patience: 10,
             };
@@ -110,7 +116,7 @@ impl Scene<'_> {
         loop {
             let mut options = Options::new([4096, 3072]);
             options.repack_most = *self.random.pick(&[0, 20_000, u64::MAX]);
-            options.grace = GRACE;
+            options.grace = self.policy().await.map_or(GRACE, |policy| policy.grace());
             if let Err(error) = prune::prune(&self.host, &options).await {
                 self.allow("a prune", &error);
             }
@@ -119,14 +125,43 @@ impl Scene<'_> {
 
     pub(super) async fn check(mut self, may_find: bool) {
         loop {
-            let parts = 1 + self.random.below(3) as u32;
+            let parts = match self.policy().await {
+                Some(policy) => policy.check_parts(),
+                None => 1 + self.random.below(3) as u32,
+            };
             let depth = if self.random.chance(500) { Depth::Structure } else { Depth::Data { part: 1, parts } };
             match check::check(&self.host, depth).await {
-                Ok(report) if !report.is_ok() && !may_find => {
-                    self.watch.broken(format!("a check finds damage where there is none: {:?}", report.findings));
+                Ok(report) => {
+                    let found: Vec<_> = report.findings.iter().filter(|of| !is_own_harm(self.watch, of)).collect();
+                    if !may_find && !found.is_empty() {
+                        self.watch.broken(format!("a check finds damage where there is none: {found:?}"));
+                    }
                 }
-                Ok(_) => {}
                 Err(error) => self.allow("a check", &error),
+            }
+        }
+    }
+
+    /// The policy in force, if there is one and it can be read.
+    async fn policy(&self) -> Option<SignedPolicy> {
+        let view = view::read(self.host.store).await.ok()?;
+        Some(policy::current(&self.host, &view).await.ok()??.1)
+    }
+
+    /// Merges segments, again and again.
+    pub(super) async fn compact(self) {
+        loop {
+            if let Err(error) = compact::compact(&self.host).await {
+                self.allow("a compaction", &error);
+            }
+        }
+    }
+
+    /// Lets expire what the policy does not keep, again and again.
+    pub(super) async fn expire(self) {
+        loop {
+            if let Err(error) = expire::expire(&self.host, IngestBy::Service).await {
+                self.allow("an expiry", &error);
             }
         }
     }
@@ -168,12 +203,13 @@ impl Scene<'_> {
         }
         let some: Vec<SnapshotId> =
             snapshots.iter().filter(|_| self.random.chance(400)).map(|snapshot| snapshot.id).collect();
-        let operation = match self.random.below(10) {
+        let operation = match self.random.below(11) {
             0..6 => Operation::Forget(some.clone()),
             6..9 => Operation::Undelete(
                 snapshots.iter().filter(|of| of.state == SnapshotState::Forgotten).map(|of| of.id).collect(),
             ),
-            _ => Operation::Pin(some.iter().take(1).copied().collect()),
+            9 => Operation::Pin(some.iter().take(1).copied().collect()),
+            _ => keep_last(1 + self.random.below(3) as u32),
         };
         if matches!(operation, Operation::Forget(_)) {
             self.memory.forgotten.borrow_mut().extend(&some);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use copal_engine::layout;
 use copal_engine::repository::IngestBy;
-use copal_engine::state::SnapshotState;
+use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_service::check::{self, Depth};
 use copal_service::error::JobError;
 use copal_service::ingest::{Scope, ingest};
@@ -16,10 +16,12 @@ use copal_store::{Store, list_all};
 use futures::executor::block_on;
 
 use super::actors::GRACE;
+use super::hostile::{OWN, is_own_harm};
+use super::oracle;
 use super::tasks::alone;
 use super::world::World;
 use crate::kit::repository::key;
-use crate::kit::{How, Random, Reader, Tree, path};
+use crate::kit::{How, Random, Reader, Tree, path, picture};
 
 /// Destroys or alters a pack that the newest root needs.
 pub(super) fn damage(world: &World<'_>, random: &mut Random) {
@@ -77,16 +79,20 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
     }
     let Err(error) = rebuilt.map(|_| ()) else {
         let kept = world.store.watch.seen().kept();
+        let expired = world.store.watch.seen().expired.clone();
         let forgotten = world.memory.forgotten.borrow();
         for (at, snapshot) in before.state.snapshots.iter().filter(|(_, snapshot)| !snapshot.partial) {
             if owed.contains(at)
                 && snapshot.state == SnapshotState::Kept
                 && !forgotten.contains(&snapshot.id)
                 && !kept.contains(&snapshot.id)
+                && !may_expire(world, snapshot)
             {
                 world.store.watch.broken(format!("the rebuild does not keep snapshot {}", snapshot.id));
             }
             let is_wanted = world.memory.undeleted.borrow().contains(&snapshot.id);
+            // What expired comes back if a later policy keeps it.
+            let is_wanted = is_wanted || expired.contains(&snapshot.id);
             if snapshot.state != SnapshotState::Kept && !is_wanted && kept.contains(&snapshot.id) {
                 world.store.watch.broken(format!("the rebuild brings back snapshot {}", snapshot.id));
             }
@@ -94,6 +100,16 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
         return;
     };
     world.store.watch.broken(format!("a rebuild: {error}"));
+}
+
+/// Whether the policy in force does not keep a snapshot: an expiry that came too late may count in a rebuild.
+fn may_expire(world: &World<'_>, snapshot: &SnapshotRecord) -> bool {
+    let mut seen = world.store.watch.seen();
+    let may = seen.live.as_ref().is_some_and(|live| oracle::permit(&world.store.memory, snapshot, live).is_ok());
+    if may {
+        seen.expired.insert(snapshot.id);
+    }
+    may
 }
 
 /// Lets everything come to rest, alone and without failures, and asserts what must hold then.
@@ -106,7 +122,7 @@ pub(super) fn settle(world: &World<'_>, random: &mut Random) {
 }
 
 async fn rest(world: &World<'_>, random: &mut Random) -> Result<(), String> {
-    let host = world.repository.host(world.store, world.entropy);
+    let (host, watch) = (world.repository.host(world.store, world.entropy), &world.store.watch);
     let text = |error: JobError| error.to_string();
     ingest(&host, IngestBy::Service, Scope::All, &|_| false).await.map_err(text)?;
     for client in &world.clients[..3] {
@@ -121,8 +137,9 @@ async fn rest(world: &World<'_>, random: &mut Random) -> Result<(), String> {
         prune::prune(&host, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;
     }
     let report = check::check(&host, Depth::Data { part: 1, parts: 1 }).await.map_err(text)?;
-    if !world.is_damaged && !report.is_ok() {
-        return Err(format!("the check finds {:?}", report.findings));
+    let found: Vec<_> = report.findings.iter().filter(|finding| !is_own_harm(watch, finding)).collect();
+    if !world.is_damaged && !found.is_empty() {
+        return Err(format!("the check finds {found:?}"));
     }
     restored(world).await?;
     if !world.is_damaged {
@@ -136,15 +153,18 @@ async fn restored(world: &World<'_>) -> Result<(), String> {
     let view = view::read(world.store).await.map_err(|error| error.to_string())?;
     let reader = Reader::new(world.repository);
     let forgotten = world.memory.forgotten.borrow().clone();
+    let expired = world.store.watch.seen().expired.clone();
     let kept: Vec<_> = view.state.snapshots.values().filter(|snapshot| snapshot.state == SnapshotState::Kept).collect();
     let ids: BTreeSet<_> = kept.iter().map(|snapshot| snapshot.id).collect();
     for snapshot in world.memory.acknowledged.borrow().iter() {
-        if !forgotten.contains(snapshot) && !ids.contains(snapshot) {
+        let may_be_away = forgotten.contains(snapshot) || expired.contains(snapshot);
+        if !may_be_away && !ids.contains(snapshot) {
             return Err(format!("snapshot {snapshot} was acknowledged and is not kept"));
         }
     }
     let claims = world.memory.claims.lock().expect("nothing panics while it holds the claims").clone();
-    for snapshot in kept.into_iter().filter(|snapshot| !snapshot.partial) {
+    // What the hostile client has sealed nobody can open.
+    for snapshot in kept.into_iter().filter(|snapshot| !snapshot.partial && snapshot.domain != OWN) {
         match reader.restore(world.store, &view, snapshot).await {
             Ok(tree) if Some(&tree) == claims.get(&snapshot.id) => {}
             Ok(_) => return Err(format!("snapshot {} restores to something else", snapshot.id)),
@@ -166,7 +186,7 @@ fn tidy(world: &World<'_>) -> Result<(), String> {
         let number = layout::root_number(root.key.as_str()).ok_or("a strange root")?;
         let bytes = block_on(memory.read(&root.key)).map_err(|error| error.to_string())?;
         let root = copal_engine::root::Root::decode(number, &bytes).map_err(|error| error.to_string())?;
-        needed.extend(root.runs.iter().map(|run| layout::state(run.hash)));
+        needed.extend(picture::runs_of(memory, &root)?);
     }
     for prefix in ["packs/", "moved/", "index/", "state/"] {
         for object in list_all(prefix)? {
@@ -176,7 +196,8 @@ fn tidy(world: &World<'_>) -> Result<(), String> {
         }
     }
     let copies = live.copies();
-    for ((_, id), copies) in &copies {
+    // The hostile client's ids do not say what its pages hold: only its own garbage may stay for that.
+    for ((_, id), copies) in copies.iter().filter(|((domain, _), _)| *domain != OWN) {
         let packs: BTreeSet<_> = copies.iter().map(|copy| copy.pack).collect();
         if packs.len() > 1 {
             return Err(format!("{id} still has copies in {} packs", packs.len()));
@@ -185,7 +206,7 @@ fn tidy(world: &World<'_>) -> Result<(), String> {
     let reached = live.reached();
     let has_checkpoint =
         live.state.snapshots.values().any(|snapshot| snapshot.partial && snapshot.state == SnapshotState::Kept);
-    if let Some((_, id)) = copies.keys().find(|at| !reached.contains(at))
+    if let Some((_, id)) = copies.keys().find(|at| at.0 != OWN && !reached.contains(at))
         && !has_checkpoint
     {
         return Err(format!("{id} is still present, and no kept snapshot needs it"));

@@ -4,6 +4,8 @@
 
 mod actors;
 mod end;
+mod hostile;
+mod oracle;
 mod store;
 mod tasks;
 mod watch;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 
-use copal_engine::id::{ChunkId, DomainId, ObjectHash};
+use copal_engine::id::{ChunkId, DomainId, ObjectHash, SnapshotId};
 use copal_engine::layout;
 use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
@@ -11,6 +11,7 @@ use copal_store::Store;
 use copal_store::memory::MemoryStore;
 use futures::executor::block_on;
 
+use super::oracle;
 use super::store::Nap;
 use crate::kit::picture::{Picture, Present, Tables};
 use crate::kit::repository::key;
@@ -48,6 +49,8 @@ pub(super) struct Seen {
     pub(super) removals: u64,
     pub(super) accepted: u64,
     pub(super) rejected: u64,
+    /// Snapshots that expired, as the policy permits.
+    pub(super) expired: BTreeSet<SnapshotId>,
     trace: Option<Vec<String>>,
 }
 
@@ -140,10 +143,13 @@ impl Watch {
         }
         seen.newest = number;
         seen.roots += 1;
+        let mut expired = Vec::new();
         let checked = Picture::read(memory, number, &self.tables).and_then(|picture| {
             picture.check()?;
             if let Some(live) = &seen.live {
                 picture.check_after(live)?;
+                expired = oracle::expired(memory, live, &picture)?;
+                oracle::check_checkpoints(live, &picture)?;
             }
             self.check_bytes(memory, &picture, &seen)?;
             Ok(picture)
@@ -171,6 +177,7 @@ impl Watch {
                 seen.healthy = healthy;
                 seen.needed = picture.needed();
                 seen.lived.insert(picture.hash);
+                seen.expired.extend(expired);
                 seen.live = Some(picture);
                 drop(seen);
                 if let Some(lost) = lost {
@@ -251,7 +258,7 @@ impl Seen {
     }
 
     /// Snapshots of the newest root that are kept.
-    pub(super) fn kept(&self) -> BTreeSet<copal_engine::id::SnapshotId> {
+    pub(super) fn kept(&self) -> BTreeSet<SnapshotId> {
         let snapshots = self.live.iter().flat_map(|live| live.state.snapshots.values());
         snapshots.filter(|snapshot| snapshot.state == SnapshotState::Kept).map(|snapshot| snapshot.id).collect()
     }

@@ -77,6 +77,12 @@ struct Mood {
     steps: usize,
     /// Whether only those take part without whom nothing happens.
     is_small: bool,
+    /// Whether what a policy does not keep expires.
+    expires: bool,
+    /// Whether segments are merged.
+    compacts: bool,
+    /// Whether a client lies.
+    deceives: bool,
 }
 
 impl Mood {
@@ -93,10 +99,16 @@ impl Mood {
             damage: *random.pick(&[0, 0, 1]),
             steps: *random.pick(&[1500, 3000, 5000]),
             is_small: random.chance(250),
+            expires: random.chance(400),
+            compacts: random.chance(300),
+            deceives: random.chance(300),
         };
         match fault {
             Some(Fault::LostPreferred) => mood.damage = 3,
-            Some(Fault::SecondMarkDropped | Fault::RootPageUnchecked) => {
+            Some(Fault::ExpiryBelieved) => mood.expires = true,
+            Some(
+                Fault::SecondMarkDropped | Fault::RootPageUnchecked | Fault::UndeleteMissed | Fault::OldReferences,
+            ) => {
                 (mood.tick, mood.steps, mood.stale, mood.is_small) = (20, 6000, 300, true);
                 (mood.naps, mood.sleep, mood.rebuild, mood.damage) = (0, 2, 0, 0);
             }
@@ -120,7 +132,7 @@ pub fn run(setting: &Setting) -> Outcome {
     let entropy = SeededEntropy::new(setting.seed);
     let repository = Repository::new();
     let memory = Memory::default();
-    let roles = [Role::Full, Role::Full, Role::WriteOnly, Role::Full];
+    let roles = [Role::Full, Role::Full, Role::WriteOnly, Role::Full, Role::WriteOnly];
     let clients: Vec<Client> = block_on(async {
         repository.create(&store.memory).await.expect("memory does not fail");
         let mut clients = Vec::new();
@@ -205,7 +217,12 @@ impl<'a> World<'a> {
                 }
             }
             let is_awake = |actor: &Actor<'_>| {
-                let takes_part = !mood.is_small || NEEDED.contains(&actor.number);
+                let takes_part = match actor.number {
+                    EXPIRY => mood.expires,
+                    COMPACT => mood.compacts,
+                    HOSTILE => mood.deceives,
+                    number => !mood.is_small || NEEDED.contains(&number),
+                };
                 takes_part && actor.wakes <= now && actor.wakes_step <= outcome.steps
             };
             let awake: Vec<usize> = (0..ACTORS).filter(|&actor| is_awake(&actors[actor])).collect();
@@ -272,7 +289,10 @@ impl<'a> World<'a> {
             4 | 5 => Box::pin(scene.ingest()),
             6 | 7 => Box::pin(scene.prune()),
             8 => Box::pin(scene.check(self.is_damaged)),
-            _ => Box::pin(scene.look()),
+            9 | 10 => Box::pin(scene.look()),
+            EXPIRY => Box::pin(scene.expire()),
+            COMPACT => Box::pin(scene.compact()),
+            _ => Box::pin(scene.deceive(&self.clients[4])),
         }
     }
 
@@ -283,7 +303,7 @@ impl<'a> World<'a> {
 
 /// So short that roots and orphans are deleted while somebody sleeps.
 const WINDOWS: Windows =
-    Windows { roots_kept: 3, roots_age: Duration::from_secs(0), orphan_age: Duration::from_secs(24 * 3600) };
+    Windows { roots_kept: 3, roots_age: Duration::from_secs(0), orphan_age: Duration::from_secs(24 * 3600), cover: 2 };
 const TICKS: [Duration; 4] =
     [Duration::from_secs(60), Duration::from_secs(3600), Duration::from_secs(6 * 3600), Duration::from_secs(25 * 3600)];
 const NAMES: [&str; ACTORS] = [
@@ -298,9 +318,15 @@ const NAMES: [&str; ACTORS] = [
     "check",
     "reader 1",
     "reader 2",
+    "expiry",
+    "compact",
+    "hostile client",
 ];
-const ACTORS: usize = 11;
+const ACTORS: usize = 14;
 /// A client, the person, an ingest and a prune.
 const NEEDED: [usize; 5] = [0, 1, 3, 4, 6];
+const EXPIRY: usize = 11;
+const COMPACT: usize = 12;
+const HOSTILE: usize = 13;
 /// The longest that a sleeper waits for its worst moment, in steps.
 const NAP_MOST: u64 = 2000;

@@ -8,10 +8,13 @@ use copal_engine::block::{BlockBuilder, SealTools};
 use copal_engine::compress::Parameters;
 use copal_engine::manifest::SnapshotClaim;
 use copal_engine::seal::BlockKind;
+use copal_service::view;
 
-use super::super::BackupError;
+use super::super::basis::index_of;
 use super::super::manifest::{Chain, refusal};
-use super::{Answer, Assembly, Known};
+use super::super::{BackupError, Outcome};
+use super::{Assembly, Known};
+use crate::wait::wait;
 
 impl Assembly<'_, '_> {
     /// Writes an intermediate manifest if enough is stored, or enough time has passed: so that what an interrupted run
@@ -19,12 +22,32 @@ impl Assembly<'_, '_> {
     pub(super) fn claim_if_due(&mut self) -> Result<(), BackupError> {
         let packs = self.carried.packs.len();
         let is_due = packs >= MANIFEST_PACKS || (packs > 0 && self.listed.elapsed() >= MANIFEST_EVERY);
-        if !is_due || self.attempt.options.is_dry_run {
-            return Ok(());
+        if is_due && !self.attempt.options.is_dry_run {
+            if let Some(why) = self.claim_so_far()? {
+                return Err(BackupError::Rejected(why));
+            }
+            // What is in the index need not be remembered, however long the run.
+            let view = wait(view::read(self.attempt.repository.store().as_ref()))?;
+            self.index = index_of(&view, self.attempt.client.domain);
+            self.session.forget_seen();
+            self.carried.ids.clear();
         }
-        self.flush()?;
-        self.claim(None)?;
         Ok(())
+    }
+
+    /// Claims what is stored, and the tree as far as it has come as a checkpoint for the next run; gives why that was
+    /// rejected, if it was.
+    fn claim_so_far(&mut self) -> Result<Option<String>, BackupError> {
+        let known = Known::new(&self.index, self.carried);
+        let tree = self.session.checkpoint(|id| known.has(id))?;
+        self.flush()?;
+        let checkpoint = tree.map(|tree| self.snapshot_claim(&tree, true)).transpose()?;
+        self.claim(checkpoint)
+    }
+
+    fn has_new(&self) -> bool {
+        let tally = self.session.tally();
+        tally.chunks_new + tally.pages_new > 0
     }
 
     /// Seals and stores everything that is open.
@@ -41,8 +64,25 @@ impl Assembly<'_, '_> {
         Ok(())
     }
 
-    /// Claims what is stored; gives why it was rejected, if it was.
+    /// Claims what is stored, in as many manifests as that takes; gives why one was rejected, if it was.
     fn claim(&mut self, snapshot: Option<SnapshotClaim>) -> Result<Option<String>, BackupError> {
+        // Pages refer to data: wherever the list is cut, what comes first stands by itself.
+        self.carried.packs.sort_by_key(|(kind, ..)| *kind);
+        while self.carried.packs.len() > MANIFEST_PACKS {
+            let rest = self.carried.packs.split_off(MANIFEST_PACKS);
+            let refused = self.claim_at_once(None)?;
+            if refused.is_none() || !self.carried.packs.is_empty() {
+                self.carried.packs.extend(rest);
+            }
+            if refused.is_some() {
+                return Ok(refused);
+            }
+        }
+        self.claim_at_once(snapshot)
+    }
+
+    /// Claims what is stored in one manifest; gives why it was rejected, if it was.
+    fn claim_at_once(&mut self, snapshot: Option<SnapshotClaim>) -> Result<Option<String>, BackupError> {
         if self.chain.is_none() {
             let attempt = self.attempt;
             let ingest = attempt.descriptor.ingest;
@@ -51,8 +91,9 @@ impl Assembly<'_, '_> {
         let chain = self.chain.as_mut().expect("found above");
         self.session.take_listing();
         self.listed = Instant::now();
-        let is_final = snapshot.is_some();
-        let (hash, receipt) = chain.add(self.carried.packs.clone(), snapshot, &self.own)?;
+        let is_final = snapshot.as_ref().is_some_and(|claim| !claim.partial);
+        let packs = self.carried.packs.iter().map(|(_, id, length)| (*id, *length)).collect();
+        let (hash, receipt) = chain.add(packs, snapshot, &self.own)?;
         match refusal(&receipt) {
             None => {
                 self.carried.packs.clear();
@@ -63,7 +104,7 @@ impl Assembly<'_, '_> {
             }
             Some(why) => {
                 // What is doomed or missing is stored again by the next attempt; the rest may be named again.
-                self.carried.packs.retain(|(id, _)| !receipt.packs.contains(id));
+                self.carried.packs.retain(|(_, id, _)| !receipt.packs.contains(id));
                 receipt.missing.iter().for_each(|id| {
                     self.carried.ids.remove(id);
                 });
@@ -76,41 +117,32 @@ impl Assembly<'_, '_> {
         }
     }
 
-    pub(super) fn finish(mut self) -> Result<Answer, BackupError> {
+    pub(super) fn finish(mut self) -> Result<Outcome, BackupError> {
         let is_interrupted = self.attempt.interrupted.load(Ordering::Relaxed);
         if is_interrupted {
-            self.flush()?;
-            if !self.carried.packs.is_empty() && !self.attempt.options.is_dry_run {
-                self.claim(None)?;
+            if !self.attempt.options.is_dry_run && self.has_new() {
+                self.claim_so_far()?;
             }
             return Err(BackupError::Interrupted);
         }
         let tree = {
-            let known = Known::new(self.attempt, self.carried);
+            let known = Known::new(&self.index, self.carried);
             self.session.finish_tree(|id| known.has(id))?
         };
         self.flush()?;
         self.outcome.tally = self.session.tally();
         let is_same = self.attempt.basis.snapshot.is_some_and(|basis| basis.root == tree.root);
         if self.attempt.options.is_dry_run || (is_same && self.attempt.options.skip_if_unchanged) {
-            return Ok(Answer::Done(Box::new(self.outcome)));
+            return Ok(self.outcome);
         }
-        while self.carried.packs.len() > MANIFEST_PACKS {
-            let rest = self.carried.packs.split_off(MANIFEST_PACKS);
-            if let Some(why) = self.claim(None)? {
-                self.carried.packs.extend(rest);
-                return Ok(Answer::Rejected(why));
-            }
-            self.carried.packs = rest;
-        }
-        let claim = self.snapshot_claim(&tree)?;
+        let claim = self.snapshot_claim(&tree, false)?;
         match self.claim(Some(claim))? {
-            None => Ok(Answer::Done(Box::new(self.outcome))),
-            Some(why) => Ok(Answer::Rejected(why)),
+            None => Ok(self.outcome),
+            Some(why) => Err(BackupError::Rejected(why)),
         }
     }
 
-    fn snapshot_claim(&mut self, tree: &FinishedTree) -> Result<SnapshotClaim, BackupError> {
+    fn snapshot_claim(&mut self, tree: &FinishedTree, partial: bool) -> Result<SnapshotClaim, BackupError> {
         let options = self.attempt.options;
         let info = self.outcome.info(options, self.started);
         info.check()?;
@@ -127,7 +159,7 @@ impl Assembly<'_, '_> {
         tags.dedup();
         Ok(SnapshotClaim {
             root: tree.root,
-            partial: false,
+            partial,
             client_time: options.time.unwrap_or(self.started),
             source: self.keys.source_id(&info.host, &info.paths, &info.label),
             tags,

@@ -11,15 +11,18 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Instant;
 
+use bytes::Bytes;
+use copal_engine::backup::content::FileContent;
 use copal_engine::backup::session::{Action, Session, SessionStart};
 use copal_engine::chunk::{ChunkSizes, Chunker};
 use copal_engine::id::{ChunkId, PackId};
+use copal_engine::index::Index;
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::session::{SessionKey, SessionRecord};
 use copal_engine::repository::Descriptor;
 use copal_engine::seal::SessionCipher;
 use copal_engine::time::Time;
-use copal_engine::tree::{Content, Entry, EntryKind, Extras};
+use copal_engine::tree::{Content, Entry, EntryKind, Extras, Piece};
 use copal_service::view::View;
 
 use super::basis::Basis;
@@ -29,6 +32,7 @@ use super::entry::Recorder;
 use super::manifest::Chain;
 use super::output::Output;
 use super::{BackupError, Carried, Options, Outcome, Source, Trouble, TroubleKind};
+use crate::clock::now;
 use crate::entropy::{random, secret};
 use crate::report::progress::Progress;
 use crate::repository::{LocalClient, Repository};
@@ -45,15 +49,8 @@ pub(super) struct Attempt<'a> {
     pub(super) interrupted: &'a AtomicBool,
 }
 
-/// What came of a try.
-pub(super) enum Answer {
-    Done(Box<Outcome>),
-    /// The repository changed meanwhile; why.
-    Rejected(String),
-}
-
 impl Attempt<'_> {
-    pub(super) fn run(&self, source: &mut Source<'_>, carried: &mut Carried) -> Result<Answer, BackupError> {
+    pub(super) fn run(&self, source: &mut Source<'_>, carried: &mut Carried) -> Result<Outcome, BackupError> {
         let p = &self.descriptor.parameters;
         let sizes = ChunkSizes::new(p.chunk_min.into(), p.chunk_average.into(), p.chunk_max.into())?;
         let keys = self.repository.domain_keys(self.client.domain);
@@ -81,6 +78,7 @@ impl Attempt<'_> {
                 carried,
                 chain: None,
                 own: HashSet::new(),
+                index: self.basis.pages.index().clone(),
                 recorder: Recorder::default(),
                 linked: HashMap::new(),
                 outcome: Outcome { basis: self.basis.snapshot.map(|basis| basis.id), ..Outcome::default() },
@@ -88,7 +86,10 @@ impl Attempt<'_> {
                 listed: Instant::now(),
             };
             match source {
-                Source::Tree(scan) => assembly.take_tree(scan, &tools)?,
+                Source::Tree { scan, ahead } => {
+                    let sweep = ahead.take().unwrap_or_else(|| scan.begin(self.options.threads));
+                    assembly.take_tree(sweep, &tools)?;
+                }
                 Source::Stream { name, bytes } => assembly.take_stream(name, bytes, &tools)?,
             }
             assembly.finish()
@@ -115,6 +116,8 @@ struct Assembly<'a, 'c> {
     carried: &'c mut Carried,
     chain: Option<Chain<'a>>,
     own: HashSet<PackId>,
+    /// What the repository has, as of the last manifest that was accepted.
+    index: Arc<Index<Bytes>>,
     recorder: Recorder,
     /// Size, content and attributes of files with several names, by group.
     linked: HashMap<u64, (u64, Content, Extras)>,
@@ -124,10 +127,13 @@ struct Assembly<'a, 'c> {
 }
 
 impl Assembly<'_, '_> {
-    fn add_chunk(&mut self, id: ChunkId, bytes: &[u8]) -> Result<(), BackupError> {
+    /// Takes the next chunk of a file.
+    fn add_chunk(&mut self, file: &mut FileContent, id: ChunkId, bytes: &[u8]) -> Result<(), BackupError> {
         let before = self.session.tally().bytes_new;
-        let known = Known::new(self.attempt, self.carried);
+        let known = Known::new(&self.index, self.carried);
         self.session.add_chunk(id, bytes, |id| known.has(id))?;
+        let piece = Piece { id, length: bytes.len() as u32 };
+        self.session.add_piece(file, piece, |id| known.has(id))?;
         self.attempt.progress.add_new(self.session.tally().bytes_new - before);
         self.act()
     }
@@ -143,7 +149,7 @@ impl Assembly<'_, '_> {
             EntryKind::Directory => counts.directories += 1,
             _ => counts.others += 1,
         }
-        let known = Known::new(self.attempt, self.carried);
+        let known = Known::new(&self.index, self.carried);
         self.session.add_entry(entry, |id| known.has(id))?;
         Ok(())
     }
@@ -163,7 +169,7 @@ impl Assembly<'_, '_> {
                 Action::Seal(job) => self.output.seal(job),
                 Action::Store(pack) => {
                     self.own.insert(pack.id);
-                    self.carried.packs.push((pack.id, pack.bytes.len() as u64));
+                    self.carried.packs.push((pack.table.kind, pack.id, pack.bytes.len() as u64));
                     self.carried.ids.extend(pack.table.ids.iter().copied());
                     self.output.store(pack);
                 }
@@ -179,23 +185,18 @@ impl Assembly<'_, '_> {
 
 /// What need not be stored: what the repository has, and what earlier attempts have stored.
 struct Known<'a> {
-    basis: &'a Basis,
+    index: &'a Index<Bytes>,
     carried: &'a HashSet<ChunkId>,
 }
 
 impl<'a> Known<'a> {
-    fn new(attempt: &'a Attempt<'_>, carried: &'a Carried) -> Self {
-        Self { basis: &attempt.basis, carried: &carried.ids }
+    fn new(index: &'a Index<Bytes>, carried: &'a Carried) -> Self {
+        Self { index, carried: &carried.ids }
     }
 
     fn has(&self, id: &ChunkId) -> bool {
-        self.carried.contains(id) || self.basis.status(id).may_deduplicate()
+        self.carried.contains(id) || self.index.status(id).may_deduplicate()
     }
-}
-
-fn now() -> Time {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Time::from_unix(since.as_secs() as i64, since.subsec_nanos())
 }
 
 /// Bytes read and not yet taken.

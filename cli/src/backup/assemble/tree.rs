@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use copal_engine::backup::change::Signs;
+use copal_engine::backup::content::FileContent;
 use copal_engine::path::TreePath;
-use copal_engine::tree::{Content, Entry, EntryKind, Piece};
+use copal_engine::tree::{Content, Entry, EntryKind};
 use crossbeam_channel::{Receiver, bounded};
 
 use super::super::budget::Budget;
@@ -13,15 +13,17 @@ use super::super::compare::{Comparison, Item};
 use super::super::content::{Part, Tools, work};
 use super::super::{BackupError, Trouble, TroubleKind};
 use super::{Assembly, Known};
-use crate::scan::{Scan, source_of};
+use crate::scan::{Sweep, source_of};
 use crate::stat::{EntryStat, FileId};
 
 impl Assembly<'_, '_> {
-    pub(super) fn take_tree(&mut self, scan: &Scan, tools: &Tools<'_>) -> Result<(), BackupError> {
+    pub(super) fn take_tree(&mut self, sweep: Sweep, tools: &Tools<'_>) -> Result<(), BackupError> {
         let attempt = self.attempt;
+        // What is written to from here on, the scan may have seen before.
+        self.started = sweep.started();
         let comparison = Comparison {
             basis: &attempt.basis,
-            signs: Signs { basis_begun: attempt.basis.snapshot.map(|basis| basis.begun), ..attempt.options.signs },
+            signs: attempt.options.signs,
             force: attempt.options.force,
             rewrite_budget: attempt.options.rewrite_budget,
             tools,
@@ -29,16 +31,18 @@ impl Assembly<'_, '_> {
         };
         thread::scope(|scope| {
             let threads = attempt.options.threads;
-            let (to_compare, events) = bounded(4);
             let (jobs, to_read) = bounded(ITEMS);
             let (to_session, items) = bounded::<Item>(ITEMS);
-            scope.spawn(move || scan.run(threads, &to_compare));
             for _ in 0..threads {
                 let to_read = to_read.clone();
                 scope.spawn(move || work(&to_read, tools));
             }
             drop(to_read);
-            let comparing = scope.spawn(move || comparison.run(&events, &jobs, &to_session));
+            let comparing = scope.spawn(move || {
+                let compared = comparison.run(sweep.events(), &jobs, &to_session);
+                sweep.finish();
+                compared
+            });
             let taken = self.take_items(&items, tools.budget);
             // After an error the others find nobody listening, and end.
             let costs = items.try_iter().map(|item| if let Item::Job { cost, .. } = item { cost } else { 0 });
@@ -92,7 +96,7 @@ impl Assembly<'_, '_> {
         is_reused: bool,
     ) -> Result<(), BackupError> {
         self.attempt.progress.now_at(path.as_bytes());
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut file = FileContent::default();
         let mut inline = None;
         let found = loop {
             match parts.recv() {
@@ -102,14 +106,17 @@ impl Assembly<'_, '_> {
                 }
                 Ok(Part::Chunks { bytes, cuts }) => {
                     for (id, range) in cuts {
-                        pieces.push(Piece { id, length: range.len() as u32 });
-                        self.add_chunk(id, &bytes[range])?;
+                        self.add_chunk(&mut file, id, &bytes[range])?;
                     }
                     self.attempt.progress.add_done(bytes.len() as u64);
                     self.act()?;
+                    self.claim_if_due()?;
+                    if self.attempt.interrupted.load(Ordering::Relaxed) {
+                        return Ok(());
+                    }
                 }
                 Ok(Part::Again) => {
-                    pieces.clear();
+                    file = FileContent::default();
                     inline = None;
                 }
                 Ok(Part::Done(found)) => break found,
@@ -137,8 +144,8 @@ impl Assembly<'_, '_> {
             (_, Some(bytes)) if bytes.is_empty() => Content::None,
             (_, Some(bytes)) => Content::Inline(bytes),
             (_, None) => {
-                let known = Known::new(self.attempt, self.carried);
-                self.session.content_of(pieces, |id| known.has(id))?
+                let known = Known::new(&self.index, self.carried);
+                self.session.content_of(file, |id| known.has(id))?
             }
         };
         let stat = found.stat;

@@ -48,7 +48,7 @@ pub fn show(repository: &Repository, load: &Load<'_>, text: &str) -> Result<Show
 
 fn show_object(repository: &Repository, name: &str) -> Result<Value, Failure> {
     let store: &dyn Store = repository.store().as_ref();
-    let bytes = wait(objects::read(store, name)).map_err(|error| Failure::Other(error.into()))?;
+    let bytes = wait(objects::read(store, name))?;
     let bytes = bytes.ok_or_else(|| absent(name))?;
     let decoded = decode(repository, name, &bytes);
     let mut value = decoded.map_err(|why| Failure::Damaged { object: name.to_owned(), cause: why.into() })?;

@@ -72,7 +72,7 @@ fn named(store: &dyn Store, text: &str) -> Result<Target, Failure> {
 fn beginning_with(store: &dyn Store, name: &str, text: &str) -> Result<Option<String>, Failure> {
     // What no object can be called is not asked of the store.
     let Ok(key) = Key::new(name.trim_end_matches('/')) else { return Ok(None) };
-    let fails = |error: copal_store::StoreError| Failure::Other(error.into());
+    let fails = Failure::Store;
     if wait(store.stat(&key)).map_err(fails)?.is_some() {
         return Ok(Some(key.as_str().to_owned()));
     }
@@ -112,7 +112,7 @@ fn one_below(store: &dyn Store, prefix: &str, first: bool) -> Result<Option<Targ
         true => wait(store.list(prefix, None, 1)).map(|page| page.objects),
         false => wait(objects::list(store, prefix)),
     };
-    let listed = listed.map_err(|error| Failure::Other(error.into()))?;
+    let listed = listed?;
     Ok(listed.last().map(|object| Target::Object(object.key.as_str().to_owned())))
 }
 

@@ -85,6 +85,7 @@ fn client_fields(repository: &Repository, record: &ClientRecord) -> Value {
         "request_key": record.keys.map(|keys| super::hex(&keys.request)),
         "created": Stamp(record.created),
         "revoked": record.revoked.map(|(number, hash)| link(number, hash)),
+        "last_change": record.last_change.map(|(number, hash)| link(number, hash)),
         "enrollment_key": record.enrollment.map(|key| super::hex(&key)),
     })
 }
@@ -163,6 +164,7 @@ pub(super) fn root(name: &str, bytes: &[u8]) -> Result<Value, String> {
             RunKind::Packs => "packs",
             RunKind::Doomed => "doomed",
             RunKind::Overlay => "overlay",
+            RunKind::OverlayRuns => "overlays",
         };
         json!({ "kind": kind, "run": layout::state(run.hash), "length": run.length, "records": run.records })
     });
@@ -175,6 +177,8 @@ pub(super) fn root(name: &str, bytes: &[u8]) -> Result<Value, String> {
         "rebuilt": root.rebuilt,
         "runs": runs,
         "last_change": root.change_head.map(|(number, hash)| link(number, hash)),
+        "policy": root.policy.map(|(number, hash)| link(number, hash)),
+        "last_expiry": root.expiry_head.map(|(number, hash)| link(number, hash)),
     }))
 }
 
@@ -184,6 +188,7 @@ pub(super) fn expiry(number: u64, bytes: &[u8]) -> Result<Value, String> {
         "number": number,
         "previous": expiry.previous.to_string(),
         "policy": expiry.policy,
+        "change": expiry.change,
         "time": Stamp(expiry.time),
         "snapshots": texts(&expiry.snapshots),
     }))

@@ -65,6 +65,22 @@ pub(super) fn run(bytes: Bytes) -> Result<Value, String> {
                 })
                 .collect(),
         ),
+        RunKind::OverlayRuns => (
+            "overlays",
+            state
+                .overlays
+                .iter()
+                .map(|((domain, hash), record)| {
+                    json!({
+                        "run": layout::state(*hash),
+                        "domain": domain.to_string(),
+                        "root": record.root,
+                        "length": record.length,
+                        "records": record.records,
+                    })
+                })
+                .collect(),
+        ),
         RunKind::Overlay => ("overlay", Vec::new()),
     };
     Ok(json!({ "kind": kind, "records": records, "removed": removed }))

@@ -1,0 +1,1 @@
+"""Copal and its peers, measured on the same data on the same machine."""

@@ -1,0 +1,65 @@
+//! Beside: the trees a backup compares with, read beside the scan.
+
+use copal_engine::path::TreePath;
+use copal_engine::time::Time;
+use copal_engine::tree::Entry;
+
+use super::basis::Basis;
+use crate::reader::{EntryStream, TreeError};
+
+/// The basis, all trees of it in step.
+pub(super) struct Beside<'a> {
+    lanes: Vec<Lane<'a>>,
+}
+
+/// An entry as an earlier run saw it.
+pub(super) struct Old {
+    pub(super) entry: Entry,
+    /// When that run began.
+    pub(super) begun: Time,
+}
+
+/// One tree, in constant memory.
+struct Lane<'a> {
+    stream: EntryStream<'a>,
+    next: Option<Entry>,
+    begun: Time,
+}
+
+impl<'a> Beside<'a> {
+    pub(super) fn new(basis: &'a Basis) -> Self {
+        let lane = |tree: super::basis::Compared| Lane {
+            stream: basis.pages.entries(tree.root),
+            next: None,
+            begun: tree.begun,
+        };
+        Self { lanes: basis.trees().map(lane).collect() }
+    }
+
+    /// What the basis has at a path; paths must be asked for in order. The first tree that has it is believed.
+    pub(super) fn at(&mut self, path: &TreePath) -> Result<Option<Old>, TreeError> {
+        let mut found = None;
+        for lane in &mut self.lanes {
+            let entry = lane.at(path)?;
+            found = found.or(entry.map(|entry| Old { entry, begun: lane.begun }));
+        }
+        Ok(found)
+    }
+}
+
+impl Lane<'_> {
+    /// Pages that cannot be read are passed over: their entries are then read from the source again.
+    fn at(&mut self, path: &TreePath) -> Result<Option<Entry>, TreeError> {
+        loop {
+            if self.next.is_none() {
+                self.next = self.stream.next_readable()?;
+            }
+            match &self.next {
+                None => return Ok(None),
+                Some(entry) if entry.path < *path => self.next = None,
+                Some(entry) if entry.path == *path => return Ok(self.next.take()),
+                Some(_) => return Ok(None),
+            }
+        }
+    }
+}

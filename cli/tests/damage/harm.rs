@@ -1,0 +1,181 @@
+//! Harm: what may happen to which object.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::kit::Machine;
+use crate::world::World;
+
+/// What is harmed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Thing {
+    Descriptor,
+    /// One of the two copies of a key slot.
+    SlotCopy,
+    /// Both copies.
+    Slot,
+    ClientRecord,
+    /// The blocks of a pack of data.
+    PackData,
+    /// The table at its end.
+    PackTable,
+    TreePack,
+    Manifest,
+    Receipt,
+    Change,
+    Segment,
+    StateRun,
+    Root,
+    Cache,
+    /// This machine's keys, outside of the repository.
+    ClientKeys,
+}
+
+/// What happens to it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Harm {
+    Delete,
+    Truncate,
+    Flip,
+    /// It changes places with another of its kind.
+    Swap,
+    /// Another of its kind has its bytes too.
+    Duplicate,
+}
+
+pub(crate) const THINGS: [Thing; 15] = [
+    Thing::Descriptor,
+    Thing::SlotCopy,
+    Thing::Slot,
+    Thing::ClientRecord,
+    Thing::PackData,
+    Thing::PackTable,
+    Thing::TreePack,
+    Thing::Manifest,
+    Thing::Receipt,
+    Thing::Change,
+    Thing::Segment,
+    Thing::StateRun,
+    Thing::Root,
+    Thing::Cache,
+    Thing::ClientKeys,
+];
+
+pub(crate) const HARMS: [Harm; 5] = [Harm::Delete, Harm::Truncate, Harm::Flip, Harm::Swap, Harm::Duplicate];
+
+impl Thing {
+    /// Its name in the table.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Descriptor => "descriptor",
+            Self::SlotCopy => "key slot, one copy",
+            Self::Slot => "key slot, both copies",
+            Self::ClientRecord => "client record",
+            Self::PackData => "pack, its data",
+            Self::PackTable => "pack, its table",
+            Self::TreePack => "tree pack",
+            Self::Manifest => "manifest",
+            Self::Receipt => "receipt",
+            Self::Change => "change",
+            Self::Segment => "segment",
+            Self::StateRun => "state run",
+            Self::Root => "root",
+            Self::Cache => "cache",
+            Self::ClientKeys => "this machine's client keys",
+        }
+    }
+}
+
+impl Harm {
+    /// Its name in the table.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Delete => "delete",
+            Self::Truncate => "truncate",
+            Self::Flip => "flip",
+            Self::Swap => "swap",
+            Self::Duplicate => "duplicate",
+        }
+    }
+}
+
+/// What was done, to be undone.
+pub(crate) struct Done {
+    /// Places, what was there, and what is there since.
+    changes: Vec<(PathBuf, Option<Vec<u8>>, Option<Vec<u8>>)>,
+    /// What names the harmed object to a person: any of these.
+    pub(crate) names: Vec<String>,
+}
+
+/// Harms a thing of a machine that is a copy of the world's.
+pub(crate) fn harm(world: &World, machine: &Machine, thing: Thing, harm: Harm) -> Done {
+    let mut done = Done { changes: Vec::new(), names: world.names_of(thing) };
+    for place in world.places_of(thing) {
+        let path = machine.path(&place);
+        let (swapped, free) = world.others_of(machine, thing, &place);
+        let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{place}: {error}"));
+        let part = world.part_of(thing, &bytes);
+        match harm {
+            // Of a table: nothing is left of it.
+            Harm::Delete if part.start > 0 => done.put(path, Some(bytes[..part.start].to_vec())),
+            Harm::Delete => done.put(path, None),
+            Harm::Truncate => done.put(path, Some(bytes[..part.start + (part.end - part.start) / 2].to_vec())),
+            Harm::Flip => {
+                let mut flipped = bytes;
+                // Always the same field, however large what lies before it came out.
+                let at = match thing {
+                    Thing::PackTable => part.end - TRAILER - 1,
+                    Thing::Segment => ENTRIES,
+                    _ => part.start + (part.end - part.start) / 2,
+                };
+                flipped[at] ^= 0x10;
+                done.put(path, Some(flipped));
+            }
+            Harm::Swap => {
+                let theirs = fs::read(&swapped).unwrap_or_else(|error| panic!("{swapped:?}: {error}"));
+                let part_there = world.part_of(thing, &theirs);
+                let (a, b) = (&bytes[part.clone()], &theirs[part_there.clone()]);
+                assert_ne!(a, b, "{thing:?}: they differ");
+                done.put(path, Some([&bytes[..part.start], b, &bytes[part.end..]].concat()));
+                done.put(swapped, Some([&theirs[..part_there.start], a, &theirs[part_there.end..]].concat()));
+            }
+            Harm::Duplicate => {
+                assert!(!free.exists(), "{free:?} is a free name");
+                let name = free.strip_prefix(machine.path("repository")).unwrap_or(&free);
+                done.names.push(name.to_str().unwrap().to_owned());
+                done.put(free, Some(bytes));
+            }
+        }
+    }
+    done
+}
+
+impl Done {
+    fn put(&mut self, path: PathBuf, bytes: Option<Vec<u8>>) {
+        let before = fs::read(&path).ok();
+        set(&path, bytes.as_deref());
+        self.changes.push((path, before, bytes));
+    }
+
+    /// Undoes the harm where nothing else was written since.
+    pub(crate) fn undo(&self) {
+        for (path, before, since) in &self.changes {
+            if fs::read(path).ok() == *since {
+                set(path, before.as_deref());
+            }
+        }
+    }
+}
+
+fn set(path: &PathBuf, bytes: Option<&[u8]>) {
+    let _ = fs::remove_file(path);
+    if let Some(bytes) = bytes {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+/// Bytes of the end of a pack, behind its table (`docs/format.md`).
+pub(crate) const TRAILER: usize = 32;
+/// Where a segment says how many entries it has.
+const ENTRIES: usize = 48;

@@ -1,0 +1,134 @@
+//! A repository of tiny packs, so that a backup of some megabytes writes several manifests.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use copal_cli::repository::{self, Init};
+use copal_engine::keys::secret::Secret;
+use copal_engine::keys::slot::{Argon2Params, SlotInput};
+use copal_engine::keys::text::encode_key_file;
+use copal_engine::receipt::IngestBy;
+use copal_engine::repository::Parameters;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::kit::{Machine, image, noise, text};
+use crate::{Held, assert_held, assert_sound, at_each, dies, points};
+
+struct World {
+    machine: Machine,
+    _sources: TempDir,
+    source: PathBuf,
+}
+
+impl World {
+    fn new(megabytes: u64) -> Self {
+        let sources = TempDir::new().unwrap();
+        let source = sources.path().canonicalize().unwrap().join("source");
+        fs::create_dir(&source).unwrap();
+        (0..megabytes).for_each(|n| fs::write(source.join(format!("{n:03}")), noise(n, 1 << 20)).unwrap());
+        let machine = Machine::bare();
+        let key = || Secret::new([7; 32]);
+        fs::write(machine.path("key"), encode_key_file(&key()).as_bytes()).unwrap();
+        let init = Init {
+            directory: &machine.path("repository"),
+            inputs: &[SlotInput::KeyFile(key())],
+            parameters: Parameters {
+                pack_target: 32 << 10,
+                block_target: 16 << 10,
+                chunk_min: 2 << 10,
+                chunk_average: 4 << 10,
+                chunk_max: 16 << 10,
+                ..Parameters::default()
+            },
+            ingest: IngestBy::Client,
+            argon2: Argon2Params::default(),
+        };
+        repository::init(&init).unwrap();
+        Self { machine, _sources: sources, source }
+    }
+
+    fn backup(&self) -> [&str; 3] {
+        ["backup", "--json", self.source.to_str().unwrap()]
+    }
+
+    /// A backup that goes on after one that was stopped: it stores what no manifest covers, and is whole.
+    fn goes_on(&self, machine: &Machine, total: u64, label: &str) {
+        assert_sound(machine, label);
+        let covered: u64 = covered(machine).iter().map(|(_, length)| length).sum();
+        let next = machine.run(&self.backup()).ok().json();
+        let stored = next["bytes_stored"].as_u64().unwrap();
+        assert!(
+            stored <= total.saturating_sub(covered) + SLACK,
+            "{label}: {stored} stored of {total}, {covered} covered"
+        );
+        let held = Held::from([(text(&next["snapshot_id"]), image(&self.source))]);
+        assert_held(machine, &self.source, &held, label);
+        assert_sound(machine, label);
+    }
+}
+
+/// Packs that a manifest names, with their lengths.
+fn covered(machine: &Machine) -> BTreeSet<(String, u64)> {
+    let manifests = machine.names("manifests/");
+    let packs = manifests.iter().flat_map(|name| {
+        let manifest = machine.json(&["cat", name]);
+        manifest["packs"].as_array().unwrap().clone()
+    });
+    packs.map(|pack: Value| (text(&pack["pack"]), pack["length"].as_u64().unwrap())).collect()
+}
+
+#[test]
+fn a_long_backup_killed_anywhere_does_not_store_again_what_a_manifest_covers() {
+    let world = World::new(8);
+    let whole = world.machine.copy();
+    let points = points(&whole, &world.backup());
+    let total: u64 = covered(&whole).iter().map(|(_, length)| length).sum();
+    assert!(whole.names("manifests/").len() > 3, "there are manifests on the way");
+    let seed = std::env::var("COPAL_SEED").map_or(1, |seed| seed.parse().expect("a number"));
+    let random = noise(seed, 8 * SAMPLE);
+    let chosen = random.chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap()) % points + 1);
+    at_each(chosen, |point| {
+        let machine = world.machine.copy();
+        dies(&machine, &world.backup(), point);
+        world.goes_on(&machine, total, &format!("COPAL_SEED={seed}, after death at {point} of {points}"));
+    });
+}
+
+#[test]
+fn an_interrupted_backup_ends_with_a_manifest_for_all_that_is_uploaded() {
+    let world = World::new(24);
+    let whole = world.machine.copy();
+    whole.run(&world.backup()).ok();
+    let total: u64 = covered(&whole).iter().map(|(_, length)| length).sum();
+    let machine = &world.machine;
+    let mut backup = machine.with_key(&world.backup());
+    let mut child = backup.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let started = Instant::now();
+    while machine.object("manifests").read_dir().is_err() {
+        assert!(child.try_wait().unwrap().is_none(), "it has not ended before it wrote a manifest");
+        assert!(started.elapsed() < Duration::from_secs(120), "a manifest comes in time");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), output.status.signal()), (Some(130), None), "{said}");
+    assert!(said.contains("the next run goes on from there"), "{said}");
+    let covered: BTreeSet<String> = covered(machine).into_iter().map(|(id, _)| id).collect();
+    let stored: BTreeSet<String> = machine.names("packs/").iter().map(|name| name[9..].to_owned()).collect();
+    assert_eq!(covered, stored, "every pack is named by a manifest");
+    assert!(machine.snapshots().is_empty() && stored.len() < whole.names("packs/").len(), "it was not done");
+    world.goes_on(machine, total, "after an interruption");
+}
+
+/// Points of death that are tried.
+const SAMPLE: usize = 30;
+/// Bytes that a backup in two parts may store beyond one at once: packs that are not full, pages, and blocks that end
+/// where the first part did.
+const SLACK: u64 = 200_000;

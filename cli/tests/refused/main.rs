@@ -1,0 +1,286 @@
+//! Refused: a full disk, a repository that may not be written or read, one that goes away. Each ends with an error that
+//! names the thing and what to do, does no damage, and everything goes on once the cause is gone.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+
+use kit::{Machine, Ran, Run, noise, number};
+
+/// A machine with one snapshot, and with something new to save.
+fn machine() -> Machine {
+    let machine = Machine::new();
+    machine.write("old", noise(1, 100_000));
+    machine.backup(&[]);
+    machine.write("new", noise(2, 300_000));
+    machine
+}
+
+/// Nothing is damaged, a backup works again, and both files are in it.
+#[track_caller]
+fn goes_on(machine: &Machine, label: &str) {
+    let check = machine.run(&["check", "--full"]);
+    assert_eq!(check.code, 0, "{label}: {check}");
+    let id = machine.backup(&[]);
+    machine.run(&["restore", &format!("{id}:source"), "--target", "out", "--verify"]).ok();
+    for name in ["old", "new"] {
+        assert!(
+            fs::read(machine.path("out").join(name)).unwrap() == fs::read(machine.source(name)).unwrap(),
+            "{label}"
+        );
+    }
+}
+
+/// Fails as it should: with exit code 1, the reason, and what to do.
+#[track_caller]
+fn fails(ran: Ran, reason: &str, remedy: &str, label: &str) {
+    assert_eq!(ran.code, 1, "{label}: {ran}");
+    assert!(ran.err.contains(reason), "{label}: {reason:?} in {ran}");
+    assert!(ran.err.contains(remedy), "{label}: {remedy:?} in {ran}");
+}
+
+#[test]
+fn a_disk_that_becomes_full_anywhere_in_a_command_does_no_damage() {
+    for command in [&["backup", "source"][..], &["forget", "latest"], &["prune", "--grace", "0s"], &["rebuild-index"]] {
+        let template = machine();
+        if command[0] == "prune" {
+            template.backup(&[]);
+            let oldest = template.snapshots().remove(0);
+            template.ok(&["forget", &oldest]);
+        }
+        let count = template.path("points");
+        template.copy().with_key(command).env("COPAL_POINTS", &count).ran().ok();
+        let points = fs::metadata(&count).unwrap().len();
+        // Every third point: a file is begun, written, synced and named.
+        each((1..=points).step_by(3), |point| {
+            let (machine, label) = (template.copy(), format!("{command:?} with a disk full from {point} on"));
+            let ran = machine.with_key(command).env("COPAL_FULL_AT", point.to_string()).ran();
+            // What only tidies up needs no room.
+            if ran.code != 0 {
+                fails(ran, "no space left", "free some space and run it again", &label);
+            }
+            goes_on(&machine, &label);
+        });
+    }
+}
+
+#[test]
+fn a_file_larger_than_the_system_takes_ends_with_its_name() {
+    let machine = machine();
+    // Blocks of 512 or 1,024 bytes, as the shell has it: smaller than the pack either way.
+    let script = "trap '' XFSZ; ulimit -f 100; exec \"$0\" \"$@\"";
+    let mut limited = machine.with_key(&[]);
+    let program = limited.get_program().to_owned();
+    let mut shell = Command::new("sh");
+    shell.args([OsStr::new("-c"), OsStr::new(script), &program]).args(["backup", "source"]);
+    shell.current_dir(machine.path("")).env_clear();
+    let known = limited.env("PATH", "/bin:/usr/bin").get_envs();
+    shell.envs(known.filter_map(|(name, value)| Some((name, value?))));
+    fails(shell.ran(), "cannot create packs/", "ulimit -f", "a limit of file sizes");
+    goes_on(&machine, "a limit of file sizes");
+}
+
+#[test]
+fn a_repository_that_may_only_be_read_is_read_and_no_more() {
+    let machine = machine();
+    let before = machine.objects();
+    permit(&machine.path("repository"), 0o555, 0o444);
+    let reader = Reader::new(&machine);
+    for words in
+        [&["snapshots"][..], &["ls", "-R", "latest"], &["restore", "latest:source", "-t", "mine/out", "--no-owner"]]
+    {
+        reader.run(words).ok();
+    }
+    assert_eq!(fs::read(machine.path("mine/out/old")).unwrap(), noise(1, 100_000));
+    let check = reader.run(&["check", "--full"]);
+    assert!(check.code == 0 && check.text().contains("no damage found"), "{check}");
+    for words in [&["backup", "source"][..], &["forget", "latest"], &["prune"], &["rebuild-index"]] {
+        fails(reader.run(words), "not permitted to", "who may read and write", &format!("{words:?}"));
+    }
+    permit(&machine.path("repository"), 0o755, 0o644);
+    assert!(machine.objects() == before, "nothing was changed");
+    goes_on(&machine, "a read-only repository");
+}
+
+#[test]
+fn a_directory_that_may_not_be_written_takes_no_repository_and_no_restored_files() {
+    let machine = machine();
+    let closed = machine.path("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
+    let reader = Reader::new(&machine);
+    let ran = reader
+        .command(&["init", "-r", "closed/repository"])
+        .env("COPAL_PASSWORD", "x")
+        .env_remove("COPAL_KEY_FILE")
+        .ran();
+    fails(ran, "not permitted to create", "who may read and write", "init");
+    fails(
+        reader.run(&["restore", "latest:source", "-t", "closed/out"]),
+        "closed/out",
+        "who may read and write it",
+        "restore",
+    );
+}
+
+#[test]
+fn a_pack_that_may_not_be_read_is_named_and_the_rest_is_restored() {
+    let machine = machine();
+    machine.backup(&[]);
+    // The pack of the later backup, which holds the larger file.
+    let pack = machine.packs(0).remove(0);
+    fs::set_permissions(machine.object(&pack), fs::Permissions::from_mode(0o000)).unwrap();
+    let reader = Reader::new(&machine);
+    fails(reader.run(&["check", "--read-data"]), &pack, "who may read and write", "check");
+    let restored = reader.run(&["restore", "latest:source", "-t", "mine/out", "--no-owner"]);
+    assert!(restored.code == 4 && restored.err.contains(&pack), "{restored}");
+    assert_eq!(fs::read(machine.path("mine/out/old")).unwrap(), noise(1, 100_000), "what can be read is there");
+    fs::set_permissions(machine.object(&pack), fs::Permissions::from_mode(0o600)).unwrap();
+    goes_on(&machine, "an unreadable pack");
+}
+
+#[test]
+fn a_repository_that_goes_away_is_missed_and_nothing_is_written_in_its_place() {
+    for is_mount_point in [false, true] {
+        let machine = machine();
+        let mut command = machine.with_key(&["backup", "--stdin", "--stdin-name", "stream"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // More than a pipe holds: it reads, so it has opened the repository.
+        stdin.write_all(&noise(5, 4 << 20)).unwrap();
+        fs::rename(machine.path("repository"), machine.path("away")).unwrap();
+        if is_mount_point {
+            fs::create_dir(machine.path("repository")).unwrap();
+        }
+        stdin.write_all(&noise(6, 1 << 20)).unwrap();
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(!err.contains("panicked"), "{err}");
+        let ran = Ran { code: output.status.code().unwrap(), out: output.stdout, err };
+        fails(ran, "is not there", "once it is back", "a repository that went away");
+        if is_mount_point {
+            assert_eq!(fs::read_dir(machine.path("repository")).unwrap().count(), 0, "nothing was written there");
+            fs::remove_dir(machine.path("repository")).unwrap();
+        }
+        assert_eq!(machine.run(&["snapshots"]).code, 10);
+        fs::rename(machine.path("away"), machine.path("repository")).unwrap();
+        goes_on(&machine, "a repository that came back");
+    }
+}
+
+#[test]
+fn a_restore_into_a_full_place_names_what_is_missing() {
+    let machine = machine();
+    machine.backup(&[]);
+    let script = "trap '' XFSZ; ulimit -f 200; exec \"$0\" \"$@\"";
+    let mut shell = Command::new("sh");
+    let program = machine.with_key(&[]).get_program().to_owned();
+    shell.args([OsStr::new("-c"), OsStr::new(script), &program]);
+    shell.args(["restore", "latest:source", "-t", "out"]).current_dir(machine.path("")).env_clear();
+    let known = machine.with_key(&[]);
+    shell.envs(known.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = shell.ran().exits(3);
+    assert!(ran.err.contains("source/new"), "{ran}");
+    assert_eq!(fs::read(machine.path("out/old")).unwrap(), noise(1, 100_000), "what has room is there");
+    let again = machine.restore(&[]).ok();
+    assert_eq!(number(&again, "files_restored"), 1, "{again}");
+}
+
+/// Somebody without rights: the user `nobody` if the tests run as root, who has them all.
+struct Reader<'a> {
+    machine: &'a Machine,
+    is_root: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// Lets him come as far as the repository, and gives him a place of his own and the command.
+    fn new(machine: &'a Machine) -> Self {
+        let is_root = rustix::process::geteuid().is_root();
+        fs::set_permissions(machine.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(machine.path("key"), fs::Permissions::from_mode(0o444)).unwrap();
+        fs::create_dir(machine.path("mine")).unwrap();
+        // Where it was built, not everybody may go. Not copied by this process: whoever has it open for writing, like a
+        // child that another thread is about to start, keeps it from being run.
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_copal")).arg(machine.path("mine/copal")).status();
+        assert!(copied.unwrap().success());
+        if is_root {
+            std::os::unix::fs::chown(machine.path("mine"), Some(NOBODY), Some(NOBODY)).unwrap();
+            open_up(&machine.path("repository"));
+        }
+        Self { machine, is_root }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let like = self.machine.with_key(words);
+        let mut command = Command::new(self.machine.path("mine/copal"));
+        command.args(like.get_args()).current_dir(self.machine.path("")).env_clear();
+        command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env("HOME", self.machine.path("mine"));
+        if self.is_root {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Ran {
+        self.command(words).ran()
+    }
+}
+
+/// Sets the modes of directories and files.
+fn permit(directory: &Path, of_directories: u32, of_files: u32) {
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            permit(&path, of_directories, of_files);
+        } else {
+            fs::set_permissions(&path, fs::Permissions::from_mode(of_files)).unwrap();
+        }
+    }
+    fs::set_permissions(directory, fs::Permissions::from_mode(of_directories)).unwrap();
+}
+
+/// Lets everybody read what has not been closed to all.
+fn open_up(directory: &Path) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            open_up(&path);
+        } else if path.metadata().unwrap().permissions().mode() & 0o777 != 0 {
+            let mode = path.metadata().unwrap().permissions().mode();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode | 0o444)).unwrap();
+        }
+    }
+    let mode = directory.metadata().unwrap().permissions().mode();
+    fs::set_permissions(directory, fs::Permissions::from_mode(mode | 0o555)).unwrap();
+}
+
+/// Does the same for many points, several at once.
+fn each(points: impl Iterator<Item = u64> + Send, act: impl Fn(u64) + Sync) {
+    let points = Mutex::new(points);
+    let next = || points.lock().unwrap().next();
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                while let Some(point) = next() {
+                    act(point);
+                }
+            });
+        }
+    });
+}
+
+/// A user who owns nothing.
+const NOBODY: u32 = 65_534;

@@ -1,0 +1,78 @@
+//! Cut: a file's bytes cut into chunks and named, with what an earlier snapshot knows as a hint.
+
+use core::ops::Range;
+
+use crate::chunk::Chunker;
+use crate::id::ChunkId;
+use crate::keys::domain::DomainKeys;
+use crate::tree::Piece;
+
+/// The chunks of a whole content, in order. `before` are the pieces that the file had in an earlier snapshot, or none:
+/// where they are still there, they need not be searched for, only named. What comes out is the same with any hint
+/// that the same chunker made.
+pub fn cut(bytes: &[u8], before: &[Piece], chunker: &Chunker, keys: &DomainKeys) -> Vec<(ChunkId, Range<usize>)> {
+    let mut chunks = Vec::with_capacity(before.len());
+    let mut start = 0;
+    for piece in before {
+        let end = start + piece.length as usize;
+        match bytes.get(start..end) {
+            Some(chunk) if keys.chunk_id(chunk) == piece.id => chunks.push((piece.id, start..end)),
+            _ => break,
+        }
+        start = end;
+    }
+    if chunks.len() < before.len() || start < bytes.len() {
+        // Where a chunk ends depends on its own bytes and the one behind it, and on how near the content's end is. So the
+        // last chunk that was found again may end elsewhere, and so may those near where either content ends.
+        let length_before: usize = before.iter().map(|piece| piece.length as usize).sum();
+        let shorter = length_before.min(bytes.len());
+        chunks.pop();
+        while chunks.pop_if(|(_, range)| range.start + chunker.sizes().max() >= shorter).is_some() {}
+        start = chunks.last().map_or(0, |(_, range)| range.end);
+    }
+    while let Some(length) = chunker.next_cut(&bytes[start..], true) {
+        let range = start..start + length;
+        chunks.push((keys.chunk_id(&bytes[range.clone()]), range));
+        start += length;
+    }
+    chunks
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::chunk::ChunkSizes;
+    use crate::keys::domain::DomainKey;
+    use crate::keys::secret::Secret;
+
+    fn keys() -> DomainKeys {
+        DomainKeys::new(&DomainKey::from_secret(Secret::new([2; 32])))
+    }
+
+    fn pieces(chunks: &[(ChunkId, Range<usize>)]) -> Vec<Piece> {
+        chunks.iter().map(|(id, range)| Piece { id: *id, length: range.len() as u32 }).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn no_hint_changes_where_chunks_end(
+            old in prop::collection::vec(0u8..4, 0..12_000),
+            at in any::<prop::sample::Index>(),
+            removed in 0usize..300,
+            added in prop::collection::vec(0u8..4, 0..300),
+        ) {
+            let keys = keys();
+            let chunker = Chunker::new(ChunkSizes::new(256, 512, 2048).unwrap(), keys.gear());
+            let before = pieces(&cut(&old, &[], &chunker, &keys));
+            let at = at.index(old.len() + 1);
+            let end = (at + removed).min(old.len());
+            let new = [&old[..at], &added, &old[end..]].concat();
+            for content in [&old, &new, &old[..at].to_vec()] {
+                let plain: Vec<_> = chunker.cuts(content).map(|range| (keys.chunk_id(&content[range.clone()]), range)).collect();
+                prop_assert_eq!(cut(content, &before, &chunker, &keys), plain);
+            }
+        }
+    }
+}

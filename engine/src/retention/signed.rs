@@ -1,0 +1,305 @@
+//! Signed policy: what a full client signs for the service to follow, and its bytes.
+
+use core::time::Duration;
+
+use jiff::tz::TimeZone;
+
+use super::{Count, Policy, Span};
+use crate::id::TagId;
+use crate::limits::{POLICY_BYTES, POLICY_SETS, ZONE_BYTES};
+use crate::wire::DecodeError;
+use crate::wire::cbor::{Reader, Writer};
+
+/// The policy that the service follows: which snapshots it keeps, and how it goes about its jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedPolicy {
+    rules: Policy,
+    zone: String,
+    grace: Duration,
+    check_parts: u32,
+}
+
+/// A policy that cannot be signed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadPolicy {
+    /// The zone is not one.
+    #[error("{0:?} is not a time zone as POSIX writes it, such as CET-1CEST,M3.5.0,M10.5.0/3")]
+    Zone(String),
+    /// A set of tags is empty, or there are too many.
+    #[error("a policy has at most {POLICY_SETS} sets of tags, none of them empty")]
+    Tags,
+    /// A check that reads none of its parts.
+    #[error("a check reads one of at least one part")]
+    CheckParts,
+    /// It is too long.
+    #[error("a policy of {0} bytes is longer than the format allows")]
+    Length(usize),
+}
+
+impl SignedPolicy {
+    /// A policy of these rules, whose days and longer periods begin in a zone that is written as POSIX does, so that
+    /// every reader knows it without tables. `grace` is how long prune leaves what nothing needs; a check reads one of
+    /// `check_parts` parts of all packs each time.
+    pub fn new(rules: Policy, zone: &str, grace: Duration, check_parts: u32) -> Result<Self, BadPolicy> {
+        let known = zone_of(zone).ok_or_else(|| BadPolicy::Zone(zone.to_owned()))?;
+        let mut rules = Policy { zone: known, ..rules };
+        rules.tags.iter_mut().for_each(|set| {
+            set.sort_unstable();
+            set.dedup();
+        });
+        if rules.tags.len() > POLICY_SETS || rules.tags.iter().any(Vec::is_empty) {
+            return Err(BadPolicy::Tags);
+        }
+        if check_parts == 0 {
+            return Err(BadPolicy::CheckParts);
+        }
+        let grace = Duration::from_secs(grace.as_secs());
+        let policy = Self { rules, zone: zone.to_owned(), grace, check_parts };
+        let length = policy.encode().len();
+        if length > POLICY_BYTES { Err(BadPolicy::Length(length)) } else { Ok(policy) }
+    }
+
+    /// Which snapshots it keeps.
+    pub fn rules(&self) -> &Policy {
+        &self.rules
+    }
+
+    /// How long prune leaves what nothing needs; whole seconds.
+    pub fn grace(&self) -> Duration {
+        self.grace
+    }
+
+    /// Of how many parts of all packs a check reads one.
+    pub fn check_parts(&self) -> u32 {
+        self.check_parts
+    }
+
+    /// The bytes that a change holds.
+    pub fn encode(&self) -> Vec<u8> {
+        let rules = &self.rules;
+        let counts =
+            [rules.last, rules.hourly, rules.daily, rules.weekly, rules.monthly, rules.quarterly, rules.yearly];
+        let spans = [
+            rules.within,
+            rules.within_hourly,
+            rules.within_daily,
+            rules.within_weekly,
+            rules.within_monthly,
+            rules.within_quarterly,
+            rules.within_yearly,
+        ];
+        let mut writer = Writer::new();
+        writer.map(6 + u64::from(rules.floor.is_some()));
+        writer.key(0);
+        put_present(&mut writer, &counts, |writer, count| {
+            writer.uint(match count {
+                Count::N(count) => u64::from(*count),
+                Count::All => EVERY_ONE,
+            });
+        });
+        writer.key(1);
+        put_present(&mut writer, &spans, put_span);
+        writer.key(2).array(rules.tags.len());
+        for set in &rules.tags {
+            writer.array(set.len());
+            set.iter().for_each(|tag| {
+                writer.bytes(tag.as_bytes());
+            });
+        }
+        if let Some(floor) = &rules.floor {
+            put_span(writer.key(3), floor);
+        }
+        writer.key(4).text(&self.zone).key(5).uint(self.grace.as_secs()).key(6).uint(self.check_parts.into());
+        writer.finish()
+    }
+
+    /// Reads what a change holds.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        if bytes.len() > POLICY_BYTES {
+            return Err(DecodeError::new(0, "a policy is longer than the format allows"));
+        }
+        let mut reader = Reader::new(bytes)?;
+        let mut fields = reader.map()?;
+        let [last, hourly, daily, weekly, monthly, quarterly, yearly] = present(fields.required(0)?, count)?;
+        let [within, within_hourly, within_daily, within_weekly, within_monthly, within_quarterly, within_yearly] =
+            present(fields.required(1)?, span)?;
+        let tags = fields.required(2)?.list(POLICY_SETS, tags)?;
+        let floor = fields.optional(3)?.map(span).transpose()?;
+        let reader = fields.required(4)?;
+        let unknown = reader.error("a time zone that is not written as POSIX does");
+        let zone = reader.text(ZONE_BYTES)?.to_owned();
+        let known = zone_of(&zone).ok_or(unknown)?;
+        let grace = Duration::from_secs(fields.required(5)?.uint()?);
+        let reader = fields.required(6)?;
+        let none = reader.error("a check that reads nothing");
+        let check_parts = reader.narrow()?;
+        fields.end()?;
+        if check_parts == 0 {
+            return Err(none);
+        }
+        let rules = Policy {
+            last,
+            hourly,
+            daily,
+            weekly,
+            monthly,
+            quarterly,
+            yearly,
+            within,
+            within_hourly,
+            within_daily,
+            within_weekly,
+            within_monthly,
+            within_quarterly,
+            within_yearly,
+            tags,
+            floor,
+            zone: known,
+        };
+        Ok(Self { rules, zone, grace, check_parts })
+    }
+}
+
+/// Writes a map of those that are there, by their positions.
+fn put_present<T>(writer: &mut Writer, values: &[Option<T>; PERIODS], put: impl Fn(&mut Writer, &T)) {
+    writer.map(values.iter().flatten().count() as u64);
+    for (at, value) in values.iter().enumerate() {
+        if let Some(value) = value {
+            put(writer.key(at as u64), value);
+        }
+    }
+}
+
+fn present<'a, T>(
+    reader: &mut Reader<'a>,
+    read: impl Fn(&mut Reader<'a>) -> Result<T, DecodeError>,
+) -> Result<[Option<T>; PERIODS], DecodeError> {
+    let mut values = [const { None }; PERIODS];
+    let mut fields = reader.map()?;
+    for (at, value) in values.iter_mut().enumerate() {
+        *value = fields.optional(at as u64)?.map(&read).transpose()?;
+    }
+    fields.end()?;
+    Ok(values)
+}
+
+fn count(reader: &mut Reader<'_>) -> Result<Count, DecodeError> {
+    let count = reader.narrow()?;
+    Ok(if u64::from(count) == EVERY_ONE { Count::All } else { Count::N(count) })
+}
+
+fn put_span(writer: &mut Writer, span: &Span) {
+    writer.array(4);
+    for number in [span.years, span.months, span.days, span.hours] {
+        writer.uint(number.into());
+    }
+}
+
+fn span(reader: &mut Reader<'_>) -> Result<Span, DecodeError> {
+    reader.tuple(4)?;
+    Ok(Span { years: reader.narrow()?, months: reader.narrow()?, days: reader.narrow()?, hours: reader.narrow()? })
+}
+
+fn tags(reader: &mut Reader<'_>) -> Result<Vec<TagId>, DecodeError> {
+    let wrong = reader.error("a set of tags that is empty or does not ascend");
+    let tags = reader.list(POLICY_BYTES / TagId::LEN, |reader| reader.fixed().map(TagId))?;
+    if tags.is_empty() || !tags.is_sorted_by(|one, next| one < next) { Err(wrong) } else { Ok(tags) }
+}
+
+fn zone_of(text: &str) -> Option<TimeZone> {
+    if text.len() > ZONE_BYTES {
+        return None;
+    }
+    if text.is_empty() { Some(TimeZone::UTC) } else { TimeZone::posix(text).ok() }
+}
+
+/// The periods that rules count: the last ones, hours, days, weeks, months, quarters, years.
+const PERIODS: usize = 7;
+/// A count without a bound.
+const EVERY_ONE: u64 = u32::MAX as u64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn spans() -> impl Strategy<Value = Option<Span>> {
+        let span = any::<[u32; 4]>();
+        prop::option::of(span.prop_map(|[years, months, days, hours]| Span { years, months, days, hours }))
+    }
+
+    fn policies() -> impl Strategy<Value = SignedPolicy> {
+        let count = prop_oneof![(0..u32::MAX).prop_map(Count::N), Just(Count::All)];
+        let counts = prop::array::uniform7(prop::option::of(count));
+        let sets = prop::collection::vec(prop::collection::vec(any::<[u8; 16]>().prop_map(TagId), 1..4), 0..4);
+        let zone = prop::sample::select(vec!["", "UTC0", "CET-1CEST,M3.5.0,M10.5.0/3"]);
+        (counts, prop::array::uniform7(spans()), sets, spans(), zone, any::<u32>(), 1..u32::MAX).prop_map(
+            |(counts, within, tags, floor, zone, grace, parts)| {
+                let [last, hourly, daily, weekly, monthly, quarterly, yearly] = counts;
+                let [
+                    within,
+                    within_hourly,
+                    within_daily,
+                    within_weekly,
+                    within_monthly,
+                    within_quarterly,
+                    within_yearly,
+                ] = within;
+                let rules = Policy {
+                    last,
+                    hourly,
+                    daily,
+                    weekly,
+                    monthly,
+                    quarterly,
+                    yearly,
+                    within,
+                    within_hourly,
+                    within_daily,
+                    within_weekly,
+                    within_monthly,
+                    within_quarterly,
+                    within_yearly,
+                    tags,
+                    floor,
+                    zone: TimeZone::UTC,
+                };
+                SignedPolicy::new(rules, zone, Duration::from_secs(grace.into()), parts).unwrap()
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_policy_reads_back(policy in policies()) {
+            prop_assert_eq!(SignedPolicy::decode(&policy.encode()), Ok(policy));
+        }
+
+        #[test]
+        fn any_bytes_give_a_policy_or_an_error(bytes: Vec<u8>) {
+            let _ = SignedPolicy::decode(&bytes);
+        }
+
+        #[test]
+        fn mutated_bytes_give_a_policy_or_an_error(policy in policies(), at: prop::sample::Index, value: u8) {
+            let mut bytes = policy.encode();
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+            if let Ok(policy) = SignedPolicy::decode(&bytes) {
+                prop_assert_eq!(policy.encode(), bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_reader_takes_is_not_signed() {
+        let new = |rules: Policy, zone: &str, parts| SignedPolicy::new(rules, zone, Duration::ZERO, parts);
+        let sets = |tags| Policy { tags, ..Policy::default() };
+        assert_eq!(new(Policy::default(), "Europe/Berlin", 1), Err(BadPolicy::Zone("Europe/Berlin".to_owned())));
+        assert_eq!(new(Policy::default(), "", 0), Err(BadPolicy::CheckParts));
+        assert_eq!(new(sets(vec![Vec::new()]), "", 1), Err(BadPolicy::Tags));
+        assert_eq!(new(sets(vec![vec![TagId([1; 16])]; POLICY_SETS + 1]), "", 1), Err(BadPolicy::Tags));
+        let many = (0..4_000u16).map(|tag| TagId([tag.to_be_bytes(); 8].concat().try_into().unwrap())).collect();
+        assert!(matches!(new(sets(vec![many]), "", 1), Err(BadPolicy::Length(_))));
+    }
+}

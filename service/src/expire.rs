@@ -1,0 +1,73 @@
+//! Expire: finds what the signed policy no longer keeps, says so in an expiry, and has it folded in.
+
+use bytes::Bytes;
+use copal_engine::expiry::Expiry;
+use copal_engine::id::{ObjectHash, SnapshotId};
+use copal_engine::layout;
+use copal_engine::limits::CHANGE_SNAPSHOTS;
+use copal_engine::repository::IngestBy;
+use copal_engine::retention::expirable;
+use copal_engine::state::SnapshotState;
+
+use crate::error::JobError;
+use crate::host::Host;
+use crate::ingest::{self, Scope};
+use crate::objects;
+use crate::policy;
+use crate::view::{self, View};
+
+/// What expired.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Snapshots that are not kept any longer.
+    pub expired: Vec<SnapshotId>,
+    /// Changes and expiries that were found waiting and are not believed, and why.
+    pub refused: Vec<(String, String)>,
+}
+
+/// Lets expire what the policy in force no longer keeps. Without a policy, or with nothing to expire, nothing is
+/// written.
+pub async fn expire(host: &Host<'_>, by: IngestBy) -> Result<Report, JobError> {
+    let mut report = Report::default();
+    for _ in 0..ATTEMPTS {
+        // An expiry is believed on the last change it knows only: what waits is folded in before.
+        fold(host, by, &mut report).await?;
+        let view = view::read(host.store).await?;
+        let Some(expiry) = decide(host, &view).await? else { return Ok(report) };
+        let bytes = Bytes::from(expiry.encode());
+        // If another service was faster, its expiry is folded in, and this one decides again.
+        host.store.create(&objects::key(layout::expiry(expiry.number)), bytes).await?;
+        fold(host, by, &mut report).await?;
+        let view = view::read(host.store).await?;
+        let is_kept = |id: &SnapshotId| {
+            view.state.snapshots.values().any(|known| known.id == *id && known.state == SnapshotState::Kept)
+        };
+        if !expiry.snapshots.iter().any(is_kept) {
+            report.expired.extend(expiry.snapshots);
+        }
+    }
+    Err(JobError::Contended { attempts: ATTEMPTS })
+}
+
+async fn fold(host: &Host<'_>, by: IngestBy, report: &mut Report) -> Result<(), JobError> {
+    report.refused.extend(ingest::work(host, by, Scope::Decisions, &|_| false).await?.refused);
+    Ok(())
+}
+
+/// The expiry that follows the last one; none if there is nothing to expire.
+async fn decide(host: &Host<'_>, view: &View) -> Result<Option<Expiry>, JobError> {
+    let Some((root, _)) = &view.root else { return Ok(None) };
+    let Some((change, _)) = root.change_head else { return Ok(None) };
+    let Some((number, policy)) = policy::current(host, view).await? else { return Ok(None) };
+    let time = host.now().await?;
+    let expirable = expirable(policy.rules(), view.state.snapshots.values(), time);
+    let snapshots: Vec<SnapshotId> = expirable.into_iter().take(CHANGE_SNAPSHOTS).collect();
+    if snapshots.is_empty() {
+        return Ok(None);
+    }
+    let (last, previous) = root.expiry_head.unwrap_or((0, ObjectHash::NONE));
+    Ok(Some(Expiry { number: last + 1, previous, policy: number, change, time, snapshots }))
+}
+
+/// So often it is decided again after changes or other expiries came between.
+const ATTEMPTS: u32 = 16;

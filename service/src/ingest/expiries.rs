@@ -1,0 +1,90 @@
+//! Folding expiries in: the service's own, numbered and chained, and believed only if the policy in force permits them.
+
+use copal_engine::expiry::Expiry;
+use copal_engine::id::ObjectHash;
+use copal_engine::layout;
+use copal_engine::retention::permits;
+use copal_engine::state::{SnapshotRecord, SnapshotState};
+
+use super::Pass;
+use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
+use crate::objects;
+use crate::policy;
+
+impl Pass<'_> {
+    /// Folds in expiries from the last one known until one is absent. One that is not believed spends its number and
+    /// changes nothing.
+    pub(super) async fn fold_expiries(&mut self) -> Result<(), JobError> {
+        let head = self.view.root.as_ref().and_then(|(root, _)| root.expiry_head);
+        let (mut number, mut before) = head.unwrap_or((0, ObjectHash::NONE));
+        for _ in 0..EXPIRIES {
+            let name = layout::expiry(number + 1);
+            let Some(bytes) = objects::read(self.host.store, &name).await? else { break };
+            match self.fold_expiry(number + 1, before, &bytes).await? {
+                Ok(()) => {}
+                Err(why) => self.refused.push((name, why)),
+            }
+            number += 1;
+            before = ObjectHash::of(&bytes);
+            self.proposal.expiry_head = Some((number, before));
+        }
+        Ok(())
+    }
+
+    /// Folds one in; else says why it is not believed.
+    async fn fold_expiry(
+        &mut self,
+        number: u64,
+        before: ObjectHash,
+        bytes: &[u8],
+    ) -> Result<Result<(), String>, JobError> {
+        let expiry = match Expiry::decode(number, bytes) {
+            Ok(expiry) => expiry,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        if expiry.previous != before {
+            return Ok(Err("it does not name the expiry before it".into()));
+        }
+        let is_believed = is_planted(Fault::ExpiryBelieved);
+        let changes = self.view.root.as_ref().and_then(|(root, _)| root.change_head).map(|(number, _)| number);
+        if (self.proposal.change_head.is_some() || changes != Some(expiry.change)) && !is_believed {
+            return Ok(Err("changes came between the decision and its folding in".into()));
+        }
+        if expiry.time > self.now {
+            return Ok(Err("it was decided later than now".into()));
+        }
+        match policy::current(self.host, self.view).await? {
+            _ if is_believed => {}
+            Some((policy, signed)) if policy == expiry.policy => {
+                if !permits(signed.rules(), self.snapshots(), &expiry) {
+                    return Ok(Err("the policy keeps a snapshot that it names".into()));
+                }
+            }
+            _ => return Ok(Err("it does not name the policy in force".into())),
+        }
+        let expired: Vec<_> = self
+            .view
+            .state
+            .snapshots
+            .keys()
+            .filter(|key| self.snapshot(key).is_some_and(|record| expiry.snapshots.contains(&record.id)))
+            .copied()
+            .collect();
+        for key in expired {
+            if let Some(record) = self.snapshot(&key).cloned() {
+                let forgotten = SnapshotRecord { state: SnapshotState::Forgotten, state_time: self.now, ..record };
+                self.proposal.delta.snapshots.insert(key, Some(forgotten));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// The snapshots of the base, as this pass has changed them. Those it accepts are too new to take part.
+    fn snapshots(&self) -> impl Iterator<Item = &SnapshotRecord> {
+        self.view.state.snapshots.keys().filter_map(|key| self.snapshot(key))
+    }
+}
+
+/// Expiries that one root folds in.
+const EXPIRIES: usize = 64;

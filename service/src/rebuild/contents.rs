@@ -1,0 +1,143 @@
+//! Contents: what the packs of the store hold, as their tables say.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use copal_engine::id::{ChunkId, DomainId, PackId};
+use copal_engine::layout::{self, Place};
+use copal_engine::manifest::VerifiedManifest;
+use copal_engine::pack::{PackKind, PackTable};
+use copal_engine::state::PackRecord;
+use copal_engine::time::Time;
+
+use super::Report;
+use super::chains::Chain;
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects;
+
+/// A pack that was found.
+pub(super) struct Found {
+    pub(super) record: PackRecord,
+    pub(super) table: PackTable,
+}
+
+/// The packs that manifests name, and the domains of those.
+pub(super) fn named_by(chains: &[Chain]) -> HashMap<PackId, BTreeSet<DomainId>> {
+    let mut named: HashMap<PackId, BTreeSet<DomainId>> = HashMap::new();
+    for (_, verified) in chains.iter().flat_map(Chain::claims) {
+        for (pack, _) in &verified.manifest.packs {
+            named.entry(*pack).or_default().insert(verified.manifest.domain);
+        }
+    }
+    named
+}
+
+/// The packs whose entries count: those that a manifest names which counts, of that manifest's domain, and those that
+/// prune has written. A pack nobody names may claim anything: it must have been found to be genuine.
+pub(super) async fn read_packs(
+    host: &Host<'_>,
+    deleted: &BTreeSet<String>,
+    chains: &[Chain],
+    genuine: &BTreeSet<PackId>,
+    now: Time,
+    report: &mut Report,
+) -> Result<BTreeMap<PackId, Found>, JobError> {
+    let named = named_by(chains);
+    let mut found = BTreeMap::new();
+    for prefix in ["packs/", "moved/"] {
+        for listed in objects::list(host.store, prefix).await? {
+            let name = listed.key.as_str();
+            if deleted.contains(name) {
+                continue;
+            }
+            let Some((place, id)) = layout::pack_of(name) else { continue };
+            let mut leave_out = |why: &str| report.packs_left_out.push((name.to_owned(), why.to_owned()));
+            let table = match objects::read_table(host.store, place, id, listed.stat.length).await {
+                Ok(table) => table,
+                Err(JobError::Damaged { why, .. }) => {
+                    leave_out(&why);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            match named.get(&id) {
+                _ if place == Place::Moved => {}
+                Some(domains) if domains.contains(&table.domain) => {}
+                Some(_) => {
+                    leave_out("it is of another domain than the manifest that names it");
+                    continue;
+                }
+                None if genuine.contains(&id) => {}
+                None => {
+                    leave_out("no manifest names it");
+                    continue;
+                }
+            }
+            let record = PackRecord {
+                domain: table.domain,
+                kind: table.kind,
+                length: listed.stat.length,
+                place,
+                is_missing: false,
+                is_damaged: false,
+                read: Time(0),
+                accepted: now,
+            };
+            found.insert(id, Found { record, table });
+        }
+    }
+    Ok(found)
+}
+
+/// What the packs hold.
+pub(super) struct Contents<'a> {
+    packs: &'a BTreeMap<PackId, Found>,
+    /// For each id of a domain its tables and positions, if it is a page; none for chunks.
+    ids: HashMap<(DomainId, ChunkId), Vec<(&'a PackTable, usize)>>,
+}
+
+impl<'a> Contents<'a> {
+    pub(super) fn of(packs: &'a BTreeMap<PackId, Found>) -> Self {
+        let mut ids: HashMap<_, Vec<_>> = HashMap::new();
+        for found in packs.values() {
+            for (at, id) in found.table.ids.iter().enumerate() {
+                let pages = ids.entry((found.record.domain, *id)).or_default();
+                if found.table.page(at).is_some() {
+                    pages.push((&found.table, at));
+                }
+            }
+        }
+        Self { packs, ids }
+    }
+
+    pub(super) fn has(&self, domain: DomainId, id: &ChunkId) -> bool {
+        self.ids.contains_key(&(domain, *id))
+    }
+
+    /// Whether everything is there that these pages refer to, directly or not.
+    pub(super) fn are_whole(&self, domain: DomainId, pages: impl IntoIterator<Item = ChunkId>) -> bool {
+        let mut open: Vec<ChunkId> = pages.into_iter().collect();
+        let mut seen: HashSet<ChunkId> = HashSet::new();
+        while let Some(id) = open.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let Some(pages) = self.ids.get(&(domain, id)) else { return false };
+            open.extend(pages.iter().filter_map(|(table, at)| table.page(*at)).flat_map(|page| page.references));
+        }
+        true
+    }
+
+    /// Whether a manifest could be accepted now.
+    pub(super) fn has_all_of(&self, verified: &VerifiedManifest) -> bool {
+        let manifest = &verified.manifest;
+        match &manifest.snapshot {
+            Some(claim) => self.are_whole(manifest.domain, [claim.root]),
+            None => manifest.packs.iter().all(|(pack, _)| {
+                let found = self.packs.get(pack).filter(|found| found.table.kind == PackKind::Tree);
+                let pages = found.into_iter().flat_map(|found| found.table.ids.iter().copied());
+                self.packs.contains_key(pack) && self.are_whole(manifest.domain, pages)
+            }),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Decisions: changes and expiries, applied again to the snapshots that chains have brought. A change is placed by its
+//! number, an expiry behind the last change it knows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use copal_engine::change::{Operation, VerifiedChange};
+use copal_engine::expiry::Expiry;
+use copal_engine::id::{ClientId, ObjectHash, SnapshotId};
+use copal_engine::layout;
+use copal_engine::retention::{SignedPolicy, expirable, permits};
+use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
+
+use super::Report;
+use super::contents::Contents;
+use crate::commit::Proposal;
+use crate::error::JobError;
+use crate::host::Host;
+use crate::ingest::{apply_change, verify_change};
+use crate::objects;
+use crate::policy;
+
+type Snapshots = BTreeMap<(ClientId, u64), Option<SnapshotRecord>>;
+
+/// Applies all changes and expiries again, from the first. Then buries what was forgotten and is not whole.
+pub(super) async fn fold(
+    host: &Host<'_>,
+    contents: &Contents<'_>,
+    now: Time,
+    proposal: &mut Proposal,
+    report: &mut Report,
+) -> Result<(), JobError> {
+    let changes = read_changes(host, proposal, report).await?;
+    let expiries = read_expiries(host, proposal, report).await?;
+    let snapshots = &mut proposal.delta.snapshots;
+    // What was decided about an expiry cannot be told for sure: changes that it did not know may have come before it
+    // was folded in. So nothing expires that the policy in force would keep with all that was changed since.
+    let mut replay = Replay::new(contents, now, snapshots.clone());
+    changes.iter().for_each(|change| replay.change(change));
+    let unwanted = replay.unwanted();
+
+    let mut replay = Replay::new(contents, now, std::mem::take(snapshots));
+    let mut open = expiries.iter().peekable();
+    for change in &changes {
+        while let Some((name, expiry)) = open.next_if(|(_, expiry)| expiry.change < change.change.number) {
+            replay.expiry(name, expiry, &unwanted, report);
+        }
+        replay.change(change);
+    }
+    open.for_each(|(name, expiry)| replay.expiry(name, expiry, &unwanted, report));
+    proposal.policy = replay.policy.take().map(|(number, hash, _)| (number, hash));
+    proposal.delta.snapshots = replay.finish();
+    Ok(())
+}
+
+/// The changes that count. Behind one that is damaged or gone there is nothing left to compare the chain with: the
+/// signature must do.
+async fn read_changes(
+    host: &Host<'_>,
+    proposal: &mut Proposal,
+    report: &mut Report,
+) -> Result<Vec<VerifiedChange>, JobError> {
+    let mut changes = Vec::new();
+    let mut before = Some((0, ObjectHash::NONE));
+    let mut last = 0;
+    for listed in objects::list(host.store, "changes/").await? {
+        let name = listed.key.as_str();
+        let Some(number) = layout::trailing_number(name) else { continue };
+        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        if number > last + 1 {
+            report.unreadable.push((layout::change(last + 1), "it is not there".into()));
+        }
+        last = number;
+        let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
+        let believed = verify_change(host, number, previous, &bytes).await?;
+        let hash = ObjectHash::of(&bytes);
+        before = believed.is_some().then_some((number, hash));
+        proposal.change_head = Some((number, hash));
+        match believed {
+            Some(change) => changes.push(change),
+            None => {
+                report.unreadable.push((name.to_owned(), "it is not a change that a full client has signed".into()));
+            }
+        }
+    }
+    Ok(changes)
+}
+
+/// The expiries that can be read and follow the one before, as far as that is there.
+async fn read_expiries(
+    host: &Host<'_>,
+    proposal: &mut Proposal,
+    report: &mut Report,
+) -> Result<Vec<(String, Expiry)>, JobError> {
+    let mut expiries = Vec::new();
+    let mut before = (0, ObjectHash::NONE);
+    for listed in objects::list(host.store, "expiries/").await? {
+        let name = listed.key.as_str();
+        let Some(number) = layout::trailing_number(name) else { continue };
+        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        match Expiry::decode(number, &bytes) {
+            Ok(expiry) if before.0 + 1 == number && expiry.previous != before.1 => {
+                report.unreadable.push((name.to_owned(), "it does not name the expiry before it".into()));
+            }
+            Ok(expiry) => expiries.push((name.to_owned(), expiry)),
+            Err(error) => report.unreadable.push((name.to_owned(), error.to_string())),
+        }
+        before = (number, ObjectHash::of(&bytes));
+        proposal.expiry_head = Some(before);
+    }
+    Ok(expiries)
+}
+
+/// Snapshots, while decisions are applied to them in order.
+struct Replay<'a> {
+    contents: &'a Contents<'a>,
+    now: Time,
+    snapshots: Snapshots,
+    by_id: BTreeMap<SnapshotId, (ClientId, u64)>,
+    last_change: u64,
+    policy: Option<(u64, ObjectHash, SignedPolicy)>,
+}
+
+impl<'a> Replay<'a> {
+    fn new(contents: &'a Contents<'a>, now: Time, snapshots: Snapshots) -> Self {
+        let by_id = snapshots.iter().filter_map(|(key, record)| Some((record.as_ref()?.id, *key))).collect();
+        Self { contents, now, snapshots, by_id, last_change: 0, policy: None }
+    }
+
+    fn change(&mut self, verified: &VerifiedChange) {
+        for operation in &verified.change.operations {
+            self.apply(operation);
+        }
+        let number = verified.change.number;
+        if let Some(policy) = policy::of(&verified.change) {
+            self.policy = Some((number, verified.hash, policy));
+        }
+        self.last_change = number;
+    }
+
+    fn apply(&mut self, operation: &Operation) {
+        for key in operation.snapshots().iter().filter_map(|id| self.by_id.get(id)) {
+            if let Some(Some(record)) = self.snapshots.get_mut(key) {
+                // A page may still lie in a pack although its entry was removed: whole is what can come back.
+                let is_present = self.contents.are_whole(record.domain, [record.root]);
+                apply_change(operation, record, is_present, self.now);
+            }
+        }
+    }
+
+    /// Applies an expiry as far as it may have been believed and nothing speaks against it now.
+    fn expiry(&mut self, name: &str, expiry: &Expiry, unwanted: &BTreeSet<SnapshotId>, report: &mut Report) {
+        let mut leave_out = |why: String| report.expiries_left_out.push((name.to_owned(), why));
+        let permitted = self.policy.as_ref().filter(|(number, _, policy)| {
+            let is_placed = (*number, self.last_change) == (expiry.policy, expiry.change);
+            is_placed && permits(policy.rules(), self.snapshots.values().flatten(), expiry)
+        });
+        if permitted.is_none() {
+            return leave_out("the policy of its time does not permit it".into());
+        }
+        for key in expiry.snapshots.iter().filter_map(|id| self.by_id.get(id)) {
+            let Some(Some(record)) = self.snapshots.get_mut(key) else { continue };
+            if unwanted.contains(&record.id) {
+                (record.state, record.state_time) = (SnapshotState::Forgotten, self.now);
+            } else if self.contents.are_whole(record.domain, [record.root]) {
+                leave_out(format!("snapshot {} is kept: the policy in force keeps it", record.id));
+            } else {
+                // It expired, and its pages were removed, before the policy was changed.
+                (record.state, record.state_time) = (SnapshotState::Gone, self.now);
+                leave_out(format!("snapshot {} is gone: the policy in force would keep it", record.id));
+            }
+        }
+    }
+
+    /// What the policy in force does not keep now.
+    fn unwanted(&self) -> BTreeSet<SnapshotId> {
+        let rules = self.policy.as_ref().map(|(_, _, policy)| policy.rules());
+        rules.map(|rules| expirable(rules, self.snapshots.values().flatten(), self.now)).unwrap_or_default()
+    }
+
+    /// Forgotten snapshots and checkpoints that are not whole cannot come back.
+    fn finish(mut self) -> Snapshots {
+        for record in self.snapshots.values_mut().flatten() {
+            let is_needed = record.state == SnapshotState::Kept && !record.partial;
+            if !is_needed && !self.contents.are_whole(record.domain, [record.root]) {
+                record.state = SnapshotState::Gone;
+            }
+        }
+        self.snapshots
+    }
+}

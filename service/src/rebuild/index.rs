@@ -1,0 +1,117 @@
+//! Index: the segment and the overlay of a domain, made from the tables of its packs.
+
+use std::collections::{BTreeMap, HashSet};
+
+use copal_engine::id::{ChunkId, DomainId, PackId, PackTag};
+use copal_engine::index::{Bits, Mark, Segment, SegmentWriter, merge};
+use copal_engine::layout;
+use copal_engine::mark::{Inventory, PackItem, Present};
+use copal_engine::state::SnapshotState;
+use copal_engine::time::Time;
+
+use super::Report;
+use super::contents::Found;
+use crate::commit::Proposal;
+use crate::error::JobError;
+use crate::host::Host;
+
+/// Writes the index of a domain: everything its packs hold, except pages that nothing kept needs and whose references do
+/// not resolve. What no kept snapshot reaches is flagged from now on.
+pub(super) fn index_domain(
+    host: &Host<'_>,
+    domain: DomainId,
+    packs: &BTreeMap<PackId, Found>,
+    now: Time,
+    proposal: &mut Proposal,
+    report: &mut Report,
+) -> Result<(), JobError> {
+    let packs: Vec<(&PackId, &Found)> = packs.iter().filter(|(_, pack)| pack.record.domain == domain).collect();
+    let mut writer = SegmentWriter::new(domain, host.random());
+    for (id, pack) in &packs {
+        writer.add_pack(**id, pack.record.place, &pack.table)?;
+    }
+    let kept = proposal.delta.snapshots.values().flatten();
+    let roots: Vec<ChunkId> = kept
+        .filter(|record| record.domain == domain && record.state == SnapshotState::Kept)
+        .map(|record| record.root)
+        .collect();
+    let Some(all) = writer.finish() else {
+        let overlay = proposal.overlay.entry(domain).or_default();
+        for id in &roots {
+            overlay.insert((*id, PackTag::NONE), Mark { time: now, bits: Bits::LOST | Bits::WANTED });
+        }
+        report.lost += roots.len() as u64;
+        return Ok(());
+    };
+    let segment = Segment::parse(all.bytes.as_slice());
+    let segment = segment.map_err(|error| JobError::damaged(layout::segment(all.hash), error))?;
+    let inventory = inventory_of(&segment, &packs);
+    let reach = inventory.reach(roots);
+    let removed = unresolved_pages(&inventory, &reach.reached);
+    let kept = merge(domain, host.random(), &[&segment], |entry| {
+        inventory.number(&entry.id).is_some_and(|number| !removed.contains(&number))
+    })?;
+    let overlay = proposal.overlay.entry(domain).or_default();
+    for copy in &inventory.copies {
+        if !reach.reached.has(copy.id) && !removed.contains(&copy.id) {
+            let key = (inventory.ids[copy.id as usize], inventory.pack_of(copy).id.tag());
+            overlay.insert(key, Mark { time: now, bits: Bits::FLAGGED });
+        }
+    }
+    for id in &reach.unresolved {
+        overlay.insert((*id, PackTag::NONE), Mark { time: now, bits: Bits::LOST | Bits::WANTED });
+    }
+    report.lost += reach.unresolved.len() as u64;
+    if let Some(kept) = kept {
+        report.entries += kept.record.entries;
+        proposal.delta.segments.insert((domain, kept.hash), Some(kept.record));
+        proposal.segments.push((kept.hash, kept.bytes));
+    }
+    Ok(())
+}
+
+fn inventory_of(segment: &Segment<&[u8]>, packs: &[(&PackId, &Found)]) -> Inventory {
+    let items = packs.iter().map(|(id, pack)| {
+        let item = PackItem {
+            id: **id,
+            place: pack.record.place,
+            kind: pack.record.kind,
+            length: pack.record.length,
+            is_healthy: true,
+            accepted: pack.record.accepted,
+        };
+        (item, Some(pack.table.clone()))
+    });
+    let present: Vec<Present> = segment
+        .entries()
+        .map(|entry| Present {
+            id: entry.id,
+            pack: entry.location.pack,
+            offset: entry.location.offset,
+            length: entry.location.length,
+            ordinal: entry.location.ordinal,
+            is_page: entry.location.is_page,
+        })
+        .collect();
+    Inventory::new(items.collect(), &present)
+}
+
+/// Pages that nothing kept reaches and below which something is missing, and so on upwards.
+fn unresolved_pages(inventory: &Inventory, reached: &copal_engine::mark::Bits) -> HashSet<u32> {
+    let mut removed: HashSet<u32> = HashSet::new();
+    loop {
+        let before = removed.len();
+        for id in 0..inventory.ids.len() as u32 {
+            if inventory.is_page(id) && !reached.has(id) && !removed.contains(&id) {
+                let mut references = inventory.references_of(id);
+                let is_gone = |id: &ChunkId| inventory.number(id).is_none_or(|number| removed.contains(&number));
+                if references.any(|id| is_gone(&id)) {
+                    removed.insert(id);
+                }
+            }
+        }
+        if removed.len() == before {
+            return removed;
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Faults on demand: for tests of what survives them. Only with the feature `faults`, and only where a variable asks for it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
+
+use rustix::io::Errno;
+
+/// A point at which a process may die: before a step that changes what is stored. `COPAL_DIE_AT=n` lets it die at the
+/// n-th one, as if it were killed; `COPAL_POINTS=FILE` appends a byte to a file for each.
+pub fn point() {
+    static DIES_AT: LazyLock<Option<u64>> = LazyLock::new(|| number("COPAL_DIE_AT"));
+    static COUNTED_IN: LazyLock<Option<Mutex<File>>> = LazyLock::new(|| {
+        let path = std::env::var_os("COPAL_POINTS")?;
+        OpenOptions::new().create(true).append(true).open(path).ok().map(Mutex::new)
+    });
+    let passed = PASSED.fetch_add(1, Ordering::SeqCst) + 1;
+    if let Some(file) = &*COUNTED_IN
+        && let Ok(mut file) = file.lock()
+    {
+        let _ = file.write_all(b".");
+    }
+    if *DIES_AT == Some(passed) {
+        std::process::abort();
+    }
+}
+
+/// Whether there is room: with `COPAL_FULL_AT=n` there is none from the n-th point on.
+pub(crate) fn room() -> io::Result<()> {
+    static FULL_AT: LazyLock<Option<u64>> = LazyLock::new(|| number("COPAL_FULL_AT"));
+    let is_full = FULL_AT.is_some_and(|full| PASSED.load(Ordering::SeqCst) >= full);
+    if is_full { Err(Errno::NOSPC.into()) } else { Ok(()) }
+}
+
+/// Writes the first half of some bytes, with a point behind it; gives the rest.
+pub(crate) fn torn<'a>(file: &mut File, bytes: &'a [u8]) -> io::Result<&'a [u8]> {
+    let (first, rest) = bytes.split_at(bytes.len() / 2);
+    file.write_all(first)?;
+    point();
+    room()?;
+    Ok(rest)
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+static PASSED: AtomicU64 = AtomicU64::new(0);
