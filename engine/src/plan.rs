@@ -332,16 +332,20 @@ fn choose_sparse(inventory: &Inventory, useful: &[u32], trapped_most: u32, most:
             sparse.push(number);
         }
     }
-    sparse.sort_by_key(|&number| (live_share(&inventory.blocks[number], useful[number]), number));
+    let share = |number: usize| live_share(&inventory.blocks[number], useful[number]);
+    sparse.sort_by_key(|&number| (share(number), number));
     let mut chosen = crate::mark::Bits::new(inventory.blocks.len());
-    let mut left = most;
+    let (mut left, mut last) = (most, None);
     for number in sparse {
         let (live, dead) = bytes(number);
-        if (dead <= live && trapped <= live_whole * u64::from(trapped_most) / 100) || live > left {
+        // Of blocks with the same share all are chosen or none: how they are numbered changes when they are moved.
+        let is_enough = trapped <= live_whole * u64::from(trapped_most) / 100 && last != Some(share(number));
+        if (dead <= live && is_enough) || live > left {
             break;
         }
         trapped -= dead;
         left -= live;
+        last = Some(share(number));
         chosen.set(number as u32);
     }
     chosen

@@ -128,7 +128,7 @@ fn left_behind(world: &World) -> Vec<String> {
     named.extend(picture.state.doomed.keys().cloned());
     for name in world.names("roots/") {
         let root = Root::decode(layout::root_number(&name).unwrap(), &world.read(&name)).unwrap();
-        named.extend(copal_tests::kit::picture::runs_of(&world.store, &root).unwrap());
+        named.extend(picture::runs_of(&world.store, &root).unwrap());
     }
     let all = ["packs/", "moved/", "index/", "state/"].into_iter().flat_map(|prefix| world.names(prefix));
     all.filter(|name| !named.contains(name)).collect()

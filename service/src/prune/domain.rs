@@ -273,4 +273,4 @@ impl Part<'_> {
 
 /// For a hundred bytes that are live so many may lie dead in blocks that live on: backups cannot be asked to upload
 /// everything again.
-const TRAPPED_MOST: u32 = 7;
+const TRAPPED_MOST: u32 = 5;

@@ -144,7 +144,8 @@ async fn runs_named(host: &Host<'_>) -> Result<Option<BTreeSet<ObjectHash>>, Job
 
 /// The runs and segments that the view's root names.
 pub(super) fn named_by(view: &View) -> BTreeSet<String> {
-    let runs = view.root.iter().flat_map(|(root, _)| &root.runs).map(|run| layout::state(run.hash));
+    let runs = view.root.iter().flat_map(|(root, _)| &root.runs).map(|run| run.hash);
+    let runs = runs.chain(view.state.overlays.keys().map(|(_, hash)| *hash)).map(layout::state);
     runs.chain(view.state.segments.keys().map(|(_, hash)| layout::segment(*hash))).collect()
 }
 
