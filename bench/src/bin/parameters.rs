@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use copal_cli::args::values::Percent;
 use copal_cli::backup::{Options, Source, backup};
 use copal_cli::repository::{Init, LocalClient, Repository, init};
 use copal_cli::scan::{Root, Scan, ScanOptions};
@@ -100,7 +101,7 @@ fn back_up(repository: &Repository, client: &LocalClient, place: &Path) -> Resul
         signs: Signs::default(),
         is_dry_run: false,
         skip_if_unchanged: false,
-        rewrite_budget: 0,
+        rewrite_budget: Percent::NONE,
         threads: std::thread::available_parallelism().map_or(2, usize::from),
     };
     let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() })?);

@@ -98,6 +98,11 @@ impl FromStr for Span {
 pub struct Percent(u32);
 
 impl Percent {
+    /// Everything.
+    pub const ALL: Self = Self(WHOLE);
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+
     /// This part of a number of bytes.
     pub fn of(self, bytes: u64) -> u64 {
         (u128::from(bytes) * u128::from(self.0) / u128::from(WHOLE)) as u64

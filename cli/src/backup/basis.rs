@@ -39,6 +39,8 @@ pub struct Compared {
     pub root: ChunkId,
     /// When its backup was begun, by the client's clock.
     pub begun: Time,
+    /// Bytes of its files.
+    pub bytes: u64,
 }
 
 impl Basis {
@@ -72,7 +74,8 @@ impl Basis {
             let verified = Manifest::verify(repository.id(), &public.manifest, *signer, *number, &bytes);
             let Some(claim) = verified.ok().and_then(|verified| verified.manifest.snapshot) else { continue };
             let Ok(info) = open_info(repository, client.domain, &claim) else { continue };
-            let found = Some(Compared { id: record.id, root: claim.root, begun: info.started });
+            let found =
+                Some(Compared { id: record.id, root: claim.root, begun: info.started, bytes: info.counts.bytes });
             if !record.partial {
                 snapshot = found;
                 break;

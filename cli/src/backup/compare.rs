@@ -8,7 +8,7 @@ use copal_engine::backup::change::{Signs, is_reusable, is_unchanged};
 use copal_engine::id::ChunkId;
 use copal_engine::index::Status;
 use copal_engine::path::TreePath;
-use copal_engine::tree::{Content, Entry};
+use copal_engine::tree::{Content, Entry, Piece};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::basis::Basis;
@@ -38,6 +38,7 @@ pub(super) struct Comparison<'a> {
     pub(super) basis: &'a Basis,
     pub(super) signs: Signs,
     pub(super) force: bool,
+    /// Bytes that may still be stored again because the repository wants them.
     pub(super) rewrite_budget: u64,
     pub(super) tools: &'a Tools<'a>,
     pub(super) interrupted: &'a AtomicBool,
@@ -110,6 +111,7 @@ impl Comparison<'_> {
     /// Whether the content may be referred to again. What the repository wants is read anew, as far as the budget goes.
     fn may_reuse(&mut self, old: &Entry) -> bool {
         let mut worst = Status::Present;
+        let mut wanted = 0;
         let mut is_good = |id: &ChunkId| {
             worst = worst.max(self.basis.status(id));
             worst <= Status::Wanted
@@ -121,6 +123,7 @@ impl Comparison<'_> {
         if matches!(old.content, Content::List { .. }) && self.basis.has_marks() {
             let walked = self.basis.pages.pieces(old, |_, piece| {
                 is_good(&piece.id);
+                wanted += self.wanted(&piece);
             });
             if walked.is_err() {
                 return false;
@@ -128,13 +131,21 @@ impl Comparison<'_> {
         }
         match worst {
             Status::Present => true,
-            Status::Wanted if self.rewrite_budget >= old.size => {
-                self.rewrite_budget -= old.size;
-                false
+            Status::Wanted => {
+                if let Content::Chunks(pieces) = &old.content {
+                    wanted += pieces.iter().map(|piece| self.wanted(piece)).sum::<u64>();
+                }
+                let left = self.rewrite_budget.checked_sub(wanted);
+                self.rewrite_budget = left.unwrap_or(self.rewrite_budget);
+                left.is_none()
             }
-            Status::Wanted => true,
             _ => false,
         }
+    }
+
+    /// What storing a piece again takes of the budget.
+    fn wanted(&self, piece: &Piece) -> u64 {
+        if self.basis.status(&piece.id) == Status::Wanted { piece.length.into() } else { 0 }
     }
 }
 

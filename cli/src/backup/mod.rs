@@ -35,6 +35,7 @@ use copal_store::StoreError;
 pub use basis::Basis;
 pub use rewrite::{Rewritten, rewrite};
 
+use crate::args::values::Percent;
 use crate::reader::TreeError;
 use crate::report::progress::Progress;
 use crate::repository::{LocalClient, Repository};
@@ -81,8 +82,8 @@ pub struct Options {
     pub is_dry_run: bool,
     /// Whether no snapshot is made if the tree is that of the basis.
     pub skip_if_unchanged: bool,
-    /// Bytes that may be read again because the repository wants them.
-    pub rewrite_budget: u64,
+    /// The part of the basis's bytes that may be stored again because the repository wants it.
+    pub rewrite_budget: Percent,
     /// Threads that read, and threads that seal.
     pub threads: usize,
 }

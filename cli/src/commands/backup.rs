@@ -50,7 +50,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         signs: Signs { inode: !options.changes.ignore_inode, ctime: !options.changes.ignore_ctime, basis_begun: None },
         is_dry_run: options.dry_run,
         skip_if_unchanged: options.skip_if_unchanged,
-        rewrite_budget: options.rewrite_budget.of(source_bytes(&repository)),
+        rewrite_budget: options.rewrite_budget,
         threads,
     };
     let progress = Arc::new(Progress::default());
@@ -203,12 +203,6 @@ fn filter(exclude: &Exclude) -> Result<Filter, Failure> {
         builder.add_lines(&text, Case::Exact).map_err(|error| usage(&error))?;
     }
     builder.finish().map_err(|error| usage(&error))
-}
-
-/// Bytes the repository knows of, as a measure for the rewrite budget; without a snapshot there is nothing to rewrite.
-fn source_bytes(repository: &Repository) -> u64 {
-    let view = crate::wait::wait(copal_service::view::read(repository.store().as_ref()));
-    view.map_or(0, |view| view.state.packs.values().map(|pack| pack.length).sum())
 }
 
 fn spawn(words: &[std::ffi::OsString]) -> Result<(Child, std::process::ChildStdout), Failure> {

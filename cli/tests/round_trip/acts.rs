@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use copal_cli::args::values::Percent;
 use copal_cli::backup::{self, BackupError, Options, Outcome, Source};
 use copal_cli::repository::{LocalClient, Repository};
 use copal_cli::scan::{Root, Scan, ScanOptions};
@@ -47,7 +48,7 @@ pub(crate) fn usual(source: &Path) -> Options {
         signs: Signs { inode: true, ctime: true, basis_begun: None },
         is_dry_run: false,
         skip_if_unchanged: false,
-        rewrite_budget: u64::MAX,
+        rewrite_budget: Percent::ALL,
         threads: 2,
     }
 }

@@ -1,5 +1,7 @@
 //! What prune frees, when, and what it leaves alone.
 
+use std::time::Duration;
+
 use crate::kit::{Harm, Machine, noise};
 
 /// Two snapshots: the first holds a large file that the second does not.
@@ -50,7 +52,7 @@ fn nothing_is_deleted_before_the_grace_period_is_over() {
     }
     assert_eq!(machine.names("packs/"), packs);
     // What was flagged long enough ago for a shorter grace period is freed.
-    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    std::thread::sleep(Duration::from_millis(1_100));
     let third = machine.json(&["prune", "--grace", "1s"]);
     assert!(third["bytes_freed"].as_u64().unwrap() > 300_000, "{third}");
     assert_eq!(machine.check(&["--full"]).0, 0);
@@ -111,10 +113,16 @@ fn without_the_key_a_sparse_pack_is_written_anew_unless_that_is_too_much() {
 
 /// A repository of which all but a sixth was forgotten, most of it in blocks that live on.
 fn mostly_forgotten() -> Machine {
+    mostly_forgotten_after(Duration::ZERO)
+}
+
+/// The same, with files that are so old when they are backed up.
+fn mostly_forgotten_after(age: Duration) -> Machine {
     let machine = Machine::new();
     for n in 0..60 {
         machine.write(&format!("{n:02}"), noise(n, 30_000));
     }
+    std::thread::sleep(age);
     machine.backup(&["--time", "2026-01-01 10:00:00"]);
     for n in (0..60).filter(|n| n % 6 != 0) {
         machine.remove(&format!("{n:02}"));
@@ -141,6 +149,19 @@ fn what_is_wanted_is_uploaded_again_and_frees_the_block_it_lay_in() {
     assert!(report["bytes_freed"].as_u64().unwrap() > 1_000_000, "{report}");
     let (code, check) = machine.check(&["--full"]);
     assert_eq!(code, 0, "{check}");
+}
+
+#[test]
+fn the_rewrite_budget_is_a_part_of_the_source() {
+    // Younger ones are read again anyway.
+    let machine = mostly_forgotten_after(Duration::from_millis(2_050));
+    let report = machine.json(&["prune", "--grace", "0s", "--keyless"]);
+    assert!(report["chunks_wanted"].as_u64().unwrap() >= 10, "everything of the source: {report}");
+    for (budget, expected) in [("0%", 0..1), ("50%", 120_000..150_001), ("100%", 120_000..180_001)] {
+        let summary = machine.json(&["backup", "source", "--rewrite-budget", budget]);
+        let new = summary["bytes_new"].as_u64().unwrap();
+        assert!(expected.contains(&new), "{budget} of {}: {summary}", summary["bytes_scanned"]);
+    }
 }
 
 #[test]
@@ -173,7 +194,7 @@ fn with_a_grace_period_what_was_written_anew_frees_the_old_blocks_when_it_is_ove
     assert!(packs.iter().all(|pack| machine.names("packs/").contains(pack)));
     let again = machine.json(&["prune"]);
     assert_eq!(again["bytes_rewritten"], 0, "what waits to be removed is not written anew again: {again}");
-    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    std::thread::sleep(Duration::from_millis(1_100));
     let report = machine.json(&["prune", "--grace", "1s"]);
     assert!(report["bytes_freed"].as_u64().unwrap() > 1_000_000, "{report}");
     assert_eq!(machine.check(&["--full"]).0, 0);

@@ -190,10 +190,11 @@ fn a_client_that_has_not_joined_has_no_manifests() {
 
 #[test]
 fn changes_of_a_revoked_client_count_up_to_the_last_one_that_its_revocation_names() {
-    let revoked = revoked(2);
+    let full = ClientRecord { role: Role::Full, ..registered() };
+    let revoked = ClientRecord { role: Role::Full, ..revoked(2) };
     assert!(revoked.accepts_change(8, ObjectHash([1; 32])) && revoked.accepts_change(9, ObjectHash([9; 32])));
     assert!(!revoked.accepts_change(9, ObjectHash([8; 32])) && !revoked.accepts_change(10, ObjectHash([9; 32])));
     let none = ClientRecord { last_change: None, ..revoked };
-    assert!(!none.accepts_change(1, ObjectHash([1; 32])) && registered().accepts_change(1, ObjectHash([1; 32])));
-    assert!(!ClientRecord { role: Role::WriteOnly, ..registered() }.accepts_change(1, ObjectHash([1; 32])));
+    assert!(!none.accepts_change(1, ObjectHash([1; 32])) && full.accepts_change(1, ObjectHash([1; 32])));
+    assert!(!ClientRecord { role: Role::WriteOnly, ..full }.accepts_change(1, ObjectHash([1; 32])));
 }

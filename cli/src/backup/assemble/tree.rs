@@ -25,7 +25,12 @@ impl Assembly<'_, '_> {
             basis: &attempt.basis,
             signs: attempt.options.signs,
             force: attempt.options.force,
-            rewrite_budget: attempt.options.rewrite_budget,
+            rewrite_budget: attempt
+                .basis
+                .trees()
+                .map(|tree| attempt.options.rewrite_budget.of(tree.bytes))
+                .max()
+                .unwrap_or(0),
             tools,
             interrupted: attempt.interrupted,
         };
