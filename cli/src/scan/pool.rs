@@ -155,4 +155,4 @@ impl PartialEq for Ready<'_> {
 impl Eq for Ready<'_> {}
 
 /// Events that may be found ahead of the walk.
-const AHEAD: usize = 64 << 10;
+const AHEAD: usize = 16 << 10;
