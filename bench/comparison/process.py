@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+import resource
 import signal
 import subprocess
 import tempfile
@@ -29,7 +30,8 @@ class Usage:
 def measure(words: list[str], environment: dict[str, str], directory: str) -> Usage:
     """Runs a command to its end. Processor time is the kernel's account of the process and all descendants it waited for;
     memory is the largest sum over the tree that was seen, at twenty samples a second, or what the kernel noted as the peak
-    of the largest process, if that is more; it is never less than this script's own, about 20 MB, which the kernel counts too."""
+    of the largest process, if that is more. The kernel's note begins with the memory of this script, from which the command
+    was started: a note that is no more than that tells nothing."""
     with tempfile.TemporaryFile() as errors:
         start = time.monotonic()
         child = subprocess.Popen(
@@ -55,7 +57,8 @@ def measure(words: list[str], environment: dict[str, str], directory: str) -> Us
         if child.returncode != 0:
             errors.seek(0)
             raise Failed(f"{' '.join(words)} ended with {child.returncode}: {errors.read()[-500:].decode(errors='replace')}")
-    peak = max(seen[0] * PAGE, used.ru_maxrss * 1024) / 1e6
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = max(seen[0] * PAGE, used.ru_maxrss * 1024 if used.ru_maxrss > own else 0) / 1e6
     return Usage(wall, used.ru_utime + used.ru_stime, peak)
 
 

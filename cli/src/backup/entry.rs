@@ -77,14 +77,34 @@ impl Recorder {
     }
 }
 
-/// What change detection looks at.
+/// What change detection looks at. Directories and links have a size too, but none is recorded.
 pub(super) fn look(stat: &EntryStat) -> Look {
-    Look { mode: stat.mode, size: stat.size, mtime: stat.mtime, ctime: stat.ctime, inode: stat.inode }
+    let size = if stat.kind() == rustix::fs::FileType::RegularFile { stat.size } else { 0 };
+    Look { mode: stat.mode, size, mtime: stat.mtime, ctime: stat.ctime, inode: stat.inode }
 }
 
 #[cfg(test)]
 mod tests {
+    use copal_engine::backup::change::{Signs, is_unchanged};
+
     use super::*;
+
+    #[test]
+    fn an_entry_that_nobody_touched_is_unchanged_whatever_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        std::fs::write(path("file"), "content").unwrap();
+        std::fs::create_dir(path("directory")).unwrap();
+        std::os::unix::fs::symlink("file", path("link")).unwrap();
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, path("fifo"), fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        for name in ["file", "directory", "link", "fifo"] {
+            let stat = EntryStat::of_path(&path(name)).unwrap();
+            let at = TreePath::new(name.as_bytes().to_vec()).unwrap();
+            let entry = Recorder::default().entry(at, &stat, Content::None, Extras::default()).unwrap();
+            assert!(is_unchanged(&entry, &look(&stat), Signs::default()), "{name}");
+        }
+    }
 
     #[test]
     fn files_of_two_devices_with_one_inode_number_are_never_one_group() {
