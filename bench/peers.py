@@ -89,7 +89,9 @@ def measure(options: argparse.Namespace, place: str, results: Results) -> None:
             continue
         selected = tools.selected(options.only)
         versions = {tool.name: tool.version_line() for tool in selected}
-        planned = [(number, tool) for number in range(1, options.runs + 1) for tool in selected]
+        # Whoever writes first after a pause finds memory that the host has taken back, and pays for it: everybody has that place in turn.
+        turn = [selected[at:] + selected[:at] for at in range(len(selected))]
+        planned = [(number, tool) for number in range(1, options.runs + 1) for tool in turn[(1 - number) % len(turn)]]
         once = {words.removesuffix(f"@{dataset.name}") for words in options.once.split(",")}
         planned = [(number, tool) for number, tool in planned if number == 1 or tool.name not in once]
         planned = [(number, tool) for number, tool in planned if not results.has(dataset.name, tool.name, versions[tool.name], number)]
