@@ -43,7 +43,7 @@ pub struct Backup {
     /// Make no snapshot if nothing has changed since the last one.
     #[arg(long)]
     pub skip_if_unchanged: bool,
-    /// Most of the source that may be uploaded again to let prune free space or to heal damage.
+    /// Most of the bytes of the snapshot it compares with that may be uploaded again to let prune free space or to heal damage.
     #[arg(long, value_name = "PERCENT", default_value = "2%")]
     pub rewrite_budget: Percent,
 
