@@ -1,6 +1,7 @@
 //! Manifest: the end of the client's chain, and what is added to it. Nothing counts before this.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::layout;
@@ -111,3 +112,6 @@ pub(super) fn refusal(receipt: &Receipt) -> Option<String> {
         receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text())).collect();
     Some(reasons.join("; "))
 }
+
+/// How long what is stored may wait for a manifest.
+pub(super) const MANIFEST_EVERY: Duration = Duration::from_secs(120);

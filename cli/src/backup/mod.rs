@@ -194,6 +194,8 @@ pub enum BackupError {
 struct Carried {
     packs: Vec<(PackKind, PackId, u64)>,
     ids: HashSet<ChunkId>,
+    /// Manifests that were accepted.
+    accepted: u64,
 }
 
 /// Backs up. A manifest that is rejected because the repository changed meanwhile is followed by another attempt on the
@@ -213,7 +215,9 @@ pub fn backup(
     }
     let mut carried = Carried::default();
     let mut last = String::new();
-    for _ in 0..ATTEMPTS {
+    let mut left = ATTEMPTS;
+    while left > 0 {
+        let before = carried.accepted;
         let view = wait(view::read(repository.store().as_ref()))?;
         let basis = Basis::find(repository, client, &view, options)?;
         let attempt = assemble::Attempt { repository, client, descriptor, view, basis, options, progress, interrupted };
@@ -222,6 +226,8 @@ pub fn backup(
             Err(BackupError::Rejected(why)) => last = why,
             Err(error) => return Err(error),
         }
+        // A run of many hours may meet many prunes; as long as it gets on, it goes on.
+        left = if carried.accepted > before { ATTEMPTS } else { left - 1 };
         if matches!(source, Source::Stream { .. }) || interrupted.load(Ordering::Relaxed) {
             break;
         }
@@ -254,5 +260,6 @@ impl Outcome {
 
 /// What Linux shows of every entry.
 const METADATA: MetadataSeen = MetadataSeen(255);
-/// A manifest is rejected only if the state changed under it: more often than this is a fault.
+/// A manifest is rejected only if the state changed under it: more often than this in a row, and nothing accepted, is a
+/// fault.
 const ATTEMPTS: u32 = 4;

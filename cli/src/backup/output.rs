@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread::Scope;
 
 use bytes::Bytes;
+use copal_engine::backup::session::{Action, Session};
 use copal_engine::block::{SealFault, SealJob, SealTools, SealedBlock};
 use copal_engine::compress::Parameters;
 use copal_engine::id::PackId;
@@ -15,6 +16,7 @@ use copal_service::{commit, objects};
 use copal_store::fs::FsStore;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
+use super::BackupError;
 use crate::report::progress::Progress;
 use crate::wait::wait;
 
@@ -70,31 +72,52 @@ impl Output {
         Self { jobs: Some(jobs), sealed, packs: Some(packs), stored, packs_out: 0 }
     }
 
+    /// Does what a session asks for, and gives it what is ready; `given` sees every pack before it is stored.
+    pub(super) fn serve(&mut self, session: &mut Session, mut given: impl FnMut(&Pack)) -> Result<(), BackupError> {
+        while let Some(action) = session.poll() {
+            match action {
+                Action::Seal(job) => self.seal(job),
+                Action::Store(pack) => {
+                    given(&pack);
+                    self.store(pack);
+                }
+            }
+            while let Ok(sealed) = self.sealed.try_recv() {
+                session.sealed(sealed?)?;
+            }
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    /// Seals and stores everything that is open in a session, and waits until it is durable.
+    pub(super) fn flush(&mut self, session: &mut Session, mut given: impl FnMut(&Pack)) -> Result<(), BackupError> {
+        session.flush()?;
+        self.serve(session, &mut given)?;
+        while !session.close_packs_if_idle() {
+            let sealed = self.sealed.recv().expect("sealing threads live as long as this")?;
+            session.sealed(sealed)?;
+            self.serve(session, &mut given)?;
+        }
+        self.serve(session, &mut given)?;
+        Ok(self.settle()?)
+    }
+
     /// Gives a block to be sealed; waits while all threads are busy.
-    pub(super) fn seal(&self, job: SealJob) {
+    fn seal(&self, job: SealJob) {
         let jobs = self.jobs.as_ref().expect("open until the end");
         jobs.send(job).expect("sealing threads live as long as this");
     }
 
     /// Gives a pack to be stored; waits while another one is.
-    pub(super) fn store(&mut self, pack: Pack) {
+    fn store(&mut self, pack: Pack) {
         self.packs_out += 1;
         let packs = self.packs.as_ref().expect("open until the end");
         packs.send(pack).expect("the storing thread lives as long as this");
     }
 
-    /// A block that was sealed, if one is ready.
-    pub(super) fn try_sealed(&self) -> Option<Result<SealedBlock, SealFault>> {
-        self.sealed.try_recv().ok()
-    }
-
-    /// The next block that is sealed.
-    pub(super) fn next_sealed(&self) -> Result<SealedBlock, SealFault> {
-        self.sealed.recv().expect("sealing threads live as long as this")
-    }
-
     /// Waits until every pack given is stored; fails if one could not be.
-    pub(super) fn settle(&mut self) -> Result<(), JobError> {
+    fn settle(&mut self) -> Result<(), JobError> {
         while self.packs_out > 0 {
             self.packs_out -= 1;
             self.stored.recv().expect("the storing thread lives as long as this")?;
@@ -103,7 +126,7 @@ impl Output {
     }
 
     /// Fails early if a pack could not be stored.
-    pub(super) fn check(&mut self) -> Result<(), JobError> {
+    fn check(&mut self) -> Result<(), JobError> {
         while let Ok(stored) = self.stored.try_recv() {
             self.packs_out -= 1;
             stored?;

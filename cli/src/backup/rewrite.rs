@@ -5,26 +5,25 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use copal_engine::backup::session::{Action, Session, SessionStart};
+use copal_engine::backup::session::{Session, SessionStart};
 use copal_engine::block::{OpenBlock, OpenTools};
 use copal_engine::id::PackId;
 use copal_engine::index::Location;
 use copal_engine::keys::domain::DomainKeys;
-use copal_engine::keys::session::SessionKey;
 use copal_engine::limits::MANIFEST_PACKS;
-use copal_engine::pack::PackKind;
-use copal_engine::seal::{BlockKind, SessionCipher};
+use copal_engine::pack::{Pack, PackKind};
+use copal_engine::seal::BlockKind;
 use copal_engine::tree::{Page, VerifiedPage};
 use copal_service::prune::{Live, Sparse, SparseBlock};
 use copal_service::view;
 use copal_store::Store;
 
 use super::BackupError;
-use super::manifest::{Chain, refusal};
+use super::manifest::{Chain, MANIFEST_EVERY, refusal};
 use super::output::Output;
-use crate::entropy::{random, secret};
+use crate::entropy::secret;
 use crate::reader::{BlockReader, CopyError};
 use crate::report::progress::Progress;
 use crate::repository::{LocalClient, Repository};
@@ -42,7 +41,8 @@ pub struct Rewritten {
 }
 
 /// Packs what is live in sparse blocks of the client's domain into new blocks, in the order of a snapshot, so that they
-/// compress like those of a backup; claims them, and has that decided. Each chunk and page must have its id. A manifest is written every so often, and an interruption costs no more than that.
+/// compress like those of a backup; claims them, and has that decided. Each chunk and page must have its id. A manifest is
+/// written every so often, and an interruption costs no more than that.
 pub fn rewrite(
     repository: &Repository,
     client: &LocalClient,
@@ -52,10 +52,7 @@ pub fn rewrite(
 ) -> Result<Rewritten, BackupError> {
     let descriptor = repository.descriptor.as_ref().ok_or(BackupError::NoDescriptor)?;
     let keys = repository.domain_keys(client.domain);
-    let key = SessionKey::new(secret());
-    let owner = repository.owner.kem_public();
-    let record = key.record(repository.id(), client.domain, &[(&owner, random())]);
-    let cipher = SessionCipher::new(&key, repository.id(), record.id(repository.id()));
+    let (record, cipher) = repository.new_session(client.domain);
     let view = wait(view::read(repository.store().as_ref()))?;
     let session = Session::begin(SessionStart {
         parameters: descriptor.parameters.clone(),
@@ -71,7 +68,7 @@ pub fn rewrite(
         let progress = Arc::new(Progress::default());
         let output = Output::start(scope, threads, &cipher, level, Some(repository.store().clone()), &progress);
         let chain = Chain::find(repository, client, descriptor.ingest, &view)?;
-        let (packs, own) = (Vec::new(), HashSet::new());
+        let (packs, own) = (0, HashSet::new());
         let done = Rewritten::default();
         let mut writer = Writer { session, output, chain, packs, own, listed: Instant::now(), done };
         let mut source = Source { reader: &reader, keys: &keys, tools: OpenTools::new(), open: VecDeque::new() };
@@ -104,7 +101,7 @@ struct Writer<'a> {
     output: Output,
     chain: Chain<'a>,
     /// Packs that no manifest names yet.
-    packs: Vec<(PackId, u64)>,
+    packs: u64,
     own: HashSet<PackId>,
     listed: Instant,
     done: Rewritten,
@@ -112,24 +109,15 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn claim_if_due(&mut self) -> Result<(), BackupError> {
-        let is_due = self.packs.len() + 2 >= MANIFEST_PACKS
-            || (!self.packs.is_empty() && self.listed.elapsed() >= MANIFEST_EVERY);
+        let is_due = self.packs >= MANIFEST_PACKS as u64 || (self.packs > 0 && self.listed.elapsed() >= MANIFEST_EVERY);
         if is_due { self.claim() } else { Ok(()) }
     }
 
     /// Stores what is open and claims it.
     fn claim(&mut self) -> Result<(), BackupError> {
-        self.session.flush()?;
-        self.act()?;
-        while !self.session.close_packs_if_idle() {
-            let sealed = self.output.next_sealed()?;
-            self.session.sealed(sealed)?;
-            self.act()?;
-        }
-        self.act()?;
-        self.output.settle()?;
+        self.output.flush(&mut self.session, noting(&mut self.packs, &mut self.own))?;
         self.listed = Instant::now();
-        self.packs.clear();
+        self.packs = 0;
         for packs in self.session.take_listing().packs.chunks(MANIFEST_PACKS) {
             let (_, receipt) = self.chain.add(packs.to_vec(), None, &self.own)?;
             if let Some(why) = refusal(&receipt) {
@@ -140,21 +128,14 @@ impl Writer<'_> {
     }
 
     fn act(&mut self) -> Result<(), BackupError> {
-        while let Some(action) = self.session.poll() {
-            match action {
-                Action::Seal(job) => self.output.seal(job),
-                Action::Store(pack) => {
-                    self.own.insert(pack.id);
-                    self.packs.push((pack.id, pack.bytes.len() as u64));
-                    self.output.store(pack);
-                }
-            }
-            while let Some(sealed) = self.output.try_sealed() {
-                self.session.sealed(sealed?)?;
-            }
-            self.output.check()?;
-        }
-        Ok(())
+        self.output.serve(&mut self.session, noting(&mut self.packs, &mut self.own))
+    }
+}
+
+fn noting<'n>(packs: &'n mut u64, own: &'n mut HashSet<PackId>) -> impl FnMut(&Pack) + 'n {
+    |pack| {
+        *packs += 1;
+        own.insert(pack.id);
     }
 }
 
@@ -246,5 +227,3 @@ fn location(block: &SparseBlock) -> Location {
 
 /// Blocks that stay open, each of about 1 MiB.
 const OPEN: usize = 32;
-/// How long what is stored may wait for a manifest.
-const MANIFEST_EVERY: Duration = Duration::from_secs(120);

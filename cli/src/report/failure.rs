@@ -1,4 +1,4 @@
-//! Failure: why a command could not do what it was asked, and what a person can do about it.
+//! Failure: why a command could not do what it was asked.
 
 use std::error::Error;
 use std::io;
@@ -258,89 +258,6 @@ impl Failure {
         text
     }
 
-    /// What to do about it, where there is something to say.
-    pub fn advice(&self) -> Option<&'static str> {
-        Some(match self {
-            Self::Usage(_) => "\"copal COMMAND --help\" explains the options",
-            Self::Location(BadLocation::Missing) => "name it with -r DIRECTORY or in COPAL_REPOSITORY",
-            Self::Location(_) => "name a directory, mounted from elsewhere if need be",
-            Self::Secret(SecretError::Missing) => {
-                "give a passphrase in COPAL_PASSWORD_FILE, COPAL_PASSWORD_COMMAND or COPAL_PASSWORD, or a key file with --key-file"
-            }
-            Self::Secret(SecretError::Empty { .. }) => {
-                "a repository is never without a passphrase: give at least one character"
-            }
-            Self::Secret(SecretError::Differ) => "run the command again and type the same passphrase twice",
-            Self::Secret(SecretError::CommandFailed(_)) => {
-                "run the command in COPAL_PASSWORD_COMMAND by hand to see why"
-            }
-            Self::Secret(SecretError::Unreadable { .. }) => "look at the file's name and who may read it",
-            Self::Place(PlaceError::Homeless { .. }) => "name directories with --cache-dir and --state-dir",
-            Self::NoRepository { .. } => {
-                "if the location is right (and mounted), create a repository there with \"copal init\" or \"copal backup --init\""
-            }
-            Self::RepositoryExists { .. } => "use it as it is, or choose another directory",
-            Self::NotEmpty { .. } => "choose an empty or a new directory",
-            Self::NewerFormat { .. } => "install a newer copal; nothing was changed",
-            Self::WrongSecret(Kind::KeyFile) => {
-                "use the key file of this repository, or its passphrase or recovery code"
-            }
-            Self::WrongSecret(_) => {
-                "try again; the recovery code opens the repository too, where a passphrase is asked for"
-            }
-            Self::BadSecret { .. } => "compare it with what was written down, letter by letter",
-            Self::NotPermitted { .. } => "use a machine that knows the passphrase, or give the passphrase",
-            Self::NoSnapshot { .. } => {
-                "\"copal snapshots\" lists what there is; --host, --path and --tag narrow \"latest\""
-            }
-            Self::AmbiguousSnapshot { .. } => {
-                "give more digits of the id, or narrow \"latest\" with --host, --path and --tag"
-            }
-            Self::KeyInUse { is_only: true, .. } => "add another key first, with \"copal key add\"",
-            Self::KeyInUse { .. } => "open the repository with another key: that shows that another one works",
-            Self::NotInSnapshot { .. } => "\"copal ls SNAPSHOT\" and \"copal find GLOB\" show what is there",
-            Self::NoSuchPath { .. } => "look at the path's name and whether it is mounted",
-            Self::InsideRepository { .. } => {
-                "keep the repository out of what is backed up, or leave it out with --exclude"
-            }
-            Self::Damaged { object, .. } if is_index(object) => {
-                "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests"
-            }
-            Self::Damaged { object, .. } if object.contains("copal/") => {
-                "\"copal repair\" writes a new descriptor; until then everything can be restored"
-            }
-            Self::Damaged { object, .. } if object.starts_with("clients/") => {
-                "move it out of the repository and run \"copal backup\" on the machine that it belongs to, which writes it again"
-            }
-            Self::Damaged { object, .. } if object.starts_with("keys/") => {
-                "open the repository with another key or the recovery code, and make a new key with \"copal key add\""
-            }
-            Self::ClientKeys { .. } => {
-                "delete it: \"copal backup\" then registers this machine again, and nothing is uploaded twice"
-            }
-            Self::Damaged { .. } => {
-                "run \"copal check --full\" to see what is hit; back up the sources again, and what they still have heals"
-            }
-            Self::Rejected { .. } => {
-                "nothing that was saved before is affected; run the backup again, and \"copal check\" if it recurs"
-            }
-            Self::NotYetAccepted => {
-                "it counts once \"copal ingest\" (or the service) has run; nothing needs to be uploaded again"
-            }
-            Self::Interrupted => "what is done is kept: the next run goes on from there",
-            Self::Store(error) => return advice_on_store(error),
-            Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
-            Self::Secret(_)
-            | Self::UnfitStore { .. }
-            | Self::Freed { .. }
-            | Self::NoObject { .. }
-            | Self::OutputClosed
-            | Self::Other(_) => {
-                return None;
-            }
-        })
-    }
-
     /// The failure as one JSON object.
     pub(super) fn json(&self) -> String {
         let candidates = match self {
@@ -365,11 +282,6 @@ struct ErrorObject<'a> {
     candidates: Option<&'a [SnapshotRow]>,
 }
 
-/// Whether an object is made again by `rebuild-index`.
-fn is_index(object: &str) -> bool {
-    object == "the index" || ["roots/", "state/", "index/"].iter().any(|folder| object.starts_with(folder))
-}
-
 fn kind_of_secret(kind: Kind) -> &'static str {
     match kind {
         Kind::Passphrase => "passphrase",
@@ -383,36 +295,4 @@ fn in_use(slot: &str, is_only: bool) -> String {
         true => format!("key {slot} is the only one that opens the repository"),
         false => format!("key {slot} is in use: it opened the repository this time"),
     }
-}
-
-fn advice_on_store(error: &StoreError) -> Option<&'static str> {
-    Some(match error {
-        StoreError::Full { .. } => return advice_on(&io::ErrorKind::StorageFull.into()),
-        StoreError::Denied { .. } => "look at who may read and write the repository",
-        StoreError::ReadOnly { .. } => return advice_on(&io::ErrorKind::ReadOnlyFilesystem.into()),
-        StoreError::Gone { .. } => {
-            "look whether it is mounted, and run it again once it is back: nothing was written elsewhere"
-        }
-        StoreError::Obstructed { .. } => "something else was put into the repository's directory: move it away",
-        StoreError::NotCreateOnly { .. } => "keep the repository on another file system",
-        StoreError::Transient { .. } => "run it again in a while",
-        StoreError::Io { source, .. } => return source.downcast_ref().and_then(advice_on),
-        StoreError::NotFound { .. } | StoreError::OutOfRange { .. } | StoreError::Crashed => return None,
-    })
-}
-
-fn advice_on(cause: &io::Error) -> Option<&'static str> {
-    Some(match cause.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space and run it again; what is saved stays whole, and \"copal prune\" frees what nothing needs"
-        }
-        io::ErrorKind::PermissionDenied => "look at who may read and write it; a backup of a whole system runs as root",
-        io::ErrorKind::FileTooLarge => {
-            "the file system, or a limit of this process (ulimit -f), does not take files of this size"
-        }
-        io::ErrorKind::ReadOnlyFilesystem => "mount it for writing",
-        io::ErrorKind::NotFound => "look at its name and whether it is mounted",
-        io::ErrorKind::AlreadyExists => "choose another name: it is never replaced",
-        _ => return None,
-    })
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::args::global::Global;
 use crate::exit::Exit;
 
+mod advice;
 mod failure;
 pub mod field;
 pub mod human;

@@ -12,19 +12,40 @@ use copal_store::{Created, Store, StoreError};
 use super::{Repository, list_descriptors};
 use crate::wait::wait;
 
-/// Writes a new descriptor if there is none that can be used, from what client records and receipts tell; gives its name.
-/// Parameters are those of new repositories: others would only let chunks be cut elsewhere. Without a client record
-/// nobody knows the shared domain, and nothing is written.
+/// Writes a new descriptor if the newest cannot be used; gives its name. It says what the newest sound one says. If there
+/// is none, client records and receipts tell, and parameters are those of new repositories: others would only let chunks
+/// be cut elsewhere. Without a client record nobody knows the shared domain then, and nothing is written.
 pub fn restore_descriptor(repository: &Repository) -> Result<Option<String>, JobError> {
     if repository.descriptor.is_some() {
         return Ok(None);
     }
+    let (store, owner) = (repository.store(), &repository.owner);
+    let known = list_descriptors(store.as_ref())?;
+    let newest = known.iter().filter_map(|(name, _)| layout::trailing_number(name)).max();
+    let version = newest.unwrap_or(0) + 1;
+    let is_ours = |descriptor: &&Descriptor| {
+        descriptor.verify_owner(&owner.verifying_key()).is_ok() && descriptor.repository == owner.repository()
+    };
+    let sound = known.iter().rev().filter_map(|(_, read)| read.as_ref().ok()).find(is_ours);
+    let descriptor = match sound {
+        Some(sound) => Descriptor { version, ..sound.clone() },
+        None => match told_by_others(repository, version)? {
+            Some(told) => told,
+            None => return Ok(None),
+        },
+    };
+    let name = layout::descriptor(descriptor.version);
+    let bytes = Bytes::from(descriptor.sign(&owner.signing_key()));
+    let is_new = wait(store.create(&objects::key(name.as_str()), bytes))? == Created::New;
+    Ok(is_new.then_some(name))
+}
+
+/// A descriptor of what client records and receipts tell.
+fn told_by_others(repository: &Repository, version: u64) -> Result<Option<Descriptor>, JobError> {
     let Some(record) = full_client(repository)? else { return Ok(None) };
-    let store = repository.store();
-    let newest = list_descriptors(store.as_ref())?.iter().filter_map(|(name, _)| layout::trailing_number(name)).max();
     let owner = &repository.owner;
-    let descriptor = Descriptor {
-        version: newest.unwrap_or(0) + 1,
+    Ok(Some(Descriptor {
+        version,
         repository: owner.repository(),
         created: record.created,
         parameters: Parameters::default(),
@@ -33,11 +54,7 @@ pub fn restore_descriptor(repository: &Repository) -> Result<Option<String>, Job
         ingest: ingested_by(repository)?,
         reader: None,
         shared_domain: record.domain,
-    };
-    let name = layout::descriptor(descriptor.version);
-    let bytes = Bytes::from(descriptor.sign(&owner.signing_key()));
-    let is_new = wait(store.create(&objects::key(name.as_str()), bytes))? == Created::New;
-    Ok(is_new.then_some(name))
+    }))
 }
 
 /// The oldest full client whose record is sound.

@@ -66,10 +66,7 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
     let name = options.directory.display().to_string();
     let store = FsStore::create(options.directory)?;
     let slots = find_slots(&store)?;
-    if !slots.is_empty() && !is_unfinished(&store)? {
-        return Err(InitError::Exists(name));
-    }
-    if !list_descriptors(&store)?.is_empty() {
+    if !list_descriptors(&store)?.is_empty() || (!slots.is_empty() && !is_unfinished(&store)?) {
         return Err(InitError::Exists(name));
     }
     if holds_other_files(options.directory, &name)? {
@@ -109,6 +106,10 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
 /// Whether key slots are all there is: an `init` was interrupted before it wrote the descriptor, and nothing can have been
 /// stored since.
 pub(super) fn is_unfinished(store: &dyn Store) -> Result<bool, StoreError> {
+    // Asked of every repository that is opened: where there is a descriptor, that is all that is looked at.
+    if !wait(objects::list(store, "copal/"))?.is_empty() {
+        return Ok(false);
+    }
     let listed = wait(objects::list(store, ""))?;
     let is_of_init = |name: &str| name.starts_with("keys/") || name.starts_with("tmp/");
     Ok(listed.iter().all(|object| is_of_init(object.key.as_str())))

@@ -13,9 +13,11 @@ use std::sync::Arc;
 use copal_engine::id::{DomainId, RepositoryId, SlotId};
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::session::{SessionKey, SessionRecord};
 use copal_engine::keys::slot::{SlotError, SlotInput};
 use copal_engine::layout;
 use copal_engine::repository::{Descriptor, DescriptorError};
+use copal_engine::seal::SessionCipher;
 use copal_engine::wire::record::RecordError;
 use copal_service::error::JobError;
 use copal_service::host::Host;
@@ -30,7 +32,7 @@ pub use init::{Init, InitError, Initialised, add_slot, init};
 pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 pub use unlock::{find_slots, unlock};
 
-use crate::entropy::SystemEntropy;
+use crate::entropy::{SystemEntropy, random, secret};
 use crate::wait::wait;
 
 /// An unlocked repository.
@@ -165,6 +167,14 @@ impl Repository {
     /// The keys of a domain.
     pub fn domain_keys(&self, domain: DomainId) -> DomainKeys {
         DomainKeys::new(&self.owner.domain_key(domain))
+    }
+
+    /// A new session in a domain: its key lives in this process's memory only.
+    pub fn new_session(&self, domain: DomainId) -> (SessionRecord, SessionCipher) {
+        let key = SessionKey::new(secret());
+        let record = key.record(self.id(), domain, &[(&self.owner.kem_public(), random())]);
+        let cipher = SessionCipher::new(&key, self.id(), record.id(self.id()));
+        (record, cipher)
     }
 
     /// Where this machine keeps what belongs to the repository.

@@ -241,7 +241,7 @@ fn bytes() -> impl Strategy<Value = Bytes> {
 }
 
 /// Bytes that do not compress.
-fn noise(seed: u64, length: usize) -> Vec<u8> {
+pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut step = || {
         state ^= state << 13;

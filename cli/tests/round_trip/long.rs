@@ -13,6 +13,7 @@ use copal_cli::wait::wait;
 use copal_engine::backup::change::Signs;
 use copal_service::view;
 
+use super::edit::noise;
 use super::{Place, acts};
 
 #[test]
@@ -110,18 +111,6 @@ fn fill(source: &Path, numbers: std::ops::Range<u64>) {
         let long_ago = SystemTime::now() - Duration::from_secs(3_600);
         File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
     }
-}
-
-/// Bytes that no compressor makes smaller (SplitMix64).
-fn noise(seed: u64, length: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x2545_f491_4f6c_dd1d);
-    let words = std::iter::repeat_with(|| {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)).to_le_bytes()
-    });
-    words.flatten().take(length).collect()
 }
 
 fn believing_mtime(source: &Path) -> Options {

@@ -133,3 +133,21 @@ fn ingest_has_nothing_to_say_where_all_is_decided() {
     machine.damage(&machine.names("manifests/")[0], Harm::Delete);
     assert_eq!(machine.run(&["ingest"]).code, 0);
 }
+
+#[test]
+fn a_descriptor_that_cannot_be_used_is_followed_by_what_the_last_sound_one_says() {
+    let machine = Machine::new();
+    machine.write("file", "content");
+    machine.backup(&[]);
+    let first = machine.names("copal/").remove(0);
+    let sound = machine.json(&["cat", &first]);
+    let damaged = first.replace("0001", "0002");
+    std::fs::write(machine.object(&damaged), b"not a descriptor").unwrap();
+    // Client records would tell less, and are not needed.
+    machine.names("clients/").iter().for_each(|name| std::fs::remove_file(machine.object(name)).unwrap());
+    machine.run(&["repair"]);
+    let mut written = machine.json(&["cat", &first.replace("0001", "0003")]);
+    written["version"] = sound["version"].clone();
+    written["object"] = sound["object"].clone();
+    assert_eq!(written, sound);
+}

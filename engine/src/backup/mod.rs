@@ -4,4 +4,5 @@ pub mod change;
 pub mod content;
 pub mod cut;
 mod seen;
+mod stream;
 pub mod session;

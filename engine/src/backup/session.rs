@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::content::FileContent;
 use super::seen::Seen;
-use crate::block::{BlockBuilder, PageClear, SealJob, SealedBlock};
+use super::stream::Stream;
+use crate::block::{PageClear, SealJob, SealedBlock};
 use crate::id::{ChunkId, DomainId, PackId};
 use crate::keys::domain::DomainKeys;
 use crate::keys::secret::Secret;
 use crate::keys::session::SessionRecord;
-use crate::pack::{Pack, PackKind, PackLimit, PackWriter, PageView};
+use crate::pack::{Pack, PackKind, PackLimit, PackWriter};
 use crate::repository::Parameters;
 use crate::seal::{BlockKind, Counter, Counters};
 use crate::tree::{BadParams, BuildError, Content, Entry, ListBuilder, Page, Piece, TreeBuilder, TreeParams};
@@ -112,13 +113,6 @@ pub struct Session {
     tally: Tally,
 }
 
-/// The open block and the open pack of one kind.
-struct Stream {
-    block: BlockBuilder,
-    pack: Option<PackWriter>,
-    pack_target: usize,
-}
-
 impl Session {
     /// Begins with nothing stored.
     pub fn begin(start: SessionStart) -> Result<Self, SessionError> {
@@ -126,16 +120,8 @@ impl Session {
         let tree = TreeParams::new(p.leaf_fanout, p.inner_fanout, p.page_min, p.page_max)?;
         Ok(Self {
             tree_params: tree,
-            data: Stream {
-                block: BlockBuilder::new(BlockKind::Data, p.block_target as usize),
-                pack: None,
-                pack_target: p.pack_target as usize,
-            },
-            tree: Stream {
-                block: BlockBuilder::new(BlockKind::Tree, p.tree_block_target as usize),
-                pack: None,
-                pack_target: p.tree_pack_target as usize,
-            },
+            data: Stream::new(BlockKind::Data, p.block_target, p.pack_target),
+            tree: Stream::new(BlockKind::Tree, p.tree_block_target, p.tree_pack_target),
             builder: TreeBuilder::new(tree, start.keys.clone()),
             domain: start.domain,
             keys: start.keys,
@@ -348,26 +334,15 @@ impl Session {
             BlockKind::Tree => PackKind::Tree,
             BlockKind::Data | BlockKind::Info => PackKind::Data,
         };
-        let is_added = match &mut self.stream(kind).pack {
-            Some(open) => match add(open, &block) {
-                // So many small blocks, or entries, that the pack is full before it has its size.
-                Err(PackLimit::Full { .. }) => false,
-                added => added.map(|()| true)?,
-            },
-            None => false,
-        };
-        if !is_added {
+        if !self.stream(kind).add(&block)? {
             if let Some(full) = self.stream(kind).pack.take() {
                 self.give_out(full);
             }
             let random = self.pack_random();
-            let mut writer = PackWriter::new(kind, self.domain, random, vec![self.record.bytes().to_vec()])?;
-            add(&mut writer, &block)?;
-            self.stream(kind).pack = Some(writer);
+            let writer = PackWriter::new(kind, self.domain, random, vec![self.record.bytes().to_vec()])?;
+            self.stream(kind).begin(writer, &block)?;
         }
-        let stream = self.stream(kind);
-        let is_full = stream.pack.as_ref().is_some_and(|writer| writer.len() >= stream.pack_target);
-        if let Some(writer) = stream.pack.take_if(|_| is_full) {
+        if let Some(writer) = self.stream(kind).take_full() {
             self.give_out(writer);
         }
         Ok(())
@@ -393,14 +368,4 @@ impl Session {
             PackKind::Tree => &mut self.tree,
         }
     }
-}
-
-fn add(writer: &mut PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
-    let ids = block.items.iter().map(|item| item.id);
-    let pages = block.items.iter().filter_map(|item| item.page.as_ref()).map(|page| PageView {
-        replaces: page.replaces,
-        height: page.height,
-        references: &page.references,
-    });
-    writer.add_block(&block.bytes, 0, block.counter, ids, pages)
 }

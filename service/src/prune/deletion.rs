@@ -34,7 +34,7 @@ pub(super) async fn delete_doomed(
     if is_planted(Fault::ClearedBlindly) {
         return Ok(names);
     }
-    for part in names.chunks(DELETION_NAMES) {
+    for part in names.chunks(Deletion::NAMES) {
         let random = host.random();
         let deletion = Deletion { root_number: root.number, random, time: host.now().await?, names: part.to_vec() };
         let name = objects::key(layout::deletion(root.number, &random));
@@ -66,6 +66,3 @@ pub(super) fn clear(view: &View, cleared: &[String], now: Time, proposal: &mut P
         proposal.delta.doomed.insert(name.clone(), Some(spent));
     }
 }
-
-/// Names in one deletion record.
-const DELETION_NAMES: usize = 10_000;

@@ -1,17 +1,18 @@
 //! Claim: what is stored is flushed, named by a manifest, and answered.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use copal_engine::backup::session::FinishedTree;
 use copal_engine::block::{BlockBuilder, SealTools};
 use copal_engine::compress::Parameters;
+use copal_engine::limits::MANIFEST_PACKS;
 use copal_engine::manifest::SnapshotClaim;
 use copal_engine::seal::BlockKind;
 use copal_service::view;
 
 use super::super::basis::index_of;
-use super::super::manifest::{Chain, refusal};
+use super::super::manifest::{Chain, MANIFEST_EVERY, refusal};
 use super::super::{BackupError, Outcome};
 use super::{Assembly, Known};
 use crate::wait::wait;
@@ -50,20 +51,6 @@ impl Assembly<'_, '_> {
         tally.chunks_new + tally.pages_new > 0
     }
 
-    /// Seals and stores everything that is open.
-    fn flush(&mut self) -> Result<(), BackupError> {
-        self.session.flush()?;
-        self.act()?;
-        while !self.session.close_packs_if_idle() {
-            let sealed = self.output.next_sealed()?;
-            self.session.sealed(sealed)?;
-            self.act()?;
-        }
-        self.act()?;
-        self.output.settle()?;
-        Ok(())
-    }
-
     /// Claims what is stored, in as many manifests as that takes; gives why one was rejected, if it was.
     fn claim(&mut self, snapshot: Option<SnapshotClaim>) -> Result<Option<String>, BackupError> {
         // Pages refer to data: wherever the list is cut, what comes first stands by itself.
@@ -96,6 +83,7 @@ impl Assembly<'_, '_> {
         let (hash, receipt) = chain.add(packs, snapshot, &self.own)?;
         match refusal(&receipt) {
             None => {
+                self.carried.accepted += 1;
                 self.carried.packs.clear();
                 if is_final {
                     self.outcome.snapshot = Some(hash.snapshot());
@@ -169,8 +157,3 @@ impl Assembly<'_, '_> {
         })
     }
 }
-
-/// Packs one manifest names at most.
-const MANIFEST_PACKS: usize = copal_engine::limits::MANIFEST_PACKS;
-/// How long what is stored may wait for a manifest.
-const MANIFEST_EVERY: Duration = Duration::from_secs(120);

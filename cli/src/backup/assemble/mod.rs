@@ -13,12 +13,13 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use copal_engine::backup::content::FileContent;
-use copal_engine::backup::session::{Action, Session, SessionStart};
+use copal_engine::backup::session::{Session, SessionStart};
 use copal_engine::chunk::{ChunkSizes, Chunker};
 use copal_engine::id::{ChunkId, PackId};
 use copal_engine::index::Index;
 use copal_engine::keys::domain::DomainKeys;
-use copal_engine::keys::session::{SessionKey, SessionRecord};
+use copal_engine::keys::session::SessionRecord;
+use copal_engine::pack::Pack;
 use copal_engine::repository::Descriptor;
 use copal_engine::seal::SessionCipher;
 use copal_engine::time::Time;
@@ -33,7 +34,7 @@ use super::manifest::Chain;
 use super::output::Output;
 use super::{BackupError, Carried, Options, Outcome, Source, Trouble, TroubleKind};
 use crate::clock::now;
-use crate::entropy::{random, secret};
+use crate::entropy::secret;
 use crate::report::progress::Progress;
 use crate::repository::{LocalClient, Repository};
 
@@ -57,7 +58,7 @@ impl Attempt<'_> {
         let chunker = Chunker::new(sizes, keys.gear());
         let budget = Budget::new(READ_AHEAD);
         let tools = Tools { keys: &keys, chunker: &chunker, inline_max: p.inline_max as usize, budget: &budget };
-        let (record, cipher) = self.begin_session();
+        let (record, cipher) = self.repository.new_session(self.client.domain);
         let store = (!self.options.is_dry_run).then(|| self.repository.store().clone());
         thread::scope(|scope| {
             let output = Output::start(scope, self.options.threads, &cipher, p.zstd_level, store, self.progress);
@@ -94,15 +95,6 @@ impl Attempt<'_> {
             }
             assembly.finish()
         })
-    }
-
-    /// A new session: its key lives in this process's memory only.
-    fn begin_session(&self) -> (SessionRecord, SessionCipher) {
-        let key = SessionKey::new(secret());
-        let owner = self.repository.owner.kem_public();
-        let record = key.record(self.repository.id(), self.client.domain, &[(&owner, random())]);
-        let cipher = SessionCipher::new(&key, self.repository.id(), record.id(self.repository.id()));
-        (record, cipher)
     }
 }
 
@@ -164,22 +156,21 @@ impl Assembly<'_, '_> {
 
     /// Does what the session asks for, and gives it what is ready.
     fn act(&mut self) -> Result<(), BackupError> {
-        while let Some(action) = self.session.poll() {
-            match action {
-                Action::Seal(job) => self.output.seal(job),
-                Action::Store(pack) => {
-                    self.own.insert(pack.id);
-                    self.carried.packs.push((pack.table.kind, pack.id, pack.bytes.len() as u64));
-                    self.carried.ids.extend(pack.table.ids.iter().copied());
-                    self.output.store(pack);
-                }
-            }
-            while let Some(sealed) = self.output.try_sealed() {
-                self.session.sealed(sealed?)?;
-            }
-            self.output.check()?;
-        }
-        Ok(())
+        self.output.serve(&mut self.session, noting(&mut self.own, self.carried))
+    }
+
+    /// Seals and stores everything that is open.
+    fn flush(&mut self) -> Result<(), BackupError> {
+        self.output.flush(&mut self.session, noting(&mut self.own, self.carried))
+    }
+}
+
+/// Notes packs that are about to be stored, for the next claim.
+fn noting<'n>(own: &'n mut HashSet<PackId>, carried: &'n mut Carried) -> impl FnMut(&Pack) + 'n {
+    |pack| {
+        own.insert(pack.id);
+        carried.packs.push((pack.table.kind, pack.id, pack.bytes.len() as u64));
+        carried.ids.extend(pack.table.ids.iter().copied());
     }
 }
 

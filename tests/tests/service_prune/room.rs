@@ -11,16 +11,15 @@ use bytes::Bytes;
 use copal_engine::change::Operation;
 use copal_engine::client::Role;
 use copal_engine::id::{ChunkId, SnapshotId};
-use copal_engine::layout;
-use copal_engine::root::Root;
 use copal_service::error::JobError;
 use copal_service::prune::{self, Options, Report};
 use copal_store::fault::{Fate, Fault};
 use copal_store::memory::MemoryStore;
 use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime, list_all};
-use copal_tests::kit::picture::{self, Picture, Tables};
-use copal_tests::kit::{Client, DAY, Random, Tree, World, path};
+use copal_tests::kit::{Client, DAY, Tree, World};
 use futures::executor::block_on;
+
+use super::{files, left_behind, picture};
 
 /// A disk of a certain size.
 struct Disk<'a> {
@@ -63,16 +62,6 @@ impl Store for Disk<'_> {
     }
 }
 
-fn files(seed: u64, count: usize, bytes: usize) -> Tree {
-    let mut random = Random::new(seed);
-    let mut file = |at: usize| {
-        let mut content = vec![0; bytes];
-        random.fill(&mut content);
-        (path(&format!("{seed}-{at:02}")), content)
-    };
-    (0..count).map(&mut file).collect()
-}
-
 /// A world in which some packs are dead as a whole, and of others most is.
 fn mostly_forgotten(world: &World) -> (SnapshotId, Tree) {
     let client: Client = world.register(1, Role::Full);
@@ -102,16 +91,6 @@ fn prune_on(world: &World, room: u64) -> Result<Report, JobError> {
     block_on(prune::prune(&world.host_of(&disk), &options()))
 }
 
-fn picture(world: &World) -> Picture {
-    let tables = Tables::default();
-    for name in world.names("packs/").into_iter().chain(world.names("moved/")) {
-        tables.learn(&name, &world.read(&name));
-    }
-    let picture = Picture::read(&world.store, picture::newest(&world.store).unwrap(), &tables).unwrap();
-    picture.check().unwrap();
-    picture
-}
-
 /// What is present; each id once, and nothing that no kept snapshot needs.
 fn tidy(world: &World) -> BTreeSet<ChunkId> {
     let picture = picture(world);
@@ -119,19 +98,6 @@ fn tidy(world: &World) -> BTreeSet<ChunkId> {
     assert!(picture.entries.iter().all(|entry| reached.contains(&(entry.domain, entry.id))));
     assert!(picture.copies().values().all(|copies| copies.len() == 1));
     picture.entries.iter().map(|entry| entry.id).collect()
-}
-
-/// Objects that no root names or dooms.
-fn left_behind(world: &World) -> Vec<String> {
-    let picture = picture(world);
-    let mut named = picture.needed();
-    named.extend(picture.state.doomed.keys().cloned());
-    for name in world.names("roots/") {
-        let root = Root::decode(layout::root_number(&name).unwrap(), &world.read(&name)).unwrap();
-        named.extend(picture::runs_of(&world.store, &root).unwrap());
-    }
-    let all = ["packs/", "moved/", "index/", "state/"].into_iter().flat_map(|prefix| world.names(prefix));
-    all.filter(|name| !named.contains(name)).collect()
 }
 
 #[test]

@@ -1,0 +1,52 @@
+//! Stream: the open block and the open pack of one kind.
+
+use crate::block::{BlockBuilder, SealedBlock};
+use crate::pack::{PackLimit, PackWriter, PageView};
+use crate::seal::BlockKind;
+
+/// What a session fills with data, or with pages.
+pub(super) struct Stream {
+    pub(super) block: BlockBuilder,
+    pub(super) pack: Option<PackWriter>,
+    pack_target: usize,
+}
+
+impl Stream {
+    pub(super) fn new(kind: BlockKind, block_target: u32, pack_target: u32) -> Self {
+        Self { block: BlockBuilder::new(kind, block_target as usize), pack: None, pack_target: pack_target as usize }
+    }
+
+    /// Adds a block to the open pack; false if there is none, or no room in it.
+    pub(super) fn add(&mut self, block: &SealedBlock) -> Result<bool, PackLimit> {
+        match &mut self.pack {
+            Some(open) => match add(open, block) {
+                // So many small blocks, or entries, that the pack is full before it has its size.
+                Err(PackLimit::Full { .. }) => Ok(false),
+                added => added.map(|()| true),
+            },
+            None => Ok(false),
+        }
+    }
+
+    /// Begins a pack with a block.
+    pub(super) fn begin(&mut self, mut pack: PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
+        add(&mut pack, block)?;
+        self.pack = Some(pack);
+        Ok(())
+    }
+
+    /// Takes the open pack once it has its size.
+    pub(super) fn take_full(&mut self) -> Option<PackWriter> {
+        self.pack.take_if(|pack| pack.len() >= self.pack_target)
+    }
+}
+
+fn add(writer: &mut PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
+    let ids = block.items.iter().map(|item| item.id);
+    let pages = block.items.iter().filter_map(|item| item.page.as_ref()).map(|page| PageView {
+        replaces: page.replaces,
+        height: page.height,
+        references: &page.references,
+    });
+    writer.add_block(&block.bytes, 0, block.counter, ids, pages)
+}
