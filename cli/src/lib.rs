@@ -10,6 +10,7 @@ pub mod exit;
 pub mod places;
 pub mod report;
 pub mod secrets;
+pub mod site;
 pub mod wait;
 
 // the file system

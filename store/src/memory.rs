@@ -127,7 +127,7 @@ impl Store for MemoryStore {
 
 impl Object {
     fn stat(&self) -> Stat {
-        Stat { length: self.bytes.len() as u64, created: self.created }
+        Stat { length: self.bytes.len() as u64, created: self.created, sha256: None }
     }
 }
 

@@ -58,6 +58,8 @@ pub struct Stat {
     pub length: u64,
     /// When it was written, by the store's clock.
     pub created: StoreTime,
+    /// The SHA-256 of its bytes, where the store computed it from what it holds and vouches for it; listings have none.
+    pub sha256: Option<[u8; 32]>,
 }
 
 /// An object in a listing.

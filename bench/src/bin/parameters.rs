@@ -13,8 +13,10 @@ use std::time::Instant;
 
 use copal_cli::args::values::Percent;
 use copal_cli::backup::{Options, Source, backup};
+use copal_cli::places::Location;
 use copal_cli::repository::{Init, LocalClient, Repository, init};
 use copal_cli::scan::{Root, Scan, ScanOptions};
+use copal_cli::site::Site;
 use copal_cli::wait::wait;
 use copal_engine::backup::change::Signs;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
@@ -54,14 +56,15 @@ fn measure_in(temporary: &Path, set: &str, versions: &[PathBuf]) -> Result<(), F
     std::fs::create_dir_all(temporary)?;
     let directory = temporary.join("repository");
     let input = SlotInput::passphrase("measured")?;
+    let site = Site::create(&Location::Directory(directory.clone()))?;
     init(&Init {
-        directory: &directory,
+        site: &site,
         inputs: std::slice::from_ref(&input),
         parameters: parameters(set)?,
         ingest: IngestBy::Client,
         argon2: Argon2Params { m_kib: 8 << 10, t: 1, p: 1 },
     })?;
-    let repository = Repository::open(&directory, &input, |id| temporary.join(id.to_string()))?;
+    let repository = Repository::open(&site, &input, |id| temporary.join(id.to_string()))?;
     let client = LocalClient::load_or_register(&repository, "measured")?;
     if let [only] = versions {
         println!("| {} | 1 {}", name(set), back_up(&repository, &client, only)?);

@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use copal_cli::changes;
+use copal_cli::places::Location;
 use copal_cli::repository::{self, Init, LocalClient, Repository};
+use copal_cli::site::Site;
 use copal_cli::wait::wait;
 use copal_engine::change::Operation;
 use copal_engine::id::SnapshotId;
@@ -62,8 +64,9 @@ impl<'a> Golden<'a> {
     fn make(folder: &'a Path, directory: &Path, state: &Path) -> Self {
         let passphrase = SlotInput::passphrase("golden").expect("a passphrase");
         let key: [u8; 32] = source::noise(9, 32).try_into().expect("32 bytes");
+        let site = Site::create(&Location::Directory(directory.to_owned())).expect("a directory");
         let made = repository::init(&Init {
-            directory,
+            site: &site,
             inputs: &[passphrase, SlotInput::KeyFile(Secret::new(key))],
             parameters: acts::small(),
             ingest: IngestBy::Client,
@@ -75,7 +78,7 @@ impl<'a> Golden<'a> {
         write("key.txt", &encode_key_file(&Secret::new(key)));
         fs::create_dir_all(folder.join("trees")).expect("a directory");
         let input = SlotInput::passphrase("golden").expect("a passphrase");
-        let repository = Repository::open(directory, &input, |_| state.to_owned()).expect("it was just made");
+        let repository = Repository::open(&site, &input, |_| state.to_owned()).expect("it was just made");
         let client = LocalClient::load_or_register(&repository, "golden").expect("a client");
         Self { folder, repository, client }
     }

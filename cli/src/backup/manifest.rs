@@ -85,7 +85,7 @@ impl<'a> Chain<'a> {
             let bytes = manifest.sign(self.repository.id(), &self.client.keys.manifest_key());
             let hash = ObjectHash::of(&bytes);
             let name = layout::manifest(self.client.id, manifest.number);
-            let is_new = wait(create(self.repository.store(), name, bytes))?;
+            let is_new = wait(create(self.repository.store().as_ref(), name, bytes))?;
             let stored = if is_new { Some(hash) } else { self.read(manifest.number)? };
             let Some(stored) = stored else { continue };
             self.number = manifest.number;

@@ -13,7 +13,7 @@ use copal_engine::pack::Pack;
 use copal_engine::seal::SessionCipher;
 use copal_service::error::JobError;
 use copal_service::{commit, objects};
-use copal_store::fs::FsStore;
+use copal_store::Store;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
 use super::BackupError;
@@ -36,7 +36,7 @@ impl Output {
         threads: usize,
         cipher: &SessionCipher,
         level: i32,
-        store: Option<Arc<FsStore>>,
+        store: Option<Arc<dyn Store>>,
         progress: &Arc<Progress>,
     ) -> Self {
         let (jobs, to_seal) = bounded::<SealJob>(threads);
@@ -60,7 +60,7 @@ impl Output {
                 let id = pack.id;
                 let length = pack.bytes.len() as u64;
                 let result = match &store {
-                    Some(store) => wait(store_pack(store, pack)),
+                    Some(store) => wait(store_pack(&**store, pack)),
                     None => Ok(()),
                 };
                 progress.add_stored(length);
@@ -135,12 +135,11 @@ impl Output {
     }
 }
 
-async fn store_pack(store: &FsStore, pack: Pack) -> Result<(), JobError> {
+async fn store_pack(store: &dyn Store, pack: Pack) -> Result<(), JobError> {
     commit::put(store, layout::pack(Place::Packs, pack.id), pack.bytes).await
 }
 
 /// Creates an object; whether it was new.
-pub(super) async fn create(store: &FsStore, name: String, bytes: Vec<u8>) -> Result<bool, JobError> {
-    use copal_store::Store;
+pub(super) async fn create(store: &dyn Store, name: String, bytes: Vec<u8>) -> Result<bool, JobError> {
     Ok(store.create(&objects::key(name), Bytes::from(bytes)).await? == copal_store::Created::New)
 }

@@ -23,21 +23,21 @@ use crate::report::field::{Hex, PathField};
 use crate::report::progress::Progress;
 use crate::report::summary::BackupSummary;
 use crate::report::{Amount, EntryTrouble, Failure};
-use crate::repository::Repository;
 use crate::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions};
 use crate::secrets::{Credential, Terminal};
+use crate::site::Site;
 use crate::stat::EntryStat;
 
 pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
     let started = Instant::now();
     let interrupted = watch_signals()?;
     let sources = Sources::of(options)?;
-    let credential = credential(context, options)?;
+    let (site, credential) = site(context, options)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    let scan = sources.scan(&context.directory()?, options)?.map(Arc::new);
+    let scan = sources.scan(site.directory(), options)?.map(Arc::new);
     // Unlocking takes as long as looking at tens of thousands of entries: it is done meanwhile.
     let mut ahead = scan.as_ref().map(|scan| scan.begin(threads));
-    let repository = context.open_with(&credential)?;
+    let repository = context.open_with(&site, &credential)?;
     let client = context.client(&repository)?;
     let how = Options {
         host: options.host.clone().unwrap_or_else(|| context.this_host()),
@@ -79,17 +79,17 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     Ok(if is_partial { Exit::Partial } else { Exit::Done })
 }
 
-/// The secret to open the repository with, which is made first if it is not there and that was asked for.
-fn credential(context: &Context<'_>, options: &Backup) -> Result<Credential, Failure> {
-    let directory = context.directory()?;
-    if options.init && (!Repository::is_at(&directory) || Repository::is_unfinished_at(&directory)) {
+/// Where the repository is and what opens it; it is made first if it is not there and that was asked for.
+fn site(context: &Context<'_>, options: &Backup) -> Result<(Site, Credential), Failure> {
+    let found = context.site();
+    if options.init && matches!(found, Err(Failure::NoRepository { .. })) {
         let credential = context.secrets().first(&mut Terminal)?;
         let summary = init::create(context, &credential, IngestBy::Client)?;
         context.report.warn(&format!("created {}; its recovery code, shown this once:", summary.repository));
         context.report.warn(&summary.recovery_code);
-        return Ok(credential);
+        return Ok((context.site()?, credential));
     }
-    context.credential()
+    Ok((found?, context.credential()?))
 }
 
 /// What is backed up, as the command line names it.
@@ -136,7 +136,7 @@ impl Sources {
         }
     }
 
-    fn scan(&self, repository: &Path, options: &Backup) -> Result<Option<Scan>, Failure> {
+    fn scan(&self, repository: Option<&Path>, options: &Backup) -> Result<Option<Scan>, Failure> {
         let Self::Roots(roots) = self else { return Ok(None) };
         let mut markers = Vec::new();
         if options.exclude.exclude_caches {
@@ -145,7 +145,7 @@ impl Sources {
         for text in &options.exclude.exclude_if_present {
             markers.push(Marker::parse(text).map_err(|error| Failure::Usage(error.to_string()))?);
         }
-        let forbidden = EntryStat::of_path(repository).ok().map(|stat| stat.id());
+        let forbidden = repository.and_then(|path| EntryStat::of_path(path).ok()).map(|stat| stat.id());
         let scan = Scan::new(ScanOptions {
             roots: roots.clone(),
             excludes: filter(&options.exclude)?,

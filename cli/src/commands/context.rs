@@ -1,13 +1,12 @@
 //! Context: what every command starts from: the options that all take, and the repository they name.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use copal_engine::keys::slot::SlotInput;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::view::{self, View};
 
-use super::failure::{of_client, of_job, of_open};
+use super::failure::{of_client, of_job, of_open, of_site, of_store};
 use crate::args::global::Global;
 use crate::exit::Exit;
 use crate::history::History;
@@ -15,6 +14,7 @@ use crate::places::{Location, Places, this_host};
 use crate::report::{Failure, Report};
 use crate::repository::{LocalClient, Repository};
 use crate::secrets::{Credential, Kind, Sources, Terminal};
+use crate::site::Site;
 use crate::wait::wait;
 
 /// What every command starts from.
@@ -28,10 +28,18 @@ impl<'a> Context<'a> {
         Self { global, report }
     }
 
-    /// Where the repository is.
-    pub(super) fn directory(&self) -> Result<PathBuf, Failure> {
-        let location = Location::parse(self.global.repository.as_deref())?;
-        Ok(location.directory()?.to_owned())
+    /// Where the repository is, or is to be.
+    pub(super) fn location(&self) -> Result<Location, Failure> {
+        Ok(Location::parse(self.global.repository.as_deref())?)
+    }
+
+    /// Where a repository is. Nobody is asked for a passphrase of something that is not there.
+    pub(super) fn site(&self) -> Result<Site, Failure> {
+        let site = Site::open(&self.location()?).map_err(of_site)?;
+        if !Repository::is_at(&site).map_err(of_store)? {
+            return Err(Failure::NoRepository { location: site.location().to_string() });
+        }
+        Ok(site)
     }
 
     pub(super) fn places(&self) -> Result<Places, Failure> {
@@ -49,23 +57,19 @@ impl<'a> Context<'a> {
 
     /// Opens the repository with the secret at hand.
     pub(super) fn open(&self) -> Result<Repository, Failure> {
-        self.open_with(&self.credential()?)
+        let site = self.site()?;
+        self.open_with(&site, &self.credential()?)
     }
 
     /// The secret at hand for a repository that is there.
     pub(super) fn credential(&self) -> Result<Credential, Failure> {
-        let directory = self.directory()?;
-        // Nobody is asked for a passphrase of something that is not there.
-        if !Repository::is_at(&directory) || Repository::is_unfinished_at(&directory) {
-            return Err(Failure::NoRepository { location: directory.display().to_string() });
-        }
         Ok(self.secrets().existing(&mut Terminal)?)
     }
 
-    pub(super) fn open_with(&self, credential: &Credential) -> Result<Repository, Failure> {
+    pub(super) fn open_with(&self, site: &Site, credential: &Credential) -> Result<Repository, Failure> {
         let input = input(credential)?;
         let places = self.places()?;
-        let repository = Repository::open(&self.directory()?, &input, |id| places.state_of(id));
+        let repository = Repository::open(site, &input, |id| places.state_of(id));
         let repository = repository.map_err(|error| of_open(error, credential.kind()))?;
         if repository.descriptor.is_none() {
             let state = match &repository.descriptor_fault {

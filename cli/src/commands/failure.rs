@@ -19,11 +19,12 @@ use crate::report::field::{Hex, PathField};
 use crate::repository::{ClientError, InitError, OpenError};
 use crate::restore::{RestoreError, ScopeError};
 use crate::secrets::Kind;
+use crate::site::SiteError;
 use crate::verify::VerifyError;
 
 pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
     match error {
-        OpenError::NoRepository(directory) => Failure::NoRepository { location: directory.display().to_string() },
+        OpenError::NoRepository(location) => Failure::NoRepository { location: location.to_string() },
         OpenError::WrongSecret { .. } | OpenError::NoSlot { .. } => Failure::WrongSecret(kind),
         OpenError::DamagedSlot { object, source } => Failure::Damaged { object, cause: source.into() },
         OpenError::Descriptor { source: DescriptorError::Record(RecordError::Version { version, .. }), .. } => {
@@ -32,6 +33,14 @@ pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
         OpenError::Descriptor { object, source } => Failure::Damaged { object, cause: source.into() },
         OpenError::Store(error) => of_store(error),
         OpenError::Job(error) => of_job(error),
+    }
+}
+
+pub(super) fn of_site(error: SiteError) -> Failure {
+    match error {
+        SiteError::Absent(location) => Failure::NoRepository { location },
+        SiteError::Store(error) => of_store(error),
+        SiteError::Location(error) => error.into(),
     }
 }
 

@@ -6,7 +6,7 @@ use copal_engine::receipt::IngestBy;
 use copal_engine::repository::Parameters;
 
 use super::context::{Context, input};
-use super::failure::of_init;
+use super::failure::{of_init, of_site};
 use crate::args;
 use crate::entropy::secret;
 use crate::exit::Exit;
@@ -16,6 +16,7 @@ use crate::report::field::Hex;
 use crate::report::upkeep::InitSummary;
 use crate::repository::{self, Init};
 use crate::secrets::{Credential, Terminal};
+use crate::site::Site;
 
 pub(super) fn run(context: &Context<'_>, options: &args::repository::Init) -> Result<Exit, Failure> {
     let credential = context.secrets().first(&mut Terminal)?;
@@ -30,7 +31,7 @@ pub(super) fn create(
     credential: &Credential,
     ingest: args::repository::IngestBy,
 ) -> Result<InitSummary, Failure> {
-    let directory = context.directory()?;
+    let site = Site::create(&context.location()?).map_err(of_site)?;
     let mut inputs = vec![input(credential)?];
     let key_file = context.global.key_file.as_ref();
     if let Some(path) = key_file {
@@ -40,7 +41,7 @@ pub(super) fn create(
         inputs.push(SlotInput::KeyFile(key));
     }
     let made = repository::init(&Init {
-        directory: &directory,
+        site: &site,
         inputs: &inputs,
         parameters: Parameters::default(),
         ingest: match ingest {
@@ -55,11 +56,11 @@ pub(super) fn create(
         }
     });
     let made = made.map_err(of_init)?;
-    let repository = context.open_with(credential)?;
+    let repository = context.open_with(&site, credential)?;
     let client = context.client(&repository)?;
     Ok(InitSummary {
         repository_id: Hex(made.repository),
-        repository: directory.display().to_string(),
+        repository: site.location().to_string(),
         client: Hex(client.id),
         recovery_code: made.recovery_code.as_str().to_owned(),
         key_file: key_file.map(|path| path.display().to_string()),

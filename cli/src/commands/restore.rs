@@ -111,7 +111,7 @@ fn filter<const N: usize>(lists: [(&Vec<String>, Case); N]) -> Result<Filter, Fa
 fn outside_of(repository: &Repository, target: &Path) -> Result<PathBuf, Failure> {
     let absolute = std::path::absolute(target).map_err(|error| Failure::io("restore into", target, error))?;
     let there = absolute.ancestors().find_map(|above| above.canonicalize().ok());
-    let inside = repository.directory().canonicalize().ok().zip(there);
+    let inside = repository.site().directory().and_then(|directory| directory.canonicalize().ok()).zip(there);
     match inside {
         Some((repository, there)) if there.starts_with(&repository) => {
             Err(Failure::InsideRepository { path: target.to_owned() })

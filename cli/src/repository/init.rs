@@ -1,8 +1,6 @@
 //! Making a repository: the owner's secret, its slots, the descriptor. The descriptor comes last: a directory without it
 //! is not yet a repository, and a crash before leaves nothing that looks like one.
 
-use std::path::Path;
-
 use bytes::Bytes;
 use copal_engine::id::{DomainId, RepositoryId, SlotId};
 use copal_engine::keys::owner::OwnerSecret;
@@ -13,19 +11,19 @@ use copal_engine::receipt::IngestBy;
 use copal_engine::repository::{Descriptor, Parameters};
 use copal_engine::time::Time;
 use copal_service::objects;
-use copal_store::fs::FsStore;
 use copal_store::{Created, Store, StoreError};
 use zeroize::Zeroizing;
 
 use super::unlock::FoundSlot;
 use super::{OpenError, find_slots, list_descriptors, restore_copies, unlock};
 use crate::entropy::{random, secret};
+use crate::site::Site;
 use crate::wait::wait;
 
 /// What a repository is made with.
 pub struct Init<'a> {
     /// Where.
-    pub directory: &'a Path,
+    pub site: &'a Site,
     /// What opens it from now on, besides the recovery code.
     pub inputs: &'a [SlotInput],
     /// Its parameters.
@@ -60,19 +58,19 @@ pub enum InitError {
     Store(#[from] StoreError),
 }
 
-/// Makes a repository in a directory that is empty or not there yet, or finishes one that an interrupted run began, if
+/// Makes a repository where there is nothing yet, or finishes one that an interrupted run began, if
 /// the same secret opens it.
 pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
-    let name = options.directory.display().to_string();
-    let store = FsStore::create(options.directory)?;
+    let name = options.site.location().to_string();
+    let store = options.site.store();
     let slots = find_slots(&store)?;
     if !list_descriptors(&store)?.is_empty() || (!slots.is_empty() && !is_unfinished(&store)?) {
         return Err(InitError::Exists(name));
     }
-    if holds_other_files(options.directory, &name)? {
+    if options.site.holds_other_files().unwrap_or(true) {
         return Err(InitError::NotEmpty(name));
     }
-    store.probe()?;
+    options.site.probe()?;
     let owner = match begun(options, slots) {
         Some(Ok(owner)) => owner,
         Some(Err(_)) => return Err(InitError::Exists(name)),
@@ -121,7 +119,7 @@ fn begun(options: &Init<'_>, slots: Vec<FoundSlot>) -> Option<Result<OwnerSecret
         return None;
     }
     let input = options.inputs.first()?;
-    Some(unlock(options.directory, slots, input).map(|(owner, _)| owner))
+    Some(unlock(options.site.location(), slots, input).map(|(owner, _)| owner))
 }
 
 /// Writes a key slot, twice.
@@ -139,17 +137,4 @@ pub fn add_slot(
         wait(store.create(&objects::key(name), bytes.clone()))?;
     }
     Ok(id)
-}
-
-/// A directory that holds anything but what the store itself makes is somebody's.
-fn holds_other_files(directory: &Path, name: &str) -> Result<bool, InitError> {
-    let entries = std::fs::read_dir(directory).map_err(|_| InitError::NotEmpty(name.to_owned()))?;
-    for entry in entries {
-        let entry = entry.map_err(|_| InitError::NotEmpty(name.to_owned()))?;
-        // The last two hold nothing, or what was found to be an interrupted run's.
-        if !["tmp", "lost+found", "keys", "copal"].iter().any(|ours| entry.file_name() == *ours) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

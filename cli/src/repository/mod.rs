@@ -22,7 +22,6 @@ use copal_engine::wire::record::RecordError;
 use copal_service::error::JobError;
 use copal_service::host::Host;
 use copal_service::objects;
-use copal_store::fs::FsStore;
 use copal_store::{Store, StoreError};
 
 pub use client::{ClientError, LocalClient};
@@ -33,12 +32,14 @@ pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 pub use unlock::{find_slots, unlock};
 
 use crate::entropy::{SystemEntropy, random, secret};
+use crate::places::Location;
+use crate::site::Site;
 use crate::wait::wait;
 
 /// An unlocked repository.
 pub struct Repository {
-    store: Arc<FsStore>,
-    directory: PathBuf,
+    store: Arc<dyn Store>,
+    site: Site,
     /// What the repository says of itself; none if that was lost, and then it can only be read.
     pub descriptor: Option<Descriptor>,
     /// What is wrong with the newest descriptor, if it is damaged.
@@ -54,21 +55,21 @@ pub struct Repository {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is nothing that looks like a repository.
-    #[error("{} is not a repository", .0.display())]
-    NoRepository(PathBuf),
+    #[error("{0} is not a repository")]
+    NoRepository(Location),
     /// No slot opens with what was given.
-    #[error("no key slot of {} opens with the {kind} given", .directory.display())]
+    #[error("no key slot of {location} opens with the {kind} given")]
     WrongSecret {
         /// Where the repository is.
-        directory: PathBuf,
+        location: Location,
         /// What was given.
         kind: String,
     },
     /// No slot is of the kind of what was given.
-    #[error("{} has no key slot for a {kind}", .directory.display())]
+    #[error("{location} has no key slot for a {kind}")]
     NoSlot {
         /// Where the repository is.
-        directory: PathBuf,
+        location: Location,
         /// What was given.
         kind: String,
     },
@@ -99,44 +100,31 @@ pub enum OpenError {
 }
 
 impl Repository {
-    /// Opens and unlocks the repository in a directory.
+    /// Opens and unlocks the repository of a site.
     pub fn open(
-        directory: &Path,
+        site: &Site,
         input: &SlotInput,
         state_dir: impl FnOnce(RepositoryId) -> PathBuf,
     ) -> Result<Self, OpenError> {
-        let store = open_store(directory)?;
+        let store = site.store();
         let descriptors = list_descriptors(&store)?;
         let slots = find_slots(&store)?;
         if descriptors.is_empty() && slots.is_empty() {
-            return Err(OpenError::NoRepository(directory.to_owned()));
+            return Err(OpenError::NoRepository(site.location().clone()));
         }
-        let (owner, slot) = unlock(directory, slots, input)?;
+        let (owner, slot) = unlock(site.location(), slots, input)?;
         let (descriptor, descriptor_fault) = match newest_descriptor(&descriptors, &owner)? {
             Newest::Whole(descriptor) => (Some(*descriptor), None),
             Newest::Damaged(object, fault) => (None, Some((object, fault))),
             Newest::None => (None, None),
         };
         let state_dir = state_dir(owner.repository());
-        Ok(Self {
-            store: Arc::new(store),
-            directory: directory.to_owned(),
-            descriptor,
-            descriptor_fault,
-            owner: Arc::new(owner),
-            slot,
-            state_dir,
-        })
+        Ok(Self { store, site: site.clone(), descriptor, descriptor_fault, owner: Arc::new(owner), slot, state_dir })
     }
 
-    /// Whether something that looks like a repository is in a directory.
-    pub fn is_at(directory: &Path) -> bool {
-        ["copal", "keys"].iter().any(|folder| directory.join(folder).is_dir())
-    }
-
-    /// Whether an `init` was interrupted there before there was a repository.
-    pub fn is_unfinished_at(directory: &Path) -> bool {
-        FsStore::open(directory).and_then(|store| init::is_unfinished(&store)).unwrap_or(false)
+    /// Whether a repository is at a site, and not only what an interrupted `init` left.
+    pub fn is_at(site: &Site) -> Result<bool, StoreError> {
+        Ok(site.holds_repository()? && !init::is_unfinished(&site.store())?)
     }
 
     /// The repository's id.
@@ -145,12 +133,12 @@ impl Repository {
     }
 
     /// Where the repository lies.
-    pub fn directory(&self) -> &Path {
-        &self.directory
+    pub fn site(&self) -> &Site {
+        &self.site
     }
 
     /// The store.
-    pub fn store(&self) -> &Arc<FsStore> {
+    pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
@@ -180,16 +168,6 @@ impl Repository {
     /// Where this machine keeps what belongs to the repository.
     pub fn state_dir(&self) -> &Path {
         &self.state_dir
-    }
-}
-
-fn open_store(directory: &Path) -> Result<FsStore, OpenError> {
-    match FsStore::open(directory) {
-        Ok(store) => Ok(store),
-        Err(StoreError::NotFound { .. } | StoreError::Gone { .. } | StoreError::Obstructed { .. }) => {
-            Err(OpenError::NoRepository(directory.to_owned()))
-        }
-        Err(error) => Err(error.into()),
     }
 }
 

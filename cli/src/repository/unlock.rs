@@ -1,7 +1,6 @@
 //! Unlocking: finding the key slot that opens with what the user has.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use copal_engine::id::SlotId;
 use copal_engine::keys::owner::OwnerSecret;
@@ -10,6 +9,7 @@ use copal_service::objects;
 use copal_store::{Store, StoreError};
 
 use super::OpenError;
+use crate::places::Location;
 use crate::wait::wait;
 
 /// A slot as the store has it: the first of its two copies that is whole, or what is wrong with them.
@@ -37,7 +37,11 @@ pub fn find_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, StoreError> {
 }
 
 /// Tries the slots of the right kind, one after another; tells which one opened.
-pub fn unlock(directory: &Path, slots: Vec<FoundSlot>, input: &SlotInput) -> Result<(OwnerSecret, SlotId), OpenError> {
+pub fn unlock(
+    location: &Location,
+    slots: Vec<FoundSlot>,
+    input: &SlotInput,
+) -> Result<(OwnerSecret, SlotId), OpenError> {
     let kind = input.kind().to_string();
     let mut damaged = None;
     let mut is_tried = false;
@@ -57,7 +61,7 @@ pub fn unlock(directory: &Path, slots: Vec<FoundSlot>, input: &SlotInput) -> Res
     }
     match damaged {
         Some((object, source)) => Err(OpenError::DamagedSlot { object, source }),
-        None if is_tried => Err(OpenError::WrongSecret { directory: directory.to_owned(), kind }),
-        None => Err(OpenError::NoSlot { directory: directory.to_owned(), kind }),
+        None if is_tried => Err(OpenError::WrongSecret { location: location.clone(), kind }),
+        None => Err(OpenError::NoSlot { location: location.clone(), kind }),
     }
 }

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use copal_cli::places::Location;
 use copal_cli::repository::{self, Init};
+use copal_cli::site::Site;
 use copal_engine::keys::secret::Secret;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::keys::text::encode_key_file;
@@ -35,8 +37,9 @@ impl World {
         let machine = Machine::bare();
         let key = || Secret::new([7; 32]);
         fs::write(machine.path("key"), encode_key_file(&key()).as_bytes()).unwrap();
+        let site = Site::create(&Location::Directory(machine.path("repository"))).unwrap();
         let init = Init {
-            directory: &machine.path("repository"),
+            site: &site,
             inputs: &[SlotInput::KeyFile(key())],
             parameters: Parameters {
                 pack_target: 32 << 10,

@@ -118,7 +118,7 @@ fn believing_mtime(source: &Path) -> Options {
 }
 
 fn manifests(place: &Place) -> usize {
-    let clients = fs::read_dir(place.repository.directory().join("manifests")).into_iter().flatten();
+    let clients = fs::read_dir(place.directory.path().join("repository/manifests")).into_iter().flatten();
     clients.flatten().map(|client| fs::read_dir(client.path()).map_or(0, Iterator::count)).sum()
 }
 

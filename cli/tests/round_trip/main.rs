@@ -20,8 +20,10 @@ use copal_cli::changes;
 use copal_cli::filter::Selection;
 use copal_cli::history::{History, pages};
 use copal_cli::materialize::{Overwrite, TargetOptions};
+use copal_cli::places::Location;
 use copal_cli::repository::{self, Init, LocalClient, Repository};
 use copal_cli::restore::{Event, Request, Scope, restore};
+use copal_cli::site::Site;
 use copal_cli::wait::wait;
 use copal_engine::change::Operation;
 use copal_engine::id::SnapshotId;
@@ -171,15 +173,16 @@ impl Place {
     fn new() -> Self {
         let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let (path, key) = (directory.path().join("repository"), || SlotInput::KeyFile(Secret::new([7; 32])));
+        let site = Site::create(&Location::Directory(path)).unwrap();
         let init = Init {
-            directory: &path,
+            site: &site,
             inputs: &[key()],
             parameters: acts::small(),
             ingest: IngestBy::Client,
             argon2: Argon2Params::default(),
         };
         repository::init(&init).unwrap();
-        let repository = Repository::open(&path, &key(), |_| directory.path().join("state")).unwrap();
+        let repository = Repository::open(&site, &key(), |_| directory.path().join("state")).unwrap();
         let client = LocalClient::load_or_register(&repository, "tester").unwrap();
         fs::create_dir(directory.path().join("source")).unwrap();
         Self { directory, repository, client, trees: BTreeMap::new(), order: Vec::new() }

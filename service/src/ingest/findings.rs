@@ -33,7 +33,10 @@ impl Pass<'_> {
         if stat.length != claimed {
             return Ok(Finding::Length { actual: stat.length });
         }
-        if (self.is_attested)(&id) {
+        if stat.sha256.is_some_and(|hash| hash != id.0) {
+            return Ok(Finding::Hash);
+        }
+        if stat.sha256.is_some() || (self.is_attested)(&id) {
             return match objects::read_table(self.host.store, Place::Packs, id, claimed).await {
                 Ok(table) => Ok(Finding::Sound(table)),
                 Err(JobError::Damaged { why, .. }) => Ok(Finding::Table(why)),

@@ -133,7 +133,7 @@ impl Disk {
         let nanoseconds = i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec);
         let created = StoreTime(nanoseconds.clamp(i64::MIN.into(), i64::MAX.into()) as i64);
         let length = u64::try_from(stat.st_size).map_err(io::Error::other)?;
-        Ok((Kind::of_raw(RawType::from_raw_mode(stat.st_mode)), Stat { length, created }))
+        Ok((Kind::of_raw(RawType::from_raw_mode(stat.st_mode)), Stat { length, created, sha256: None }))
     }
 
     /// What a directory holds, in no order. Names that cannot be part of a key are none of ours.

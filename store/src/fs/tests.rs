@@ -306,7 +306,7 @@ fn age_is_the_files_modification_time() -> Result<(), StoreError> {
     create(&store, "a")?;
     date(&store, "a", std::time::UNIX_EPOCH + Duration::new(1_000, 7));
     let stat = block_on(store.stat(&key("a")))?;
-    assert_eq!(stat, Some(Stat { length: 5, created: StoreTime(1_000_000_000_007) }));
+    assert_eq!(stat, Some(Stat { length: 5, created: StoreTime(1_000_000_000_007), sha256: None }));
     Ok(())
 }
 

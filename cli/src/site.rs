@@ -1,0 +1,113 @@
+//! Site: where a repository lies, and the store that reaches it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use copal_store::fs::FsStore;
+use copal_store::{Store, StoreError};
+
+use crate::places::{BadLocation, Location};
+use crate::wait::wait;
+
+/// Where a repository lies, or is to lie, and the store that reaches it.
+#[derive(Clone)]
+pub struct Site {
+    location: Location,
+    reached: Reached,
+}
+
+#[derive(Clone)]
+enum Reached {
+    Directory(Arc<FsStore>),
+}
+
+/// Why a site cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// There is nothing.
+    #[error("there is nothing at {0}")]
+    Absent(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Nothing of this kind can be opened.
+    #[error(transparent)]
+    Location(#[from] BadLocation),
+}
+
+impl Site {
+    /// Where a repository should be; a directory must be there. Writes nothing.
+    pub fn open(location: &Location) -> Result<Self, SiteError> {
+        let absent = || SiteError::Absent(location.to_string());
+        let reached = match FsStore::open(location.directory()?) {
+            Ok(store) => Reached::Directory(Arc::new(store)),
+            Err(StoreError::NotFound { .. } | StoreError::Gone { .. } | StoreError::Obstructed { .. }) => {
+                return Err(absent());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { location: location.clone(), reached })
+    }
+
+    /// Where a repository is to be made; a directory is made if it is missing.
+    pub fn create(location: &Location) -> Result<Self, SiteError> {
+        let store = FsStore::create(location.directory()?)?;
+        Ok(Self { location: location.clone(), reached: Reached::Directory(Arc::new(store)) })
+    }
+
+    /// Where it is.
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// The store.
+    pub fn store(&self) -> Arc<dyn Store> {
+        match &self.reached {
+            Reached::Directory(store) => store.clone(),
+        }
+    }
+
+    /// The directory of this machine that holds it, if one does.
+    pub fn directory(&self) -> Option<&Path> {
+        match &self.location {
+            Location::Directory(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Finds out whether the store can hold a repository safely.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        match &self.reached {
+            Reached::Directory(store) => store.probe().map(|_| ()),
+        }
+    }
+
+    /// Whether something that looks like a repository is there.
+    pub fn holds_repository(&self) -> Result<bool, StoreError> {
+        for prefix in ["copal/", "keys/"] {
+            if !wait(self.store().list(prefix, None, 1))?.objects.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether there is anything but what a repository holds that was just begun: then it is somebody else's.
+    pub fn holds_other_files(&self) -> Result<bool, std::io::Error> {
+        match &self.reached {
+            Reached::Directory(_) => holds_other_files(self.location.directory().expect("it is one")),
+        }
+    }
+}
+
+/// A directory that holds anything but what the store itself makes is somebody's.
+fn holds_other_files(directory: &Path) -> Result<bool, std::io::Error> {
+    for entry in std::fs::read_dir(directory)? {
+        // The last two hold nothing, or what was found to be an interrupted run's.
+        let name = entry?.file_name();
+        if !["tmp", "lost+found", "keys", "copal"].iter().any(|ours| name == *ours) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
