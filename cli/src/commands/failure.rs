@@ -54,7 +54,7 @@ pub(super) fn of_init(error: InitError) -> Failure {
 
 pub(super) fn of_client(error: ClientError) -> Failure {
     match error {
-        ClientError::Revoked(_) => Failure::NotPermitted { act: "change" },
+        ClientError::Revoked(client) => Failure::Revoked { client: Hex(client).short() },
         ClientError::WriteOnly => Failure::WriteOnly,
         ClientError::Place(error) => Failure::Place(error),
         ClientError::Store(error) => of_store(error),

@@ -40,6 +40,9 @@ impl Failure {
                 "try again; the recovery code opens the repository too, where a passphrase is asked for"
             }
             Self::BadSecret { .. } => "compare it with what was written down, letter by letter",
+            Self::Revoked { .. } => {
+                "what it saved before counts; the owner may let the machine join again with \"copal client add\""
+            }
             Self::NotPermitted { .. } | Self::WriteOnly => {
                 "use a machine that knows the passphrase, or give the passphrase"
             }

@@ -75,11 +75,17 @@ pub enum Failure {
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
-    /// The machine may not do this: it is registered as write-only, or was revoked.
+    /// The machine may not do this: its client is not a full one.
     #[error("this machine may not {act} this repository")]
     NotPermitted {
         /// What it may not do: `read`, `change`.
         act: &'static str,
+    },
+    /// The owner has revoked the client that this machine is.
+    #[error("this machine's client {client} was revoked by the owner")]
+    Revoked {
+        /// The client's first digits.
+        client: String,
     },
     /// The machine is enrolled as write-only, and no secret is given that would open the repository.
     #[error("this machine's client is write-only: it saves, and can do nothing else")]
@@ -236,7 +242,7 @@ impl Failure {
             Self::NewerFormat { .. } => "newer_format",
             Self::WrongSecret(_) | Self::BadSecret { .. } => "wrong_passphrase",
             Self::UnfitStore { .. } => "unfit_store",
-            Self::NotPermitted { .. } | Self::WriteOnly => "not_permitted",
+            Self::NotPermitted { .. } | Self::Revoked { .. } | Self::WriteOnly => "not_permitted",
             Self::Enrollment(_) => "enrollment",
             Self::NoSnapshot { .. } | Self::Freed { .. } => "no_snapshot",
             Self::AmbiguousSnapshot { .. } => "ambiguous_snapshot",

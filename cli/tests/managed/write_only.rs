@@ -83,18 +83,23 @@ fn its_next_backup_reads_and_uploads_only_what_changed() {
 
 #[test]
 fn without_its_cache_it_reads_every_file_again_and_uploads_nothing() {
-    for harm in [Harm::Delete, Harm::Truncate, Harm::Flip] {
-        let (owner, machine) = saved();
+    let (owner, machine) = saved();
+    let whole = fs::read(kept_tree(&machine)).unwrap();
+    let flipped = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x81;
+        Some(bytes)
+    };
+    // Its random bytes, a page, the head, where the head lies, its blocks, the mark; or half of it, or nothing.
+    let length = whole.len();
+    let flips = [0, 100, length - 60, length - 24, length - 23, length - 16, length - 12, length - 1].map(flipped);
+    for harm in flips.into_iter().chain([Some(whole[..length / 2].to_vec()), Some(Vec::new()), None]) {
         let tree = kept_tree(&machine);
-        let mut bytes = fs::read(&tree).unwrap();
-        match harm {
-            Harm::Delete => fs::remove_file(&tree).unwrap(),
-            Harm::Truncate => fs::write(&tree, &bytes[..bytes.len() / 2]).unwrap(),
-            Harm::Flip => {
-                bytes[100] ^= 1;
-                fs::write(&tree, &bytes).unwrap();
-            }
+        match &harm {
+            Some(bytes) => fs::write(&tree, bytes).unwrap(),
+            None => fs::remove_file(&tree).unwrap(),
         }
+        let harm = harm.map(|bytes| bytes.len());
         let ran = again(&machine);
         assert_eq!(number(&ran, "files_new"), 3, "{harm:?}: {ran}");
         // What is stored are pages that tell of the directories above.
