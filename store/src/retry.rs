@@ -120,6 +120,10 @@ impl<S: Store, P: Pause> Store for Retry<S, P> {
         self.retried(|| self.inner.delete(key)).await
     }
 
+    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
+        self.retried(|| self.inner.delete_all(keys)).await
+    }
+
     async fn now(&self) -> Result<StoreTime, StoreError> {
         self.retried(|| self.inner.now()).await
     }

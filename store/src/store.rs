@@ -33,6 +33,15 @@ pub trait Store: Send + Sync {
     /// Deletes; a missing object is success.
     async fn delete(&self, key: &Key) -> Result<(), StoreError>;
 
+    /// Deletes all of them, in no particular order and perhaps at once; missing ones are success. An error names one
+    /// that may still be there, and nothing is said of the others: ask again for all.
+    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
+        for key in keys {
+            self.delete(key).await?;
+        }
+        Ok(())
+    }
+
     /// The time by the clock that dates the objects.
     async fn now(&self) -> Result<StoreTime, StoreError>;
 
@@ -124,6 +133,9 @@ macro_rules! store_by_reference {
             }
             async fn delete(&self, key: &Key) -> Result<(), StoreError> {
                 (**self).delete(key).await
+            }
+            async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
+                (**self).delete_all(keys).await
             }
             async fn now(&self) -> Result<StoreTime, StoreError> {
                 (**self).now().await
