@@ -1,15 +1,29 @@
 //! Objects: reading what the layout names, with the checks every reader makes.
 
-use std::ops::Range;
+use core::future::Future;
+use core::pin::Pin;
 
 use bytes::Bytes;
 use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::layout::{self, Place};
 use copal_engine::pack::{self, PackTable, TRAILER_BYTES, Trailer};
 use copal_store::{Key, Listed, Store, StoreError};
-use futures::future::join;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use sha2::{Digest, Sha256};
 
 use crate::error::JobError;
+use crate::faults::windows;
+
+/// One of several calls of the store that do not wait for each other.
+pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> + Send + 'a>>;
+
+/// Makes calls at the same time, a bounded number of them, and gives their answers in order.
+pub(crate) fn together<'a, T: Send + 'a>(calls: impl Iterator<Item = Call<'a, T>>) -> Call<'a, Vec<T>> {
+    // Collected here, so that what the caller made them from is not kept while they run.
+    let calls: Vec<Call<'a, T>> = calls.collect();
+    Box::pin(stream::iter(calls).buffered(windows().together).try_collect())
+}
 
 /// The key of a name that the layout made.
 pub fn key(name: impl Into<String>) -> Key {
@@ -34,6 +48,23 @@ pub async fn read_hashed(store: &dyn Store, name: &str, hash: ObjectHash) -> Res
     }
 }
 
+/// The hash of an object of a known length, read piece by piece; none if it is not there, or shorter than that.
+pub async fn hash(store: &dyn Store, name: &str, length: u64) -> Result<Option<ObjectHash>, StoreError> {
+    let object = key(name);
+    let mut hasher = Sha256::new();
+    let mut at = 0;
+    while at < length {
+        let end = length.min(at + PIECE);
+        match store.read_range(&object, at..end).await {
+            Ok(bytes) => hasher.update(&bytes),
+            Err(StoreError::NotFound { .. } | StoreError::OutOfRange { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        at = end;
+    }
+    Ok(Some(ObjectHash(hasher.finalize().into())))
+}
+
 /// Reads the table of a pack without reading its blocks. What comes back agrees with the object's own trailer; that the
 /// bytes have the pack's hash is not checked here.
 pub async fn read_table(store: &dyn Store, place: Place, id: PackId, length: u64) -> Result<PackTable, JobError> {
@@ -43,40 +74,24 @@ pub async fn read_table(store: &dyn Store, place: Place, id: PackId, length: u64
         return Err(damaged(&"it is too short for a pack"));
     }
     let object = key(&name);
-    let part = async |range: Range<u64>| {
-        if range.is_empty() {
-            return Ok(Bytes::new());
-        }
-        match store.read_range(&object, range).await {
-            // It was cut since its length was asked for.
-            Err(error @ StoreError::OutOfRange { .. }) => Err(damaged(&error)),
-            read => Ok(read?),
-        }
+    let part = async |range| match store.read_range(&object, range).await {
+        // It was cut since its length was asked for.
+        Err(error @ StoreError::OutOfRange { .. }) => Err(damaged(&error)),
+        read => Ok(read?),
     };
-    // Where a request takes a round trip, all that most packs have is asked for at once.
-    let (head, tail) = if store.is_far() { (FAR_HEAD, FAR_TAIL) } else { (0, TRAILER_BYTES as u64) };
-    let (head, tail) = (0..head.min(length), length.saturating_sub(tail)..length);
-    let (first, last) = join(part(head.clone()), part(tail.clone())).await;
-    let read = [(head, first?), (tail, last?)];
-    let trailer = &read[1].1[read[1].1.len() - TRAILER_BYTES..];
-    let trailer = Trailer::parse(trailer, length).map_err(|error| damaged(&error))?;
-    let wanted = async |range: Range<u64>| {
-        let within = read.iter().find(|(have, _)| have.start <= range.start && range.end <= have.end);
-        match within {
-            Some((have, bytes)) => {
-                Ok(bytes.slice((range.start - have.start) as usize..(range.end - have.start) as usize))
-            }
-            None => part(range).await,
-        }
+    // Header and table of most packs are no longer than what is guessed here: then that is all that is asked for.
+    let (head, start) = (length.min(HEAD_GUESS), length - length.min(TAIL_GUESS));
+    let (first, last) = futures::try_join!(part(0..head), part(start..length))?;
+    let trailer = Trailer::parse(&last[last.len() - TRAILER_BYTES..], length).map_err(|error| damaged(&error))?;
+    let (header, table) = (trailer.header_range(), trailer.table_range());
+    let header = if header.end <= head { first.slice(..header.end as usize) } else { part(header).await? };
+    let table = if table.start >= start {
+        last.slice((table.start - start) as usize..(table.end - start) as usize)
+    } else {
+        part(table).await?
     };
-    let (table, header) = join(wanted(trailer.table_range()), wanted(trailer.header_range())).await;
-    pack::parse_table(&trailer, &header?, &table?).map_err(|error| damaged(&error))
+    pack::parse_table(&trailer, &header, &table).map_err(|error| damaged(&error))
 }
-
-/// Bytes asked for at the beginning of a pack far away: the header, unless many sessions filled it.
-const FAR_HEAD: u64 = 4 << 10;
-/// Bytes asked for at its end: trailer and table, unless it holds very many chunks.
-const FAR_TAIL: u64 = 512 << 10;
 
 /// All objects below a prefix, in order, a page at a time.
 pub async fn list(store: &dyn Store, prefix: &str) -> Result<Vec<Listed>, StoreError> {
@@ -91,3 +106,8 @@ pub async fn list(store: &dyn Store, prefix: &str) -> Result<Vec<Listed>, StoreE
 }
 
 const LIST_PAGE: usize = 1000;
+/// Bytes of a pack that are held while it is hashed.
+const PIECE: u64 = 8 << 20;
+/// Bytes of a pack's start and end that are read before it is known where header and table lie.
+const HEAD_GUESS: u64 = 8 << 10;
+const TAIL_GUESS: u64 = 32 << 10;
