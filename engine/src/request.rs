@@ -87,7 +87,7 @@ impl Request<'_> {
 
     /// Signs the request.
     pub fn sign(&self, terms: &Terms, key: &SigningKey) -> Headers {
-        let content_digest = format!("sha-256=:{}:", STANDARD.encode(self.digest));
+        let content_digest = write_digest(&self.digest);
         let params = terms.params();
         let signature = key.sign(self.base(&content_digest, &params).as_bytes());
         Headers {
@@ -116,8 +116,7 @@ pub struct Unverified {
 impl Unverified {
     /// Reads the headers `Content-Digest`, `Signature-Input` and `Signature`.
     pub fn parse(content_digest: &str, input: &str, signature: &str) -> Result<Self, RequestError> {
-        let digest = content_digest.strip_prefix("sha-256=:").and_then(|rest| rest.strip_suffix(':'));
-        let claimed_digest = digest.and_then(decode).ok_or(RequestError::Malformed("Content-Digest"))?;
+        let claimed_digest = read_digest(content_digest).ok_or(RequestError::Malformed("Content-Digest"))?;
         let claimed = Terms::parse(input).ok_or(RequestError::Malformed("Signature-Input"))?;
         let encoded = signature.strip_prefix(LABEL).and_then(|rest| rest.strip_prefix("=:")?.strip_suffix(':'));
         let bytes = encoded.and_then(decode::<64>).ok_or(RequestError::Malformed("Signature"))?;
@@ -192,6 +191,16 @@ impl core::fmt::Display for Signatory {
             Self::Client(id) => id.fmt(f),
         }
     }
+}
+
+/// The value of `Content-Digest` (RFC 9530) for a SHA-256.
+pub fn write_digest(sha256: &[u8; 32]) -> String {
+    format!("sha-256=:{}:", STANDARD.encode(sha256))
+}
+
+/// The SHA-256 in a value of `Content-Digest` that holds this digest alone.
+pub fn read_digest(value: &str) -> Option<[u8; 32]> {
+    decode(value.strip_prefix("sha-256=:")?.strip_suffix(':')?)
 }
 
 /// The signature base of RFC 9421, section 2.5.
