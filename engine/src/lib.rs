@@ -33,6 +33,7 @@ pub mod client;
 pub mod manifest;
 pub mod change;
 pub mod expiry;
+pub mod request;
 
 // operations
 pub mod backup;
