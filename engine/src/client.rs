@@ -104,12 +104,7 @@ impl ClientRecord {
     }
 
     /// The next version, by which the owner revokes the client: what is still good of its manifests and changes.
-    pub fn revoked(
-        &self,
-        last_good: (u64, ObjectHash),
-        last_change: Option<(u64, ObjectHash)>,
-        created: Time,
-    ) -> Self {
+    pub fn revoked(&self, last_good: (u64, ObjectHash), last_change: Option<(u64, ObjectHash)>, created: Time) -> Self {
         Self {
             version: self.version + 1,
             revoked: Some(last_good),
