@@ -9,7 +9,7 @@ use copal_engine::receipt::IngestBy;
 use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::ingest::{Scope, ingest};
-use copal_service::view::{self, View};
+use copal_service::view::{self, Parts, View};
 use copal_service::{clients, objects};
 use copal_store::{Created, Store, StoreError};
 
@@ -80,11 +80,13 @@ pub fn write(
 /// Waits until a root has folded a change in.
 fn folded_by_service(repository: &Repository, number: u64) -> Result<Written, ChangeError> {
     let mut patience = Patience::of(SERVICE_ANSWERS);
+    let store = repository.store().as_ref();
+    let none = Parts { kinds: &[], domains: Some(Default::default()) };
     loop {
-        let view = wait(view::read(repository.store().as_ref()))?;
+        let view = wait(view::read_parts(store, &none))?;
         let head = view.root.as_ref().and_then(|(root, _)| root.change_head);
         if head.is_some_and(|(head, _)| head >= number) {
-            return Ok(Written { number, view });
+            return Ok(Written { number, view: wait(view::read(store))? });
         }
         if !patience.pause(|| false) {
             return Err(ChangeError::NotFolded { number });

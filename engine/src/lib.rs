@@ -34,6 +34,7 @@ pub mod enrollment;
 pub mod manifest;
 pub mod change;
 pub mod expiry;
+pub mod request;
 
 // operations
 pub mod backup;

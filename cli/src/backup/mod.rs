@@ -32,7 +32,7 @@ use copal_engine::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
 use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::ingest::{Scope, ingest};
-use copal_service::view;
+use copal_service::view::{self, Parts};
 use copal_store::StoreError;
 
 pub use basis::Basis;
@@ -251,7 +251,7 @@ pub fn backup<'a>(
     let mut left = ATTEMPTS;
     while left > 0 {
         let before = carried.accepted;
-        let view = wait(view::read(access.store().as_ref()))?;
+        let view = wait(view::read_parts(access.store().as_ref(), &Parts::of_domain(client.domain)))?;
         let basis = Basis::find(access, client, &view, options)?;
         let attempt = assemble::Attempt { access, client, descriptor, view, basis, options, progress, interrupted };
         match attempt.run(source, &mut carried) {

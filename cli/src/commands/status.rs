@@ -1,6 +1,6 @@
 //! `status`: what waits, what was rejected, and how old the newest snapshots are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::id::{ClientId, DomainId, SourceId};
 use copal_engine::keys::owner::TextPurpose;
@@ -8,7 +8,7 @@ use copal_engine::layout;
 use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
-use copal_service::view::{self, View};
+use copal_service::view::{self, Parts, View};
 use copal_service::{clients, objects};
 use copal_store::{Listed, Store};
 
@@ -32,7 +32,9 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         Opened::WriteOnly(enrolled) => (Access::WriteOnly(enrolled), Some(enrolled.credentials.client)),
     };
     let store = access.store().as_ref();
-    let view = wait(view::read(store)).map_err(of_job)?;
+    // Indexes are not looked at.
+    let parts = Parts { domains: Some(BTreeSet::new()), ..Parts::ALL };
+    let view = wait(view::read_parts(store, &parts)).map_err(of_job)?;
     let now = Time(wait(store.now()).map_err(of_store)?.0);
     let clients = match only {
         Some(client) => vec![client],

@@ -15,6 +15,7 @@ use copal_store::Store;
 
 use super::{Enrolled, Repository};
 use crate::entropy::{random, secret};
+use crate::site::Site;
 
 /// A repository as whoever saves to it holds it.
 #[derive(Copy, Clone)]
@@ -43,6 +44,14 @@ impl<'a> Access<'a> {
         match self {
             Self::Owner(repository) => repository.store(),
             Self::WriteOnly(enrolled) => &enrolled.store,
+        }
+    }
+
+    /// Where the repository lies.
+    pub fn site(self) -> &'a Site {
+        match self {
+            Self::Owner(repository) => repository.site(),
+            Self::WriteOnly(enrolled) => &enrolled.site,
         }
     }
 

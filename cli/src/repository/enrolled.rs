@@ -129,6 +129,7 @@ impl Credentials {
 
 /// A repository as a write-only client uses it.
 pub struct Enrolled {
+    pub(super) site: Site,
     pub(super) store: Arc<dyn Store>,
     pub(super) descriptor: Descriptor,
     /// The owner's key, for which sessions are wrapped.
@@ -151,7 +152,7 @@ impl Enrolled {
                 Ok((descriptor, kem))
             })
             .map_err(|source| OpenError::Descriptor { object, source })?;
-        Ok(Self { store, descriptor, kem, credentials, cache_dir })
+        Ok(Self { site: site.clone(), store, descriptor, kem, credentials, cache_dir })
     }
 
     /// The client, if the owner has not revoked it.

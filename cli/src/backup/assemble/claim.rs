@@ -12,7 +12,8 @@ use copal_engine::manifest::SnapshotClaim;
 use copal_engine::pack::PackKind;
 use copal_engine::receipt::Receipt;
 use copal_engine::seal::BlockKind;
-use copal_service::view;
+use copal_engine::state::RunKind;
+use copal_service::view::{self, Parts};
 
 use super::super::basis::index_of;
 use super::super::kept::KeptSnapshot;
@@ -40,8 +41,10 @@ impl Assembly<'_, '_> {
         }
         // What is in the index need not be remembered, however long the run.
         if self.carried.accepted > before {
-            let view = wait(view::read(self.attempt.access.store().as_ref()))?;
-            self.index = index_of(&view, self.attempt.client.domain);
+            let domain = self.attempt.client.domain;
+            let parts = Parts { kinds: INDEX, ..Parts::of_domain(domain) };
+            let view = wait(view::read_parts(self.attempt.access.store().as_ref(), &parts))?;
+            self.index = index_of(&view, domain);
         }
         Ok(())
     }
@@ -219,5 +222,7 @@ fn carry(carried: &mut Carried, claim: Claim, receipt: &Receipt) {
     });
 }
 
+/// What of the state an index is read from.
+const INDEX: &[RunKind] = &[RunKind::Segments, RunKind::OverlayRuns];
 /// Where the client decides itself, the answer is there at once.
 const ONCE: Duration = Duration::ZERO;
