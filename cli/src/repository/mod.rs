@@ -4,6 +4,7 @@ mod client;
 mod copies;
 mod descriptor;
 mod init;
+mod kept;
 mod slots;
 mod unlock;
 
@@ -28,6 +29,7 @@ pub use client::{ClientError, LocalClient};
 pub use copies::{Copies, restore_copies};
 pub use descriptor::restore_descriptor;
 pub use init::{Init, InitError, Initialised, add_slot, init};
+pub use kept::kept_request_key;
 pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 pub use unlock::{find_slots, unlock};
 
@@ -113,6 +115,7 @@ impl Repository {
             return Err(OpenError::NoRepository(site.location().clone()));
         }
         let (owner, slot) = unlock(site.location(), slots, input)?;
+        site.know_owner(&owner);
         let (descriptor, descriptor_fault) = match newest_descriptor(&descriptors, &owner)? {
             Newest::Whole(descriptor) => (Some(*descriptor), None),
             Newest::Damaged(object, fault) => (None, Some((object, fault))),
