@@ -30,6 +30,7 @@ pub mod tree;
 pub mod snapshot;
 pub mod repository;
 pub mod client;
+pub mod enrollment;
 pub mod manifest;
 pub mod change;
 pub mod expiry;

@@ -37,9 +37,9 @@ pub enum StoreError {
     #[error("store is read-only, cannot {}", deed(*op, key))]
     ReadOnly { op: Op, key: String, source: Cause },
 
-    /// The directory that holds everything is not there: unplugged, unmounted, moved or removed. Never
+    /// The directory or bucket that holds everything is not there: unplugged, unmounted, moved or removed. Never
     /// mistaken for an empty store.
-    #[error("store directory {} is not there", root.display())]
+    #[error("store {} is not there", root.display())]
     Gone { root: PathBuf },
 
     /// Something that is no object stands at the key or on the way to it.

@@ -1,5 +1,5 @@
 //! The seam between Copal and wherever its objects lie: the [`Store`] trait, stores that keep objects in a
-//! directory or in memory, and wrappers that retry, record, or inject faults.
+//! directory, in a bucket of S3 (feature `s3`) or in memory, and wrappers that retry, record, or inject faults.
 //!
 //! Objects are create-only: a name is made once, durably, and never replaced. All a backup promises rests on
 //! that, so every store passes the suite in [`conformance`] (feature `conformance`).
@@ -16,6 +16,8 @@ pub mod memory;
 mod op;
 pub mod record;
 pub mod retry;
+#[cfg(feature = "s3")]
+pub mod s3;
 mod store;
 mod time;
 

@@ -335,6 +335,10 @@ impl Store for GatewayStore {
         let answer: Answer = reply.json(&asked)?;
         Ok(StoreTime(answer.now.parse().map_err(|error| asked.io(error))?))
     }
+
+    fn is_far(&self) -> bool {
+        true
+    }
 }
 
 /// Waits on the threads of the network, so that one wait holds up no other call.

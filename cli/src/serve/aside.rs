@@ -74,4 +74,13 @@ impl Store for Aside {
         let own = key.clone();
         self.run(Op::Read, key.as_str(), move |store| wait(store.map(&own))).await
     }
+
+    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
+        let own = keys.to_vec();
+        self.run(Op::Delete, "", move |store| wait(store.delete_all(&own))).await
+    }
+
+    fn is_far(&self) -> bool {
+        self.inner.is_far()
+    }
 }
