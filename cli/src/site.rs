@@ -19,6 +19,7 @@ pub struct Site {
 #[derive(Clone)]
 enum Reached {
     Directory(Arc<FsStore>),
+    Other(Arc<dyn Store>),
 }
 
 /// Why a site cannot be used.
@@ -55,6 +56,26 @@ impl Site {
         Ok(Self { location: location.clone(), reached: Reached::Directory(Arc::new(store)) })
     }
 
+    /// A store that was reached already.
+    pub fn reached(location: &Location, store: Arc<dyn Store>) -> Self {
+        Self { location: location.clone(), reached: Reached::Other(store) }
+    }
+
+    /// Whether every request takes a round trip: then many are made at once, and much is asked for with each.
+    pub fn is_far(&self) -> bool {
+        self.store().is_far()
+    }
+
+    /// How many packs are stored at once.
+    pub fn uploads(&self) -> usize {
+        if self.is_far() { UPLOADS } else { 1 }
+    }
+
+    /// How many threads read packs, of so many that the machine runs at once.
+    pub fn readers(&self, threads: usize) -> usize {
+        if self.is_far() { threads.max(READERS) } else { threads }
+    }
+
     /// Where it is.
     pub fn location(&self) -> &Location {
         &self.location
@@ -64,6 +85,7 @@ impl Site {
     pub fn store(&self) -> Arc<dyn Store> {
         match &self.reached {
             Reached::Directory(store) => store.clone(),
+            Reached::Other(store) => store.clone(),
         }
     }
 
@@ -79,6 +101,7 @@ impl Site {
     pub fn probe(&self) -> Result<(), StoreError> {
         match &self.reached {
             Reached::Directory(store) => store.probe().map(|_| ()),
+            Reached::Other(_) => Ok(()),
         }
     }
 
@@ -94,8 +117,12 @@ impl Site {
 
     /// Whether there is anything but what a repository holds that was just begun: then it is somebody else's.
     pub fn holds_other_files(&self) -> Result<bool, std::io::Error> {
-        match &self.reached {
-            Reached::Directory(_) => holds_other_files(self.location.directory().expect("it is one")),
+        match (&self.reached, self.directory()) {
+            (Reached::Directory(_), Some(directory)) => holds_other_files(directory),
+            _ => {
+                let listed = wait(self.store().list("", None, 1000)).map_err(std::io::Error::other)?;
+                Ok(listed.objects.iter().any(|object| !object.key.as_str().starts_with("keys/")))
+            }
         }
     }
 }
@@ -111,3 +138,8 @@ fn holds_other_files(directory: &Path) -> Result<bool, std::io::Error> {
     }
     Ok(false)
 }
+
+/// Packs on their way at once: with packs of 32 MiB, 128 MiB of memory.
+const UPLOADS: usize = 4;
+/// Threads that wait for ranges of 4 MiB.
+const READERS: usize = 16;

@@ -13,7 +13,7 @@ use copal_store::{Created, Store};
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
 use crate::host::Host;
-use crate::objects;
+use crate::objects::{self, Call};
 use crate::view::{self, View};
 
 /// What a writer wants to change in the state.
@@ -41,12 +41,9 @@ pub struct Proposal {
 /// that was decided has to be decided again on the new root.
 pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<Option<(Root, ObjectHash)>, JobError> {
     if proposal.rebuilt_as.is_none()
-        && let Some((_, evidence)) = view::lost_newer(host, view).await?
+        && let Some((_, evidence)) = view::lost_by_deletions(host.store, view).await?
     {
         return Err(JobError::StateLost { evidence });
-    }
-    for (hash, bytes) in proposal.segments {
-        put(host.store, layout::segment(hash), bytes).await?;
     }
     let nothing = State::default();
     let (old, state) = match (&proposal.rebuilt_as, &view.root) {
@@ -58,11 +55,17 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
     if !write_overlays(host, state, number, proposal.overlay, &mut delta).await? {
         return Ok(None);
     }
-    let mut runs = Vec::new();
-    for kind in RunKind::RECORDS {
-        let Some(written) = write_records(host, old, kind, &delta).await? else { return Ok(None) };
-        runs.extend(written);
-    }
+    let segments = proposal.segments.into_iter().map(|(hash, bytes)| -> Call<'_, _> {
+        Box::pin(async move { put(host.store, layout::segment(hash), bytes).await })
+    });
+    let delta = &delta;
+    let kinds = RunKind::RECORDS
+        .into_iter()
+        .map(|kind| -> Call<'_, _> { Box::pin(async move { write_records(host, old, kind, delta).await }) });
+    // None of these refers to another.
+    let (_, written) = futures::try_join!(objects::together(segments), objects::together(kinds))?;
+    let Some(written) = written.into_iter().collect::<Option<Vec<Vec<RunRef>>>>() else { return Ok(None) };
+    let runs = written.concat();
     let before = view.root.as_ref().map(|(root, _)| root);
     let root = Root {
         number,

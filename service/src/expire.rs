@@ -1,5 +1,7 @@
 //! Expire: finds what the signed policy no longer keeps, says so in an expiry, and has it folded in.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use copal_engine::expiry::Expiry;
 use copal_engine::id::{ObjectHash, SnapshotId};
@@ -7,14 +9,14 @@ use copal_engine::layout;
 use copal_engine::limits::CHANGE_SNAPSHOTS;
 use copal_engine::repository::IngestBy;
 use copal_engine::retention::expirable;
-use copal_engine::state::SnapshotState;
+use copal_engine::state::{RunKind, SnapshotState};
 
 use crate::error::JobError;
 use crate::host::Host;
 use crate::ingest::{self, Scope};
 use crate::objects;
 use crate::policy;
-use crate::view::{self, View};
+use crate::view::{self, Parts, View};
 
 /// What expired.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,13 +34,13 @@ pub async fn expire(host: &Host<'_>, by: IngestBy) -> Result<Report, JobError> {
     for _ in 0..ATTEMPTS {
         // An expiry is believed on the last change it knows only: what waits is folded in before.
         fold(host, by, &mut report).await?;
-        let view = view::read(host.store).await?;
+        let view = view::read_parts(host.store, &SNAPSHOTS).await?;
         let Some(expiry) = decide(host, &view).await? else { return Ok(report) };
         let bytes = Bytes::from(expiry.encode());
         // If another service was faster, its expiry is folded in, and this one decides again.
         host.store.create(&objects::key(layout::expiry(expiry.number)), bytes).await?;
         fold(host, by, &mut report).await?;
-        let view = view::read(host.store).await?;
+        let view = view::read_parts(host.store, &SNAPSHOTS).await?;
         let is_kept = |id: &SnapshotId| {
             view.state.snapshots.values().any(|known| known.id == *id && known.state == SnapshotState::Kept)
         };
@@ -69,5 +71,7 @@ async fn decide(host: &Host<'_>, view: &View) -> Result<Option<Expiry>, JobError
     Ok(Some(Expiry { number: last + 1, previous, policy: number, change, time, snapshots }))
 }
 
+/// No index is asked.
+const SNAPSHOTS: Parts = Parts { kinds: &[RunKind::Snapshots], domains: Some(BTreeSet::new()) };
 /// So often it is decided again after changes or other expiries came between.
 const ATTEMPTS: u32 = 16;

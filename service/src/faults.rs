@@ -70,6 +70,8 @@ pub struct Windows {
     pub orphan_age: Duration,
     /// So many segments may cover one id before they are merged.
     pub cover: usize,
+    /// So many calls of the store are made at the same time.
+    pub together: usize,
 }
 
 impl Windows {
@@ -79,6 +81,7 @@ impl Windows {
         roots_age: Duration::from_secs(7 * 24 * 3600),
         orphan_age: Duration::from_secs(7 * 24 * 3600),
         cover: 12,
+        together: 32,
     };
 }
 

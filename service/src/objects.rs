@@ -1,12 +1,29 @@
 //! Objects: reading what the layout names, with the checks every reader makes.
 
+use core::future::Future;
+use core::pin::Pin;
+
 use bytes::Bytes;
 use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::layout::{self, Place};
 use copal_engine::pack::{self, PackTable, TRAILER_BYTES, Trailer};
 use copal_store::{Key, Listed, Store, StoreError};
 
+use futures::{StreamExt, TryStreamExt, stream};
+use sha2::{Digest, Sha256};
+
 use crate::error::JobError;
+use crate::faults::windows;
+
+/// One of several calls of the store that do not wait for each other.
+pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> + Send + 'a>>;
+
+/// Makes calls at the same time, a bounded number of them, and gives their answers in order.
+pub(crate) fn together<'a, T: Send + 'a>(calls: impl Iterator<Item = Call<'a, T>>) -> Call<'a, Vec<T>> {
+    // Collected here, so that what the caller made them from is not kept while they run.
+    let calls: Vec<Call<'a, T>> = calls.collect();
+    Box::pin(stream::iter(calls).buffered(windows().together).try_collect())
+}
 
 /// The key of a name that the layout made.
 pub fn key(name: impl Into<String>) -> Key {
@@ -31,6 +48,23 @@ pub async fn read_hashed(store: &dyn Store, name: &str, hash: ObjectHash) -> Res
     }
 }
 
+/// The hash of an object of a known length, read piece by piece; none if it is not there, or shorter than that.
+pub async fn hash(store: &dyn Store, name: &str, length: u64) -> Result<Option<ObjectHash>, StoreError> {
+    let object = key(name);
+    let mut hasher = Sha256::new();
+    let mut at = 0;
+    while at < length {
+        let end = length.min(at + PIECE);
+        match store.read_range(&object, at..end).await {
+            Ok(bytes) => hasher.update(&bytes),
+            Err(StoreError::NotFound { .. } | StoreError::OutOfRange { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        at = end;
+    }
+    Ok(Some(ObjectHash(hasher.finalize().into())))
+}
+
 /// Reads the table of a pack without reading its blocks. What comes back agrees with the object's own trailer; that the
 /// bytes have the pack's hash is not checked here.
 pub async fn read_table(store: &dyn Store, place: Place, id: PackId, length: u64) -> Result<PackTable, JobError> {
@@ -45,10 +79,17 @@ pub async fn read_table(store: &dyn Store, place: Place, id: PackId, length: u64
         Err(error @ StoreError::OutOfRange { .. }) => Err(damaged(&error)),
         read => Ok(read?),
     };
-    let tail = part(length - TRAILER_BYTES as u64..length).await?;
-    let trailer = Trailer::parse(&tail, length).map_err(|error| damaged(&error))?;
-    let table = part(trailer.table_range()).await?;
-    let header = part(trailer.header_range()).await?;
+    // Header and table of most packs are no longer than what is guessed here: then that is all that is asked for.
+    let (head, start) = (length.min(HEAD_GUESS), length - length.min(TAIL_GUESS));
+    let (first, last) = futures::try_join!(part(0..head), part(start..length))?;
+    let trailer = Trailer::parse(&last[last.len() - TRAILER_BYTES..], length).map_err(|error| damaged(&error))?;
+    let (header, table) = (trailer.header_range(), trailer.table_range());
+    let header = if header.end <= head { first.slice(..header.end as usize) } else { part(header).await? };
+    let table = if table.start >= start {
+        last.slice((table.start - start) as usize..(table.end - start) as usize)
+    } else {
+        part(table).await?
+    };
     pack::parse_table(&trailer, &header, &table).map_err(|error| damaged(&error))
 }
 
@@ -65,3 +106,8 @@ pub async fn list(store: &dyn Store, prefix: &str) -> Result<Vec<Listed>, StoreE
 }
 
 const LIST_PAGE: usize = 1000;
+/// Bytes of a pack that are held while it is hashed.
+const PIECE: u64 = 8 << 20;
+/// Bytes of a pack's start and end that are read before it is known where header and table lie.
+const HEAD_GUESS: u64 = 8 << 10;
+const TAIL_GUESS: u64 = 32 << 10;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
+use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
 use copal_engine::index::{Bits, Index, Overlay, OverlayRun, Segment};
 use copal_engine::layout;
 use copal_engine::receipt::Receipt;
@@ -15,16 +15,41 @@ use crate::clients;
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
 use crate::host::Host;
-use crate::objects;
+use crate::objects::{self, Call};
 
-/// The state as one root names it.
+/// The state as one root names it, or the parts of it that were asked for.
 pub struct View {
     /// The root and its hash; none in a repository to which nothing was written.
     pub root: Option<(Root, ObjectHash)>,
     /// Segments, snapshots, heads of clients, packs and doomed names.
     pub state: State,
-    /// The index of each domain.
+    /// The index of each domain that was read.
     pub indexes: BTreeMap<DomainId, Index<Bytes>>,
+}
+
+/// Which parts of the state are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Kinds of records. Of the others the view's state has none.
+    pub kinds: &'static [RunKind],
+    /// Domains whose index is read; none for all.
+    pub domains: Option<BTreeSet<DomainId>>,
+}
+
+impl Parts {
+    /// Everything.
+    pub const ALL: Parts = Parts { kinds: &RunKind::RECORDS, domains: None };
+    /// What every decision about a manifest needs, whatever its domain: no index, no snapshots, no packs. Their number
+    /// grows with the repository.
+    pub const HEADS: Parts = Parts {
+        kinds: &[RunKind::Segments, RunKind::Heads, RunKind::Doomed, RunKind::OverlayRuns],
+        domains: Some(BTreeSet::new()),
+    };
+
+    /// All records, and the index of one domain.
+    pub fn of_domain(domain: DomainId) -> Self {
+        Self { domains: Some([domain].into()), ..Self::ALL }
+    }
 }
 
 impl View {
@@ -69,18 +94,53 @@ impl View {
             .any(|place| self.state.doomed.contains_key(&layout::pack(place, pack)))
     }
 
+    /// Reads the indexes of some domains, but for those that were read.
+    pub async fn load_indexes(&mut self, store: &dyn Store, domains: BTreeSet<DomainId>) -> Result<(), JobError> {
+        let (state, indexes) = (&self.state, &self.indexes);
+        let missing = domains.into_iter().filter(|domain| !indexes.contains_key(domain) && has_index(state, *domain));
+        let calls = missing.map(|domain| -> Call<'_, _> {
+            Box::pin(async move { Ok((domain, read_index(store, state, domain).await?)) })
+        });
+        for (domain, index) in objects::together(calls).await? {
+            match index {
+                Ok(index) => drop(self.indexes.insert(domain, index)),
+                Err(gone) => return Err(JobError::StateLost { evidence: self.needs(&gone) }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the snapshots, which [`Parts::HEADS`] leaves out.
+    pub async fn load_snapshots(&mut self, store: &dyn Store) -> Result<(), JobError> {
+        let Some((root, _)) = &self.root else { return Ok(()) };
+        match read_records(store, root, &[RunKind::Snapshots]).await? {
+            Ok(state) => self.state.snapshots = state.snapshots,
+            Err(gone) => return Err(JobError::StateLost { evidence: self.needs(&gone) }),
+        }
+        Ok(())
+    }
+
+    fn needs(&self, gone: &str) -> String {
+        format!("{gone}, which {} names, is gone", layout::root(self.number()))
+    }
+
     /// The number and hash that a next root names as its base.
     pub fn base(&self) -> Option<(u64, ObjectHash)> {
         self.root.as_ref().map(|(root, hash)| (root.number, *hash))
     }
 }
 
-/// Reads the newest root and what it names. A root counts only if, after reading it, its base is still there with the
-/// hash it names: a writer that slept may have created a number that was deleted long ago.
+/// Reads the newest root and all that it names.
 pub async fn read(store: &dyn Store) -> Result<View, JobError> {
+    read_parts(store, &Parts::ALL).await
+}
+
+/// Reads the newest root and parts of what it names. A root counts only if, after reading it, its base is still there
+/// with the hash it names: a writer that slept may have created a number that was deleted long ago.
+pub async fn read_parts(store: &dyn Store, parts: &Parts) -> Result<View, JobError> {
     let (mut newest, mut failed) = (None, 0);
     loop {
-        match attempt(store).await? {
+        match attempt(store, parts).await? {
             Attempt::Read(view) => return Ok(*view),
             // As long as newer roots appear, others are merely faster.
             Attempt::Again { root, .. } if newest < root => (newest, failed) = (root, 0),
@@ -99,7 +159,7 @@ enum Attempt {
     },
 }
 
-async fn attempt(store: &dyn Store) -> Result<Attempt, JobError> {
+async fn attempt(store: &dyn Store, parts: &Parts) -> Result<Attempt, JobError> {
     let page = store.list("roots/", None, 1).await?;
     let Some(newest) = page.objects.into_iter().next() else {
         return Ok(Attempt::Read(Box::new(View { root: None, state: State::default(), indexes: BTreeMap::new() })));
@@ -122,38 +182,72 @@ async fn attempt(store: &dyn Store) -> Result<Attempt, JobError> {
         None => {}
     }
     let hash = ObjectHash::of(&bytes);
-    match read_state(store, &root).await? {
+    match read_state(store, &root, parts).await? {
         Ok((state, indexes)) => Ok(Attempt::Read(Box::new(View { root: Some((root, hash)), state, indexes }))),
         Err(gone) => again(format!("{gone}, which {name} names, is gone")),
     }
 }
 
-/// The number of a newer root than the newest one there is, and what tells of it: that was lost, and nobody may write on
-/// an older one.
-pub async fn lost_newer(host: &Host<'_>, view: &View) -> Result<Option<(u64, String)>, JobError> {
-    let Some((evidence, number)) = evidence(host.store, view).await? else { return Ok(None) };
-    let newest = read(host.store).await?.number();
-    let words = || format!("{evidence} tells of root {number}, and the newest there is {newest}");
-    Ok((newest < number).then(|| (number, words())))
+/// The number of the newest root; 0 where there is none. A hint: whether it counts is not looked at.
+pub async fn newest_number(store: &dyn Store) -> Result<u64, StoreError> {
+    let page = store.list("roots/", None, 1).await?;
+    Ok(page.objects.first().and_then(|newest| layout::root_number(newest.key.as_str())).unwrap_or(0))
 }
 
-/// An object that tells of a newer root than the view's, and its number.
-async fn evidence(store: &dyn Store, view: &View) -> Result<Option<(String, u64)>, JobError> {
-    let after = objects::key(format!("{}-z", layout::deletion(view.number(), &[0xff; 16])));
-    if let Some(newer) = store.list("deletions/", Some(&after), 1).await?.objects.into_iter().next() {
-        let name = newer.key.as_str();
-        let number = name.strip_prefix("deletions/").and_then(|rest| rest.get(..20)?.parse().ok());
-        return Ok(Some((name.to_owned(), number.unwrap_or(view.number() + 1))));
+/// The number of a newer root than the newest one there is, and what tells of it: that was lost, and nobody may write on
+/// an older one. Looks at every client: who deletes must.
+pub async fn lost_newer(host: &Host<'_>, view: &View) -> Result<Option<(u64, String)>, JobError> {
+    if let Some(lost) = lost_by_deletions(host.store, view).await? {
+        return Ok(Some(lost));
     }
-    for client in clients::below(store, "receipts/").await? {
-        let number = view.state.heads.get(&client).map_or(1, |head| head.number + 1);
-        let name = layout::receipt(client, number);
-        if let Some(bytes) = objects::read(store, &name).await? {
-            let root = Receipt::decode(client, number, &bytes).map(|receipt| receipt.root);
-            return Ok(Some((name, root.unwrap_or(view.number() + 1))));
+    let answered = clients::below_behind(host.store, "receipts/", &view.state.heads).await?;
+    lost_by_receipts(host.store, view, answered.into_iter()).await
+}
+
+/// The same, as far as the records of deletions tell: what every writer looks at. What writes no more than this looks at
+/// deletes nothing and answers no client but those whose receipts it has looked for.
+pub(crate) async fn lost_by_deletions(store: &dyn Store, view: &View) -> Result<Option<(u64, String)>, JobError> {
+    let after = objects::key(format!("{}-z", layout::deletion(view.number(), &[0xff; 16])));
+    let Some(newer) = store.list("deletions/", Some(&after), 1).await?.objects.into_iter().next() else {
+        return Ok(None);
+    };
+    let name = newer.key.as_str();
+    let number = name.strip_prefix("deletions/").and_then(|rest| rest.get(..20)?.parse().ok());
+    let number = number.unwrap_or(view.number() + 1);
+    let newest = newest_heads(store).await?.number();
+    Ok((newest < number).then(|| (number, format!("{name} tells of root {number}, and the newest there is {newest}"))))
+}
+
+/// The same, as far as the receipts tell that these clients got. A receipt is written after the root that decides it, so
+/// one that the newest root knows nothing of was decided by a root that is lost.
+pub(crate) async fn lost_by_receipts(
+    store: &dyn Store,
+    view: &View,
+    clients: impl Iterator<Item = ClientId>,
+) -> Result<Option<(u64, String)>, JobError> {
+    let next = |client| view.state.heads.get(&client).map_or(1, |head| head.number + 1);
+    let calls = clients.map(|client| -> Call<'_, _> {
+        let number = next(client);
+        Box::pin(async move { Ok((client, number, objects::read(store, &layout::receipt(client, number)).await?)) })
+    });
+    for (client, number, receipt) in objects::together(calls).await? {
+        let Some(bytes) = receipt else { continue };
+        let newest = newest_heads(store).await?;
+        if newest.state.heads.get(&client).is_some_and(|head| head.number >= number) {
+            continue;
         }
+        let root = Receipt::decode(client, number, &bytes).map_or(newest.number() + 1, |receipt| receipt.root);
+        let name = layout::receipt(client, number);
+        let words =
+            format!("{name} tells of root {root}, and the newest there is {} has not decided it", newest.number());
+        return Ok(Some((root, words)));
     }
     Ok(None)
+}
+
+/// The newest root that counts, and the heads it names.
+pub(crate) async fn newest_heads(store: &dyn Store) -> Result<View, JobError> {
+    read_parts(store, &Parts { kinds: &[RunKind::Heads], domains: Some(BTreeSet::new()) }).await
 }
 
 /// Whether a root is there with the hash that another one names.
@@ -169,41 +263,88 @@ pub(crate) async fn is_newest(store: &dyn Store, name: &str) -> Result<bool, Sto
 
 type Folded = (State, BTreeMap<DomainId, Index<Bytes>>);
 
-async fn read_state(store: &dyn Store, root: &Root) -> Result<Result<Folded, String>, JobError> {
-    let mut fold = StateFold::default();
-    for run in &root.runs {
-        let name = layout::state(run.hash);
-        let Some(bytes) = objects::read_hashed(store, &name, run.hash).await? else {
-            return Ok(Err(name));
-        };
-        let reader = RunReader::parse(&bytes).map_err(|error| JobError::damaged(&name, error))?;
-        fold.add(&reader).map_err(|error| JobError::damaged(&name, error))?;
-    }
-    let state = fold.finish();
-    let mut segments: BTreeMap<DomainId, Vec<Segment<Bytes>>> = BTreeMap::new();
-    for (domain, hash) in state.segments.keys() {
-        let name = layout::segment(*hash);
-        let bytes = match store.map(&objects::key(&name)).await {
-            Ok(bytes) => bytes,
-            Err(StoreError::NotFound { .. }) => return Ok(Err(name)),
-            Err(error) => return Err(error.into()),
-        };
-        let segment = Segment::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
-        segments.entry(*domain).or_default().push(segment);
-    }
+async fn read_state(store: &dyn Store, root: &Root, parts: &Parts) -> Result<Result<Folded, String>, JobError> {
+    let state = match read_records(store, root, parts.kinds).await? {
+        Ok(state) => state,
+        Err(gone) => return Ok(Err(gone)),
+    };
+    let named = state.segments.keys().chain(state.overlays.keys()).map(|(domain, _)| *domain);
+    let is_asked_for = |domain: &DomainId| parts.domains.as_ref().is_none_or(|domains| domains.contains(domain));
     let mut indexes = BTreeMap::new();
-    let marked = state.overlays.keys().map(|(domain, _)| *domain);
-    let domains: BTreeSet<DomainId> = segments.keys().copied().chain(marked).collect();
-    for domain in domains {
-        let segments = segments.remove(&domain).unwrap_or_default();
-        let overlay = match read_overlay(store, &state, domain).await? {
-            Ok(overlay) => overlay,
+    for domain in named.filter(is_asked_for).collect::<BTreeSet<DomainId>>() {
+        match read_index(store, &state, domain).await? {
+            Ok(index) => drop(indexes.insert(domain, index)),
             Err(gone) => return Ok(Err(gone)),
-        };
-        let index = Index::new(domain, segments, overlay);
-        indexes.insert(domain, index.map_err(|error| JobError::damaged("index/", error))?);
+        }
     }
     Ok(Ok((state, indexes)))
+}
+
+/// The records of some kinds; else the name of a run that is gone.
+async fn read_records(
+    store: &dyn Store,
+    root: &Root,
+    kinds: &'static [RunKind],
+) -> Result<Result<State, String>, JobError> {
+    let runs: Vec<ObjectHash> = root.runs.iter().filter(|run| kinds.contains(&run.kind)).map(|run| run.hash).collect();
+    let read = match read_runs(store, &runs).await? {
+        Ok(read) => read,
+        Err(gone) => return Ok(Err(gone)),
+    };
+    let mut fold = StateFold::default();
+    for (hash, bytes) in runs.iter().zip(read) {
+        let damaged = |error| JobError::damaged(layout::state(*hash), error);
+        fold.add(&RunReader::parse(&bytes).map_err(damaged)?).map_err(damaged)?;
+    }
+    Ok(Ok(fold.finish()))
+}
+
+/// Reads runs, all at once; else the name of one that is gone.
+async fn read_runs(store: &dyn Store, runs: &[ObjectHash]) -> Result<Result<Vec<Bytes>, String>, JobError> {
+    let calls = runs.iter().map(|hash| -> Call<'_, _> {
+        let hash = *hash;
+        Box::pin(async move { objects::read_hashed(store, &layout::state(hash), hash).await })
+    });
+    let read = objects::together(calls).await?;
+    let gone = runs.iter().zip(&read).find(|(_, bytes)| bytes.is_none()).map(|(hash, _)| layout::state(*hash));
+    Ok(gone.map_or_else(|| Ok(read.into_iter().flatten().collect()), Err))
+}
+
+fn has_index(state: &State, domain: DomainId) -> bool {
+    let of_domain = (domain, ObjectHash([0; ObjectHash::LEN]))..=(domain, ObjectHash([0xff; ObjectHash::LEN]));
+    state.segments.range(of_domain.clone()).next().is_some() || state.overlays.range(of_domain).next().is_some()
+}
+
+/// The index of a domain; else the name of a part of it that is gone.
+async fn read_index(
+    store: &dyn Store,
+    state: &State,
+    domain: DomainId,
+) -> Result<Result<Index<Bytes>, String>, JobError> {
+    let of_domain = (domain, ObjectHash([0; ObjectHash::LEN]))..=(domain, ObjectHash([0xff; ObjectHash::LEN]));
+    let calls = state.segments.range(of_domain).map(|((_, hash), _)| -> Call<'_, _> {
+        let name = layout::segment(*hash);
+        Box::pin(async move {
+            let bytes = match store.map(&objects::key(&name)).await {
+                Ok(bytes) => bytes,
+                Err(StoreError::NotFound { .. }) => return Ok(Err(name)),
+                Err(error) => return Err(error.into()),
+            };
+            Segment::parse(bytes).map(Ok).map_err(|error| JobError::damaged(&name, error))
+        })
+    });
+    let mut segments = Vec::new();
+    for segment in objects::together(calls).await? {
+        match segment {
+            Ok(segment) => segments.push(segment),
+            Err(gone) => return Ok(Err(gone)),
+        }
+    }
+    let overlay = match read_overlay(store, state, domain).await? {
+        Ok(overlay) => overlay,
+        Err(gone) => return Ok(Err(gone)),
+    };
+    Ok(Ok(Index::new(domain, segments, overlay).map_err(|error| JobError::damaged("index/", error))?))
 }
 
 async fn read_overlay(
@@ -211,12 +352,16 @@ async fn read_overlay(
     state: &State,
     domain: DomainId,
 ) -> Result<Result<Overlay<Bytes>, String>, JobError> {
+    let names: Vec<ObjectHash> = state.overlays_of(domain).into_iter().map(|(hash, _)| hash).collect();
+    let read = match read_runs(store, &names).await? {
+        Ok(read) => read,
+        Err(gone) => return Ok(Err(gone)),
+    };
     let mut runs = Vec::new();
-    for (hash, _) in state.overlays_of(domain) {
-        let name = layout::state(hash);
-        let Some(bytes) = objects::read_hashed(store, &name, hash).await? else { return Ok(Err(name)) };
-        let run = OverlayRun::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
-        run.verify().map_err(|error| JobError::damaged(&name, error))?;
+    for (hash, bytes) in names.into_iter().zip(read) {
+        let damaged = |error| JobError::damaged(layout::state(hash), error);
+        let run = OverlayRun::parse(bytes).map_err(damaged)?;
+        run.verify().map_err(damaged)?;
         runs.push(run);
     }
     Ok(Ok(Overlay::new(runs)))

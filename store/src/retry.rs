@@ -131,6 +131,10 @@ impl<S: Store, P: Pause> Store for Retry<S, P> {
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.retried(|| self.inner.map(key)).await
     }
+
+    fn is_far(&self) -> bool {
+        self.inner.is_far()
+    }
 }
 
 #[cfg(test)]

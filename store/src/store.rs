@@ -49,6 +49,12 @@ pub trait Store: Send + Sync {
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.read(key).await
     }
+
+    /// Whether each request takes a round trip over a network: then many should be made at once, and more be asked for
+    /// with each. Wrappers say what the store beneath says.
+    fn is_far(&self) -> bool {
+        false
+    }
 }
 
 /// What became of a creation.
@@ -136,6 +142,9 @@ macro_rules! store_by_reference {
             }
             async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
                 (**self).map(key).await
+            }
+            fn is_far(&self) -> bool {
+                (**self).is_far()
             }
         }
     )*};

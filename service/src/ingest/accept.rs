@@ -80,7 +80,7 @@ impl Pass<'_> {
     }
 
     /// Folds the new entries with smaller segments and gives everything to commit.
-    pub(super) fn finish(mut self) -> Result<(Proposal, Vec<(ClientId, Decision)>), JobError> {
+    pub(super) fn finish(&mut self) -> Result<(Proposal, Vec<(ClientId, Decision)>), JobError> {
         for (domain, writer) in std::mem::take(&mut self.writers) {
             let Some(fresh) = writer.finish() else { continue };
             let parsed = Segment::parse(Bytes::from(fresh.bytes.clone()));
@@ -108,7 +108,7 @@ impl Pass<'_> {
             self.proposal.delta.segments.insert((domain, hash), Some(record));
             self.proposal.segments.push((hash, bytes));
         }
-        Ok((self.proposal, self.decided))
+        Ok((std::mem::take(&mut self.proposal), std::mem::take(&mut self.decided)))
     }
 }
 

@@ -21,13 +21,15 @@ impl Pass<'_> {
     pub(super) async fn fold_changes(&mut self) -> Result<(), JobError> {
         let head = self.view.root.as_ref().and_then(|(root, _)| root.change_head);
         let (mut number, mut before) = head.unwrap_or((0, ObjectHash::NONE));
+        let mut folded = 0;
         let mut by_id: Option<BTreeMap<SnapshotId, (ClientId, u64)>> = None;
         for _ in 0..CHANGES {
             let Some(bytes) = objects::read(self.host.store, &layout::change(number + 1)).await? else { break };
+            self.load_snapshots().await?;
             if let Some(verified) = verify_change(self.host, number + 1, Some(before), &bytes).await? {
                 let by_id = by_id.get_or_insert_with(|| self.snapshots_by_id());
                 for operation in &verified.change.operations {
-                    self.apply(operation, by_id);
+                    self.apply(operation, by_id).await?;
                 }
                 if policy::of(&verified.change).is_some() {
                     self.proposal.policy = Some((number + 1, verified.hash));
@@ -39,6 +41,16 @@ impl Pass<'_> {
             number += 1;
             before = ObjectHash::of(&bytes);
             self.proposal.change_head = Some((number, before));
+            folded += 1;
+        }
+        self.has_more |= folded == CHANGES;
+        Ok(())
+    }
+
+    /// Reads the snapshots, once: most passes decide about none of them.
+    pub(super) async fn load_snapshots(&mut self) -> Result<(), JobError> {
+        if self.view.state.snapshots.is_empty() {
+            self.view.load_snapshots(self.host.store).await?;
         }
         Ok(())
     }
@@ -55,14 +67,22 @@ impl Pass<'_> {
         changed.or_else(|| self.view.state.snapshots.get(key))
     }
 
-    fn apply(&mut self, operation: &Operation, by_id: &BTreeMap<SnapshotId, (ClientId, u64)>) {
+    async fn apply(
+        &mut self,
+        operation: &Operation,
+        by_id: &BTreeMap<SnapshotId, (ClientId, u64)>,
+    ) -> Result<(), JobError> {
         for key in operation.snapshots().iter().filter_map(|id| by_id.get(id)) {
             let Some(mut record) = self.snapshot(key).cloned() else { continue };
+            if matches!(operation, Operation::Undelete(_)) {
+                self.view.load_indexes(self.host.store, [record.domain].into()).await?;
+            }
             let is_present = self.view.height(record.domain, &record.root).is_some();
             if apply_change(operation, &mut record, is_present, self.now) {
                 self.proposal.delta.snapshots.insert(*key, Some(record));
             }
         }
+        Ok(())
     }
 }
 

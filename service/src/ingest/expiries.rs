@@ -18,9 +18,11 @@ impl Pass<'_> {
     pub(super) async fn fold_expiries(&mut self) -> Result<(), JobError> {
         let head = self.view.root.as_ref().and_then(|(root, _)| root.expiry_head);
         let (mut number, mut before) = head.unwrap_or((0, ObjectHash::NONE));
+        let mut folded = 0;
         for _ in 0..EXPIRIES {
             let name = layout::expiry(number + 1);
             let Some(bytes) = objects::read(self.host.store, &name).await? else { break };
+            self.load_snapshots().await?;
             match self.fold_expiry(number + 1, before, &bytes).await? {
                 Ok(()) => {}
                 Err(why) => self.refused.push((name, why)),
@@ -28,7 +30,9 @@ impl Pass<'_> {
             number += 1;
             before = ObjectHash::of(&bytes);
             self.proposal.expiry_head = Some((number, before));
+            folded += 1;
         }
+        self.has_more |= folded == EXPIRIES;
         Ok(())
     }
 
@@ -54,7 +58,7 @@ impl Pass<'_> {
         if expiry.time > self.now {
             return Ok(Err("it was decided later than now".into()));
         }
-        match policy::current(self.host, self.view).await? {
+        match policy::current(self.host, &self.view).await? {
             _ if is_believed => {}
             Some((policy, signed)) if policy == expiry.policy => {
                 if !permits(signed.rules(), self.snapshots(), &expiry) {

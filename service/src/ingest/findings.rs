@@ -1,25 +1,23 @@
 //! What the store holds where a manifest names packs. Facts only: a store that fails is an error, not a finding.
 
-use copal_engine::id::{ObjectHash, PackId};
+use copal_engine::id::PackId;
 use copal_engine::ingest::Finding;
 use copal_engine::layout::{self, Place};
 use copal_engine::manifest::Manifest;
-use copal_engine::pack;
 use copal_store::StoreError;
 
 use super::Pass;
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
-use crate::objects;
+use crate::objects::{self, Call};
 
 impl Pass<'_> {
     /// Looks at every pack that a manifest names.
     pub(super) async fn find_packs(&self, manifest: &Manifest) -> Result<Vec<(PackId, Finding)>, JobError> {
-        let mut findings = Vec::with_capacity(manifest.packs.len());
-        for (id, length) in &manifest.packs {
-            findings.push((*id, self.find_pack(*id, *length).await?));
-        }
-        Ok(findings)
+        let calls = manifest.packs.iter().map(|(id, length)| -> Call<'_, _> {
+            Box::pin(async move { Ok((*id, self.find_pack(*id, *length).await?)) })
+        });
+        objects::together(calls).await
     }
 
     async fn find_pack(&self, id: PackId, claimed: u64) -> Result<Finding, JobError> {
@@ -36,23 +34,19 @@ impl Pass<'_> {
         if stat.sha256.is_some_and(|hash| hash != id.0) {
             return Ok(Finding::Hash);
         }
-        if stat.sha256.is_some() || (self.is_attested)(&id) {
-            return match objects::read_table(self.host.store, Place::Packs, id, claimed).await {
-                Ok(table) => Ok(Finding::Sound(table)),
-                Err(JobError::Damaged { why, .. }) => Ok(Finding::Table(why)),
-                Err(JobError::Store(StoreError::NotFound { .. })) => Ok(Finding::Missing),
-                Err(error) => Err(error),
-            };
+        if stat.sha256.is_none() && !(self.is_attested)(&id) {
+            match objects::hash(self.host.store, &name, claimed).await {
+                Ok(Some(hash)) if hash.0 == id.0 => {}
+                Ok(Some(_)) => return Ok(Finding::Hash),
+                Ok(None) => return Ok(Finding::Missing),
+                Err(error) => return Err(error.into()),
+            }
         }
-        let Some(bytes) = objects::read(self.host.store, &name).await? else {
-            return Ok(Finding::Missing);
-        };
-        if ObjectHash::of(&bytes).0 != id.0 {
-            return Ok(Finding::Hash);
-        }
-        match pack::parse(&bytes) {
+        match objects::read_table(self.host.store, Place::Packs, id, claimed).await {
             Ok(table) => Ok(Finding::Sound(table)),
-            Err(error) => Ok(Finding::Table(error.to_string())),
+            Err(JobError::Damaged { why, .. }) => Ok(Finding::Table(why)),
+            Err(JobError::Store(StoreError::NotFound { .. })) => Ok(Finding::Missing),
+            Err(error) => Err(error),
         }
     }
 }

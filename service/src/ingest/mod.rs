@@ -8,14 +8,16 @@ mod findings;
 mod receipts;
 
 pub(crate) use changes::{apply_change, verify_change};
+use receipts::write_receipts;
 pub(crate) use receipts::{receipt, write_receipt};
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use bytes::Bytes;
 use copal_engine::client::{ClientRecord, Role};
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
 use copal_engine::index::SegmentWriter;
-use copal_engine::ingest::{Verdict, judge};
+use copal_engine::ingest::{Finding, Verdict, judge};
 use copal_engine::layout;
 use copal_engine::manifest::Manifest;
 use copal_engine::receipt::{Outcome, Reason, Receipt};
@@ -28,16 +30,18 @@ use crate::commit::{Proposal, commit};
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
 use crate::host::Host;
-use crate::objects;
-use crate::view::{self, View};
+use crate::objects::{self, Call};
+use crate::view::{self, Parts, View};
 
 /// Whose chains are worked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum Scope<'a> {
     /// Every client that has manifests.
     All,
     /// One client.
     Client(ClientId),
+    /// Several clients, which share roots.
+    Clients(&'a [ClientId]),
     /// No client: changes and expiries only.
     Decisions,
 }
@@ -58,7 +62,7 @@ pub struct Report {
 pub async fn ingest(
     host: &Host<'_>,
     by: IngestBy,
-    scope: Scope,
+    scope: Scope<'_>,
     is_attested: &(dyn Fn(&PackId) -> bool + Sync),
 ) -> Result<Vec<Receipt>, JobError> {
     Ok(work(host, by, scope, is_attested).await?.receipts)
@@ -68,42 +72,49 @@ pub async fn ingest(
 pub async fn work(
     host: &Host<'_>,
     by: IngestBy,
-    scope: Scope,
+    scope: Scope<'_>,
     is_attested: &(dyn Fn(&PackId) -> bool + Sync),
 ) -> Result<Report, JobError> {
     let mut report = Report::default();
     let stale = if is_planted(Fault::OldReferences) { Some(view::read(host.store).await?) } else { None };
+    let mut waiting: Option<Vec<ClientId>> = match scope {
+        Scope::All => None,
+        Scope::Client(client) => Some(vec![client]),
+        Scope::Clients(clients) => Some(clients.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()),
+        Scope::Decisions => Some(Vec::new()),
+    };
     for _ in 0..ATTEMPTS {
-        let view = view::read(host.store).await?;
-        let clients = match scope {
-            Scope::All => clients::below(host.store, "manifests/").await?,
-            Scope::Client(client) => vec![client],
-            Scope::Decisions => Vec::new(),
-        };
-        let mut pass = Pass::new(host, &view, by, is_attested).await?;
-        pass.references = stale.as_ref().unwrap_or(&view);
-        for client in clients {
-            pass.work(client).await?;
+        let view = view::read_parts(host.store, &Parts::HEADS).await?;
+        let number = view.number();
+        let mut pass = Pass::new(host, view, by, is_attested).await?;
+        pass.references = stale.as_ref();
+        match pass.go(&mut waiting).await {
+            // What was read after the root belongs to it only as long as it is the newest.
+            Err(JobError::StateLost { .. }) if view::newest_number(host.store).await? > number => continue,
+            done => done?,
         }
-        pass.fold_changes().await?;
-        pass.fold_expiries().await?;
         if pass.is_idle() {
             return Ok(report);
         }
         let (now, refused) = (pass.now, std::mem::take(&mut pass.refused));
         let (proposal, decided) = pass.finish()?;
         let again = is_planted(Fault::ChecksNotRepeated).then(|| proposal.clone());
-        let mut won = commit(host, &view, proposal).await?;
+        let mut won = commit(host, &pass.view, proposal).await?;
         if let (None, Some(proposal)) = (&won, again) {
             won = commit(host, &view::read(host.store).await?, proposal).await?;
         }
         if let Some((root, _)) = won {
-            for (client, decision) in decided {
-                let receipt = receipt(client, &decision, root.number, now, by);
-                write_receipt(host, &receipt).await?;
-                report.receipts.push(receipt);
-            }
+            let answers: Vec<Receipt> = decided
+                .into_iter()
+                .map(|(client, decision)| receipt(client, &decision, root.number, now, by))
+                .collect();
+            write_receipts(host, &answers).await?;
+            report.receipts.extend(answers);
             report.refused.extend(refused);
+            if pass.open.is_empty() && !pass.has_more {
+                return Ok(report);
+            }
+            waiting = Some(std::mem::take(&mut pass.open));
         }
         // A chain may hold more than one pass takes; and whoever lost decides everything again on the new root.
     }
@@ -113,9 +124,9 @@ pub async fn work(
 /// One pass over the chains, on one root.
 struct Pass<'a> {
     host: &'a Host<'a>,
-    view: &'a View,
-    /// Where references are looked up: the view.
-    references: &'a View,
+    view: View,
+    /// Where references are looked up instead of the view, if a mistake is planted.
+    references: Option<&'a View>,
     by: IngestBy,
     is_attested: &'a (dyn Fn(&PackId) -> bool + Sync),
     now: Time,
@@ -125,19 +136,39 @@ struct Pass<'a> {
     writers: BTreeMap<DomainId, SegmentWriter>,
     /// Heights of the ids this pass adds.
     added: BTreeMap<DomainId, HashMap<ChunkId, u8>>,
+    /// Clients whose chains were not worked to their ends.
+    open: Vec<ClientId>,
+    /// Whether changes or expiries may be left.
+    has_more: bool,
 }
+
+/// What waits of a client, as it was found before anything was decided.
+struct Waiting {
+    client: ClientId,
+    manifest: Bytes,
+    /// The client's record; an error if it cannot be believed.
+    record: Result<Option<ClientRecord>, JobError>,
+    /// The domain that the manifest names and the client may write to, if it is what it seems to be.
+    domain: Option<DomainId>,
+    /// What was found of its packs, if these are few.
+    findings: Option<Findings>,
+    /// The manifest after it.
+    next: Option<Bytes>,
+}
+
+type Findings = Vec<(PackId, Finding)>;
 
 impl<'a> Pass<'a> {
     async fn new(
         host: &'a Host<'a>,
-        view: &'a View,
+        view: View,
         by: IngestBy,
         is_attested: &'a (dyn Fn(&PackId) -> bool + Sync),
     ) -> Result<Self, JobError> {
         Ok(Self {
             host,
             view,
-            references: view,
+            references: None,
             by,
             is_attested,
             now: host.now().await?,
@@ -146,6 +177,8 @@ impl<'a> Pass<'a> {
             refused: Vec::new(),
             writers: BTreeMap::new(),
             added: BTreeMap::new(),
+            open: Vec::new(),
+            has_more: false,
         })
     }
 
@@ -153,30 +186,93 @@ impl<'a> Pass<'a> {
         self.decided.is_empty() && self.proposal.change_head.is_none() && self.proposal.expiry_head.is_none()
     }
 
-    /// Works the chain of one client.
-    async fn work(&mut self, client: ClientId) -> Result<(), JobError> {
-        let head = self.view.state.heads.get(&client);
-        if let Some(head) = head {
-            self.write_missing_receipts(client, head).await?;
-        }
-        let (mut number, mut before) = head.map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
-        let mut record = None;
-        let mut decisions = Vec::new();
-        while decisions.len() < MANIFESTS {
-            let name = layout::manifest(client, number + 1);
-            let Some(bytes) = objects::read(self.host.store, &name).await? else { break };
-            self.refuse_older_state(client, number + 1).await?;
-            if record.is_none() {
-                match clients::read(self.host, client).await {
-                    Ok(read) => record = Some(read),
-                    // Whether the client may write cannot be told: it waits, others do not.
-                    Err(JobError::Damaged { .. }) => break,
-                    Err(error) => return Err(error),
-                }
+    /// Everything that one root decides. Without a list of clients, finds those for which something waits.
+    async fn go(&mut self, waiting: &mut Option<Vec<ClientId>>) -> Result<(), JobError> {
+        let clients = match waiting {
+            Some(clients) => {
+                self.write_missing_receipts(clients.iter().copied()).await?;
+                clients
             }
+            None => {
+                self.write_missing_receipts(self.view.state.heads.keys().copied()).await?;
+                let found = clients::below_behind(self.host.store, "manifests/", &self.view.state.heads).await?;
+                waiting.insert(found)
+            }
+        };
+        for some in clients.chunks(CLIENTS) {
+            if self.is_full() {
+                self.open.extend(some);
+                continue;
+            }
+            let found = self.look(some).await?;
+            let domains = found.iter().filter_map(|waiting| waiting.domain);
+            self.view.load_indexes(self.host.store, domains.collect()).await?;
+            for waiting in found {
+                self.work(waiting).await?;
+            }
+        }
+        self.fold_changes().await?;
+        self.fold_expiries().await
+    }
+
+    /// Whether one root has enough to decide: runs, memory and time of a pass are bounded.
+    fn is_full(&self) -> bool {
+        let entries: usize = self.writers.values().map(SegmentWriter::len).sum();
+        self.decided.len() >= DECISIONS || entries >= ENTRIES
+    }
+
+    /// Looks at the same time what waits of several clients.
+    async fn look(&self, clients: &[ClientId]) -> Result<Vec<Waiting>, JobError> {
+        let calls = clients.iter().map(|client| -> Call<'_, _> { Box::pin(self.look_at(*client)) });
+        Ok(objects::together(calls).await?.into_iter().flatten().collect())
+    }
+
+    async fn look_at(&self, client: ClientId) -> Result<Option<Waiting>, JobError> {
+        let number = self.view.state.heads.get(&client).map_or(0, |head| head.number) + 1;
+        let Some(manifest) = objects::read(self.host.store, &layout::manifest(client, number)).await? else {
+            return Ok(None);
+        };
+        let next = layout::manifest(client, number + 1);
+        let next = async { Ok(objects::read(self.host.store, &next).await?) };
+        let record = async {
+            match clients::read(self.host, client).await {
+                Err(error @ JobError::Store(_)) => Err(error),
+                read => Ok(read),
+            }
+        };
+        let (record, next) = futures::try_join!(record, next)?;
+        let mut waiting = Waiting { client, manifest, record, domain: None, findings: None, next };
+        if let Ok(Some(record)) = &waiting.record
+            && let Some(keys) = &record.keys
+            && let Ok(verified) =
+                Manifest::verify(self.host.repository, &keys.manifest, client, number, &waiting.manifest)
+        {
+            let domain = verified.manifest.domain;
+            waiting.domain = (record.role == Role::Full || domain == record.domain).then_some(domain);
+            if verified.manifest.packs.len() <= FEW_PACKS {
+                waiting.findings = Some(self.find_packs(&verified.manifest).await?);
+            }
+        }
+        Ok(Some(waiting))
+    }
+
+    /// Works the chain of one client.
+    async fn work(&mut self, waiting: Waiting) -> Result<(), JobError> {
+        let Waiting { client, manifest, record, mut findings, next: mut second, .. } = waiting;
+        // Whether the client may write cannot be told: it waits, others do not.
+        let Ok(record) = record else { return Ok(()) };
+        let head = self.view.state.heads.get(&client);
+        let (mut number, mut before) = head.map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
+        let mut decisions = Vec::new();
+        let mut next = Some(manifest);
+        while let Some(bytes) = next {
+            if decisions.len() == MANIFESTS || (self.is_full() && !decisions.is_empty()) {
+                self.open.push(client);
+                break;
+            }
+            self.refuse_older_state(client, number + 1).await?;
             let hash = ObjectHash::of(&bytes);
-            let known = record.as_ref().and_then(Option::as_ref);
-            let verdict = self.judge(client, number + 1, before, &bytes, known).await?;
+            let verdict = self.judge((client, number + 1, before), &bytes, record.as_ref(), findings.take()).await?;
             number += 1;
             before = hash;
             let decision = Decision {
@@ -191,6 +287,11 @@ impl<'a> Pass<'a> {
                 write_receipt(self.host, &receipt(client, &decision, self.view.number(), self.now, self.by)).await?;
             }
             decisions.push(decision);
+            next = if decisions.len() == 1 {
+                second.take()
+            } else {
+                objects::read(self.host.store, &layout::manifest(client, number + 1)).await?
+            };
         }
         if !decisions.is_empty() {
             let head = ClientHead { number, hash: before, time: self.now, decisions: decisions.clone() };
@@ -200,29 +301,27 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// An answer to a manifest that this root has not decided was given by a newer root, which is gone.
+    /// An answer to a manifest that this root has not decided was given by a newer root. If that is not there any more,
+    /// nothing is written.
     async fn refuse_older_state(&self, client: ClientId, number: u64) -> Result<(), JobError> {
         let name = layout::receipt(client, number);
-        match objects::read(self.host.store, &name).await? {
-            None => Ok(()),
-            Some(_) => {
-                let newest = view::read(self.host.store).await?.number();
-                if newest > self.view.number() {
-                    // Another ingest was faster; this pass will lose, and be repeated.
-                    return Ok(());
-                }
-                Err(JobError::StateLost { evidence: format!("{name} answers what root {newest} has not seen") })
-            }
+        if objects::read(self.host.store, &name).await?.is_none() {
+            return Ok(());
         }
+        let newest = view::newest_heads(self.host.store).await?;
+        if newest.state.heads.get(&client).is_some_and(|head| head.number >= number) {
+            // Another ingest was faster; this pass will lose, and be repeated.
+            return Ok(());
+        }
+        Err(JobError::StateLost { evidence: format!("{name} answers what root {} has not seen", newest.number()) })
     }
 
     async fn judge(
         &mut self,
-        client: ClientId,
-        number: u64,
-        before: ObjectHash,
+        (client, number, before): (ClientId, u64, ObjectHash),
         bytes: &[u8],
         record: Option<&ClientRecord>,
+        findings: Option<Findings>,
     ) -> Result<Verdict, JobError> {
         let Some(record) = record else {
             return Ok(Verdict::rejected(Reason::UnknownClient, "no sound record of the client"));
@@ -241,26 +340,48 @@ impl<'a> Pass<'a> {
         if let Some((seen, _)) = verified.manifest.root_seen
             && record.role == Role::Full
             && seen > self.view.number()
-            && seen > view::read(self.host.store).await?.number()
+            && seen > view::newest_heads(self.host.store).await?.number()
         {
             let evidence = format!("manifest {number} of client {client} has seen root {seen}");
             return Err(JobError::StateLost { evidence });
         }
-        let findings = self.find_packs(&verified.manifest).await?;
-        let domain = verified.manifest.domain;
-        let added = self.added.get(&domain);
-        let resolve = |id: &ChunkId| {
-            added.and_then(|added| added.get(id).copied()).or_else(|| self.references.resolve(domain, id))
+        let findings = match findings {
+            Some(findings) => findings,
+            None => self.find_packs(&verified.manifest).await?,
         };
+        let domain = verified.manifest.domain;
+        if record.role == Role::Full || domain == record.domain {
+            self.view.load_indexes(self.host.store, [domain].into()).await?;
+        }
+        let added = self.added.get(&domain);
+        let references = self.references.unwrap_or(&self.view);
+        let resolve =
+            |id: &ChunkId| added.and_then(|added| added.get(id).copied()).or_else(|| references.resolve(domain, id));
         let mut verdict = judge(&verified, record, &findings, resolve);
         let root = verified.manifest.snapshot.as_ref().map(|claim| claim.root);
         if is_planted(Fault::RootPageUnchecked) && verdict.packs.is_empty() && verdict.missing.iter().eq(&root) {
             verdict = Verdict::default();
         }
+        if !verdict.missing.is_empty() {
+            self.refuse_rejection_by_older_state(domain).await?;
+        }
         if verdict.is_accepted() {
             self.accept(&verified, record, findings)?;
         }
         Ok(verdict)
+    }
+
+    /// What does not resolve may have been accepted by a root that is lost: a rejection is final, and so it looks for the
+    /// answers that others got who write to the domain.
+    async fn refuse_rejection_by_older_state(&mut self, domain: DomainId) -> Result<(), JobError> {
+        self.view.load_snapshots(self.host.store).await?;
+        let snapshots = self.view.state.snapshots.iter();
+        let of_domain = snapshots.filter(|(_, snapshot)| snapshot.domain == domain).map(|((client, _), _)| *client);
+        let clients: BTreeSet<ClientId> = of_domain.collect();
+        match view::lost_by_receipts(self.host.store, &self.view, clients.into_iter()).await? {
+            Some((_, evidence)) => Err(JobError::StateLost { evidence }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -268,3 +389,10 @@ impl<'a> Pass<'a> {
 const ATTEMPTS: u32 = 64;
 /// Manifests of one client that one root decides, so that the root's runs stay small.
 const MANIFESTS: usize = 16;
+/// Manifests after which one root has enough to decide, and entries.
+const DECISIONS: usize = 256;
+const ENTRIES: usize = 1 << 20;
+/// Clients that are looked at together.
+const CLIENTS: usize = 64;
+/// So many packs of a manifest are looked at together with those of others.
+const FEW_PACKS: usize = 4;

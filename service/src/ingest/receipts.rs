@@ -11,20 +11,41 @@ use copal_engine::time::Time;
 use super::Pass;
 use crate::error::JobError;
 use crate::host::Host;
-use crate::objects;
+use crate::objects::{self, Call};
 
 impl Pass<'_> {
-    /// Writes the answers to what the base has decided and nobody was told.
-    pub(super) async fn write_missing_receipts(&self, client: ClientId, head: &ClientHead) -> Result<(), JobError> {
-        let root = self.view.number();
-        for decision in &head.decisions {
-            let name = objects::key(layout::receipt(client, decision.number));
-            if self.host.store.stat(&name).await?.is_none() {
-                write_receipt(self.host, &receipt(client, decision, root, head.time, self.by)).await?;
+    /// Writes the answers to what the base has decided and these clients were not told. Answers are written in order: if
+    /// the last one is there, all are.
+    pub(super) async fn write_missing_receipts(&self, clients: impl Iterator<Item = ClientId>) -> Result<(), JobError> {
+        let heads = clients.filter_map(|client| Some((client, self.view.state.heads.get(&client)?)));
+        let calls = heads.map(|(client, head)| -> Call<'_, ()> { Box::pin(self.write_missing_to(client, head)) });
+        objects::together(calls).await.map(|_| ())
+    }
+
+    async fn write_missing_to(&self, client: ClientId, head: &ClientHead) -> Result<(), JobError> {
+        let Some(last) = head.decisions.last() else { return Ok(()) };
+        let name = objects::key(layout::receipt(client, last.number));
+        if self.host.store.stat(&name).await?.is_none() {
+            for decision in &head.decisions {
+                write_receipt(self.host, &receipt(client, decision, self.view.number(), head.time, self.by)).await?;
             }
         }
         Ok(())
     }
+}
+
+/// Writes answers, those to one client one after another.
+pub(super) async fn write_receipts(host: &Host<'_>, answers: &[Receipt]) -> Result<(), JobError> {
+    let of_client = answers.chunk_by(|a, b| a.client == b.client);
+    let calls = of_client.map(|answers| -> Call<'_, ()> {
+        Box::pin(async move {
+            for answer in answers {
+                write_receipt(host, answer).await?;
+            }
+            Ok(())
+        })
+    });
+    objects::together(calls).await.map(|_| ())
 }
 
 /// The answer to a decision, with the time at which it was decided.

@@ -166,4 +166,8 @@ impl Store for S3Store {
     async fn now(&self) -> Result<StoreTime, StoreError> {
         self.run(Op::Now, "", |bucket| async move { bucket.now().await }).await
     }
+
+    fn is_far(&self) -> bool {
+        true
+    }
 }

@@ -15,7 +15,14 @@ pub(super) fn step(life: &mut Life<'_>) -> bool {
 /// Lets others go first, once.
 pub(super) fn pause() -> impl Future<Output = ()> + Send {
     let mut is_first = true;
-    std::future::poll_fn(move |_| if std::mem::take(&mut is_first) { Poll::Pending } else { Poll::Ready(()) })
+    std::future::poll_fn(move |context| {
+        if !std::mem::take(&mut is_first) {
+            return Poll::Ready(());
+        }
+        // Calls that are made together are only asked again if they say that something has happened.
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
 }
 
 /// Runs a future to its end, alone.

@@ -302,8 +302,13 @@ impl<'a> World<'a> {
 }
 
 /// So short that roots and orphans are deleted while somebody sleeps.
-const WINDOWS: Windows =
-    Windows { roots_kept: 3, roots_age: Duration::from_secs(0), orphan_age: Duration::from_secs(24 * 3600), cover: 2 };
+const WINDOWS: Windows = Windows {
+    roots_kept: 3,
+    roots_age: Duration::from_secs(0),
+    orphan_age: Duration::from_secs(24 * 3600),
+    cover: 2,
+    together: 1,
+};
 const TICKS: [Duration; 4] =
     [Duration::from_secs(60), Duration::from_secs(3600), Duration::from_secs(6 * 3600), Duration::from_secs(25 * 3600)];
 const NAMES: [&str; ACTORS] = [

@@ -59,9 +59,9 @@ impl Attempt<'_> {
         let budget = Budget::new(READ_AHEAD);
         let tools = Tools { keys: &keys, chunker: &chunker, inline_max: p.inline_max as usize, budget: &budget };
         let (record, cipher) = self.repository.new_session(self.client.domain);
-        let store = (!self.options.is_dry_run).then(|| self.repository.store().clone());
+        let site = (!self.options.is_dry_run).then(|| self.repository.site());
         thread::scope(|scope| {
-            let output = Output::start(scope, self.options.threads, &cipher, p.zstd_level, store, self.progress);
+            let output = Output::start(scope, self.options.threads, &cipher, p.zstd_level, site, self.progress);
             let session = Session::begin(SessionStart {
                 parameters: p.clone(),
                 domain: self.client.domain,

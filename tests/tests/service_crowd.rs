@@ -1,0 +1,285 @@
+//! Crowd: ten thousand clients that commit within an hour, on a store that answers as slowly as S3, by a clock of its own.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::ops::Range;
+use std::pin::pin;
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use copal_engine::client::Role;
+use copal_engine::id::{ClientId, DomainId, ObjectHash, SnapshotId, SourceId};
+use copal_engine::index::SegmentWriter;
+use copal_engine::layout::{self, Place};
+use copal_engine::receipt::Outcome;
+use copal_engine::repository::IngestBy;
+use copal_engine::state::{ClientHead, PackRecord, SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
+use copal_service::commit::{Proposal, commit};
+use copal_service::ingest::{Scope, work};
+use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
+use copal_tests::kit::{Client, How, Random, World, craft, tree};
+use futures::executor::block_on;
+use futures::future::join_all;
+
+#[test]
+fn ten_thousand_clients_an_hour_are_answered_by_two_workers_within_seconds_and_none_waits_a_minute() {
+    let world = crowded(10_000);
+    let clients: Vec<Client> = (1..=CLIENTS).map(|number| world.register(number, Role::WriteOnly)).collect();
+    let slow = Slow::new(&world.store);
+    let scene = RefCell::new(Scene::default());
+    let commits = usize::from(CLIENTS) * usize::from(ROUNDS);
+    let producer = async {
+        let mut random = Random::new(7);
+        for commit in 0..commits {
+            slow.sleep(Duration::from_millis(random.below(2 * 360) as u64)).await;
+            let client = &clients[commit % clients.len()];
+            let how = How { ingests: false, patience: 1, ..How::default() };
+            let content = [commit as u8, (commit >> 8) as u8].repeat(900);
+            assert!(client.back_up(&world.host(), &tree([("a", &content[..])]), &how).await.is_err(), "nobody answers");
+            let number = commit as u64 / clients.len() as u64 + 1;
+            let mut scene = scene.borrow_mut();
+            scene.arrived.insert((client.id, number), slow.now());
+            scene.queue.push_back(client.id);
+        }
+        scene.borrow_mut().has_ended = true;
+    };
+    let worker = || async {
+        loop {
+            let batch: Vec<ClientId> = {
+                let mut scene = scene.borrow_mut();
+                let count = scene.queue.len().min(BATCH);
+                if count == 0 && scene.has_ended {
+                    return;
+                }
+                scene.queue.drain(..count).collect()
+            };
+            if batch.is_empty() {
+                slow.sleep(Duration::from_millis(200)).await;
+                continue;
+            }
+            let host = world.host_of(&slow);
+            let report = work(&host, IngestBy::Service, Scope::Clients(&batch), &|_| false).await.unwrap();
+            let mut scene = scene.borrow_mut();
+            for receipt in report.receipts {
+                assert_eq!(receipt.outcome, Outcome::Accepted);
+                let waited = slow.now() - scene.arrived[&(receipt.client, receipt.number)];
+                scene.waited.push(waited);
+            }
+        }
+    };
+    slow.run(async {
+        let workers = join_all([worker(), worker()]);
+        futures::join!(producer, workers);
+    });
+    let mut scene = scene.into_inner();
+    scene.waited.sort_unstable();
+    assert_eq!(scene.waited.len(), commits);
+    let calls = slow.calls.into_inner().unwrap();
+    let total: u64 = calls.values().map(|(count, _)| count).sum();
+    let (median, most) = (scene.waited[commits / 2], scene.waited[commits - 1]);
+    println!(
+        "{commits} commits in {:?}; a receipt after {median:?} in the median, {most:?} at most",
+        slow.now.lock().unwrap()
+    );
+    for (of, (count, bytes)) in &calls {
+        println!("{of}: {:.1} per commit, {} bytes", *count as f64 / commits as f64, bytes / commits as u64);
+    }
+    // Two workers race for the next root; whoever has more to decide loses more often.
+    assert!(median < Duration::from_secs(4) && most < Duration::from_secs(60), "{median:?} {most:?}");
+    assert!((total as f64) < 80.0 * commits as f64, "{calls:?}");
+}
+
+#[test]
+fn a_commit_makes_as_many_calls_with_ten_thousand_clients_as_with_ten() {
+    let calls_with = |clients: u32| -> Vec<u64> {
+        let world = crowded(clients);
+        let client = world.register(1, Role::WriteOnly);
+        (0..8u8)
+            .map(|round| {
+                let how = How { ingests: false, patience: 1, ..How::default() };
+                assert!(world.try_back_up(&client, &tree([("a", &[round; 3000][..])]), &how).is_err());
+                let slow = Slow::new(&world.store);
+                let host = world.host_of(&slow);
+                let scope = Scope::Client(client.id);
+                let report = slow.run(work(&host, IngestBy::Service, scope, &|_| false)).unwrap();
+                assert_eq!(report.receipts.len(), 1);
+                let calls = slow.calls.into_inner().unwrap();
+                calls.values().map(|(count, _)| count).sum()
+            })
+            .collect()
+    };
+    let (few, many) = (calls_with(10), calls_with(10_000));
+    println!("{few:?} calls with 10 clients, {many:?} with 10,000");
+    // Runs are folded at other times; that is all.
+    assert!(many.iter().zip(&few).all(|(many, few)| *many <= few + 12), "{few:?} {many:?}");
+}
+
+/// What waits and what was answered.
+#[derive(Default)]
+struct Scene {
+    queue: VecDeque<ClientId>,
+    arrived: BTreeMap<(ClientId, u64), Duration>,
+    waited: Vec<Duration>,
+    has_ended: bool,
+}
+
+/// A store that answers after as long as S3 takes within a region, by its own clock.
+struct Slow<'a> {
+    store: &'a dyn Store,
+    now: Mutex<Duration>,
+    sleepers: Mutex<Vec<(Duration, Waker)>>,
+    /// How many calls of each kind were made, and their bytes.
+    calls: Mutex<BTreeMap<&'static str, (u64, u64)>>,
+}
+
+impl<'a> Slow<'a> {
+    fn new(store: &'a dyn Store) -> Self {
+        Self { store, now: Mutex::default(), sleepers: Mutex::default(), calls: Mutex::default() }
+    }
+
+    fn now(&self) -> Duration {
+        *self.now.lock().unwrap()
+    }
+
+    fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + '_ {
+        let until = self.now() + time;
+        std::future::poll_fn(move |context| {
+            if self.now() >= until {
+                return Poll::Ready(());
+            }
+            self.sleepers.lock().unwrap().push((until, context.waker().clone()));
+            Poll::Pending
+        })
+    }
+
+    /// Runs a future; whenever everybody waits, the clock goes on to the next who wakes.
+    fn run<T>(&self, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        loop {
+            if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                return value;
+            }
+            let mut sleepers = self.sleepers.lock().unwrap();
+            let next = sleepers.iter().map(|(until, _)| *until).min().expect("somebody sleeps");
+            let mut now = self.now.lock().unwrap();
+            *now = next.max(*now);
+            let awake: Vec<Waker> = {
+                let (awake, asleep) = sleepers.drain(..).partition(|(until, _)| *until <= *now);
+                *sleepers = asleep;
+                awake.into_iter().map(|(_, waker): (Duration, Waker)| waker).collect()
+            };
+            drop((now, sleepers));
+            awake.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    async fn take(&self, of: &'static str, millis: u64, bytes: u64) {
+        {
+            let mut calls = self.calls.lock().unwrap();
+            let (count, total) = calls.entry(of).or_default();
+            *count += 1;
+            *total += bytes;
+        }
+        // 80 MB a second.
+        self.sleep(Duration::from_millis(millis) + Duration::from_nanos(bytes * 25 / 2)).await;
+    }
+}
+
+#[async_trait]
+impl Store for Slow<'_> {
+    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        self.take("put", 60, bytes.len() as u64).await;
+        self.store.create(key, bytes).await
+    }
+
+    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        let read = self.store.read(key).await;
+        self.take("get", 35, read.as_ref().map_or(0, |bytes| bytes.len() as u64)).await;
+        read
+    }
+
+    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        self.take("get", 35, range.end - range.start).await;
+        self.store.read_range(key, range).await
+    }
+
+    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
+        self.take("head", 25, 0).await;
+        self.store.stat(key).await
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        self.take("list", 50, 0).await;
+        self.store.list(prefix, after, limit).await
+    }
+
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        self.take("delete", 40, 0).await;
+        self.store.delete(key).await
+    }
+
+    async fn now(&self) -> Result<StoreTime, StoreError> {
+        self.take("head", 25, 0).await;
+        self.store.now().await
+    }
+}
+
+/// A repository in which so many clients have backed up once, each into a domain of its own.
+fn crowded(clients: u32) -> World {
+    let world = World::new();
+    let mut proposal = Proposal::default();
+    for number in 0..clients {
+        let mixed = u64::from(number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let domain = DomainId([mixed.to_be_bytes(), (!mixed).to_be_bytes()].concat().try_into().unwrap());
+        let id = craft::id(1);
+        let pack = craft::data_pack(domain, 1, &[id]);
+        let mut writer = SegmentWriter::new(domain, [number as u8; 16]);
+        writer.add_pack(pack.id, Place::Packs, &pack.table).unwrap();
+        let segment = writer.finish().unwrap();
+        proposal.delta.segments.insert((domain, segment.hash), Some(segment.record));
+        proposal.segments.push((segment.hash, segment.bytes));
+        let record = PackRecord {
+            domain,
+            kind: pack.table.kind,
+            length: pack.bytes.len() as u64,
+            place: Place::Packs,
+            is_missing: false,
+            is_damaged: false,
+            read: Time(0),
+            accepted: Time(1),
+        };
+        proposal.delta.packs.insert(pack.id, Some(record));
+        let (client, hash) = (ClientId(domain.0), ObjectHash(pack.id.0));
+        let snapshot = SnapshotRecord {
+            id: SnapshotId(domain.0),
+            domain,
+            root: id,
+            partial: false,
+            client_time: Time(1),
+            accepted: Time(1),
+            source: SourceId(domain.0),
+            tags: Vec::new(),
+            state: SnapshotState::Kept,
+            pinned: false,
+            state_time: Time(1),
+            by_full_client: false,
+        };
+        proposal.delta.snapshots.insert((client, 1), Some(snapshot));
+        proposal.delta.heads.insert(client, Some(ClientHead { number: 1, hash, time: Time(1), decisions: Vec::new() }));
+        block_on(world.store.create(&Key::new(layout::manifest(client, 1)).unwrap(), Bytes::from_static(b"old")))
+            .unwrap();
+    }
+    block_on(commit(&world.host(), &world.view(), proposal)).unwrap().expect("nobody else writes");
+    world
+}
+
+/// Registered clients; each backs up several times, as often as ten thousand an hour.
+const CLIENTS: u8 = 100;
+const ROUNDS: u8 = 3;
+/// Clients that one event from the queue brings.
+const BATCH: usize = 10;
