@@ -6,7 +6,7 @@ use copal_service::view;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::services::Run;
+use crate::services::{ROOT, Run};
 
 /// One check. What it finds is noted in the repository, logged, and an alarm's business; it is no failure of the run.
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
@@ -31,7 +31,7 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
 /// Of how many parts one is read. A state that cannot be read names no policy; that it cannot, the check reports.
 async fn parts(run: &Run<'_>) -> Result<u32, Failure> {
     let policy = async {
-        let view = view::read(run.host.store).await?;
+        let view = view::read_parts(run.host.store, &ROOT).await?;
         policy::current(&run.host, &view).await
     };
     let policy = run.deadline.run(policy).await?;

@@ -40,6 +40,16 @@ pub enum Hint {
     Everything,
 }
 
+impl Hint {
+    /// The client it names.
+    pub fn client(&self) -> Option<ClientId> {
+        match self {
+            Hint::Client(client) => Some(*client),
+            Hint::Decisions | Hint::Everything => None,
+        }
+    }
+}
+
 /// An event of a form that is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadEvent {

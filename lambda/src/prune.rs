@@ -8,7 +8,7 @@ use copal_service::view;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::services::Run;
+use crate::services::{ROOT, Run};
 
 /// One prune, as the policy in force says. Without a policy nothing expires, and what is not needed stays for a day.
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
@@ -17,7 +17,7 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     for (object, why) in &expired.refused {
         tracing::warn!(object, why, "not believed");
     }
-    let view = run.deadline.run(view::read(run.host.store)).await??;
+    let view = run.deadline.run(view::read_parts(run.host.store, &ROOT)).await??;
     let policy = run.deadline.run(policy::current(&run.host, &view)).await??;
     drop(view);
     let parameters = &run.descriptor.parameters;

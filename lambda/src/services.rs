@@ -1,7 +1,10 @@
 //! Services: what an invocation works with.
 
+use std::collections::BTreeSet;
+
 use copal_engine::repository::Descriptor;
 use copal_service::host::{Entropy, Host};
+use copal_service::view::Parts;
 use copal_store::Store;
 
 use crate::deadline::Deadline;
@@ -62,3 +65,6 @@ impl Entropy for SystemEntropy {
         getrandom::fill(bytes).expect("the operating system gives random bytes");
     }
 }
+
+/// The newest root alone, without what it names.
+pub const ROOT: Parts = Parts { kinds: &[], domains: Some(BTreeSet::new()) };
