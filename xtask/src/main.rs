@@ -18,6 +18,7 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test           check or install the tools, then format, lints, all tests, documents, WebAssembly, the reader
+  tools          check or install the tools alone
   wasm           build the engine's probe for WebAssembly and compare it with the golden report
   lambda         build the functions for both processors of Lambda, and check each zip
   bench [args]   run the measurements in bench/";
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => suite::run(),
+        ["tools"] => tools::set_up().map(|()| ExitCode::SUCCESS),
         ["wasm"] => wasm(),
         ["lambda"] => lambda::run().map(exit),
         ["bench", rest @ ..] => bench(rest),
