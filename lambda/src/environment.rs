@@ -12,7 +12,7 @@ pub const OWNER_FINGERPRINT: &str = "COPAL_OWNER_FINGERPRINT";
 pub const METRICS_NAMESPACE: &str = "COPAL_METRICS_NAMESPACE";
 /// What is logged, as the filters of `tracing` are written; `info` without it.
 pub const LOG: &str = "COPAL_LOG";
-/// The storage class of packs that prune writes; the bucket's default without it.
+/// The storage class of packs that prune and clients of the gateway write; the bucket's default without it.
 pub const STORAGE_CLASS: &str = "COPAL_STORAGE_CLASS";
 /// The KMS key that S3 seals new objects with; the bucket's default without it.
 pub const KMS_KEY: &str = "COPAL_KMS_KEY";
@@ -20,6 +20,16 @@ pub const KMS_KEY: &str = "COPAL_KMS_KEY";
 pub const CHECK_PARTS: &str = "COPAL_CHECK_PARTS";
 /// Bytes that one prune copies into new packs at most; no bound without it.
 pub const REPACK_MOST: &str = "COPAL_REPACK_MOST";
+/// Of the gateway: the address by which clients know it, such as `https://backup.example`; what they say without it.
+pub const ORIGIN: &str = "COPAL_ORIGIN";
+/// Of the gateway: the web origin whose pages may use it; none without it.
+pub const CORS: &str = "COPAL_CORS";
+/// Of the gateway: bytes of packs that a domain may hold; no bound without it.
+pub const QUOTA: &str = "COPAL_QUOTA";
+/// Of the gateway: bytes of packs that a domain may add within a day; no bound without it.
+pub const DAILY_QUOTA: &str = "COPAL_DAILY_QUOTA";
+/// Of the gateway: `true` if anybody may read key slots, which are then open to guessing of passphrases.
+pub const OPEN_SLOTS: &str = "COPAL_OPEN_SLOTS";
 
 /// All of them. Besides them the functions use what AWS sets: region, credentials, the address of the Runtime API.
 pub const NAMES: &[&str] =
@@ -36,7 +46,7 @@ pub struct Environment {
     pub owner: OwnerFingerprint,
     /// The namespace of the metrics.
     pub namespace: String,
-    /// The storage class of packs that prune writes.
+    /// The storage class of packs.
     pub storage_class: Option<String>,
     /// The KMS key that S3 seals new objects with.
     pub kms_key: Option<String>,
@@ -44,6 +54,16 @@ pub struct Environment {
     pub check_parts: u32,
     /// Bytes that one prune copies at most.
     pub repack_most: u64,
+    /// The address by which clients know the gateway.
+    pub origin: Option<String>,
+    /// The web origin whose pages may use the gateway.
+    pub cors: Option<String>,
+    /// Bytes of packs that a domain may hold.
+    pub quota: Option<u64>,
+    /// Bytes of packs that a domain may add within a day.
+    pub daily_quota: Option<u64>,
+    /// Whether anybody may read key slots.
+    pub open_slots: bool,
 }
 
 /// A variable that is missing or cannot be used.
@@ -87,6 +107,15 @@ impl Environment {
             kms_key: set(KMS_KEY),
             check_parts: number(CHECK_PARTS, set(CHECK_PARTS), PARTS)?,
             repack_most: number(REPACK_MOST, set(REPACK_MOST), u64::MAX)?,
+            origin: set(ORIGIN),
+            cors: set(CORS),
+            quota: bound(QUOTA, set(QUOTA))?,
+            daily_quota: bound(DAILY_QUOTA, set(DAILY_QUOTA))?,
+            open_slots: match set(OPEN_SLOTS).as_deref() {
+                None | Some("false") => false,
+                Some("true") => true,
+                Some(value) => return Err(bad(OPEN_SLOTS, value.to_owned(), "true or false")),
+            },
         })
     }
 
@@ -107,6 +136,11 @@ fn number<N: std::str::FromStr + Default + PartialEq>(
         Ok(number) if number != N::default() => Ok(number),
         _ => Err(bad(name, value, "a number above zero")),
     }
+}
+
+/// A number above zero; none if it is not set.
+fn bound(name: &'static str, value: Option<String>) -> Result<Option<u64>, BadEnvironment> {
+    value.map(|value| number(name, Some(value), 0)).transpose()
 }
 
 fn bad(name: &'static str, value: String, wanted: &'static str) -> BadEnvironment {

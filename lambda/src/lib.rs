@@ -18,4 +18,5 @@ pub mod compact;
 pub mod prune;
 pub mod check;
 pub mod function;
+pub mod gateway;
 pub mod start;

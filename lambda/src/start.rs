@@ -1,7 +1,9 @@
 //! Start: what every main does: log, configuration, store, and the loop of the Runtime API.
 
+use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use copal_store::Store;
@@ -9,12 +11,13 @@ use copal_store::retry::{Backoff, Retry};
 use copal_store::s3::{BadConfig, S3Config, S3Store};
 use lambda_runtime::{Diagnostic, Error, LambdaEvent, service_fn};
 use serde_json::{Value, json};
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Runtime};
 
 use crate::deadline::Deadline;
 use crate::environment::{BadEnvironment, Environment};
 use crate::failure::chain;
 use crate::function::{Function, Invocation};
+use crate::gateway::{self, S3Presigner};
 use crate::log;
 use crate::services::{Services, SystemEntropy};
 
@@ -31,42 +34,60 @@ pub enum StartError {
 
 /// Runs a function until its environment ends. One that cannot start says so to the Runtime API.
 pub fn run(function: Function) -> Result<(), Error> {
-    log::set_up();
-    // Jobs wait for the store most of the time; hashing uses the thread that is left.
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(async {
-        let started = async {
-            let environment = Environment::of_process()?;
-            let store = store(&environment).await?;
-            Ok::<_, StartError>((environment, store))
+    runtime()?.block_on(async {
+        let (environment, bucket) = match open().await {
+            Ok(opened) => opened,
+            Err(error) => return refuse(error),
         };
-        match started.await {
-            Ok((environment, store)) => serve(function, &environment, &store).await,
-            Err(error) => refuse(error),
-        }
+        let store = patient(bucket);
+        let services = Services { environment: &environment, store: &store, entropy: &SystemEntropy };
+        lambda_runtime::run(service_fn(async |event: LambdaEvent<Value>| {
+            let LambdaEvent { payload, context } = event;
+            let deadline = Deadline::at(context.deadline());
+            let invocation = Invocation { request: context.request_id, payload, deadline };
+            function.invoke(&services, invocation).await.map_err(Diagnostic::from)
+        }))
+        .await
     })
 }
 
-/// The bucket's objects below the prefix; what may pass is tried again.
-pub async fn store(environment: &Environment) -> Result<impl Store + use<>, BadConfig> {
-    let mut config = S3Config::new(&environment.bucket, &environment.prefix);
-    config.kms_key = environment.kms_key.clone();
-    config.storage_classes =
-        environment.storage_class.iter().map(|class| ("moved/".to_owned(), class.clone())).collect();
-    let store = S3Store::open_on(config, Handle::current()).await?;
-    let pause = store.pause();
-    Ok(Retry::new(store, Backoff::default(), pause))
+/// Runs the gateway until its environment ends.
+pub fn run_gateway() -> Result<(), Error> {
+    runtime()?.block_on(async {
+        let (environment, bucket) = match open().await {
+            Ok(opened) => opened,
+            Err(error) => return refuse(error),
+        };
+        let presigner = Arc::new(S3Presigner(bucket.clone()));
+        let router = gateway::gateway(&environment, Arc::new(patient(bucket)), presigner).router();
+        let answer = async |request| Ok::<_, Infallible>(gateway::answer(router.clone(), &environment, request).await);
+        lambda_http::run(service_fn(answer)).await
+    })
 }
 
-async fn serve(function: Function, environment: &Environment, store: &dyn Store) -> Result<(), Error> {
-    let services = Services { environment, store, entropy: &SystemEntropy };
-    lambda_runtime::run(service_fn(async |event: LambdaEvent<Value>| {
-        let LambdaEvent { payload, context } = event;
-        let deadline = Deadline::at(context.deadline());
-        let invocation = Invocation { request: context.request_id, payload, deadline };
-        function.invoke(&services, invocation).await.map_err(Diagnostic::from)
-    }))
-    .await
+/// Sets up the log, and what the function runs on.
+fn runtime() -> std::io::Result<Runtime> {
+    log::set_up();
+    // Jobs wait for the store most of the time; hashing uses the thread that is left.
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
+}
+
+/// The configuration, and the bucket's objects below the prefix.
+async fn open() -> Result<(Environment, Arc<S3Store>), StartError> {
+    let environment = Environment::of_process()?;
+    let mut config = S3Config::new(&environment.bucket, &environment.prefix);
+    config.kms_key = environment.kms_key.clone();
+    if let Some(class) = &environment.storage_class {
+        config.storage_classes = ["packs/", "moved/"].map(|start| (start.to_owned(), class.clone())).into();
+    }
+    let store = S3Store::open_on(config, Handle::current()).await?;
+    Ok((environment, Arc::new(store)))
+}
+
+/// A store that tries again what may pass.
+fn patient(store: Arc<S3Store>) -> impl Store {
+    let pause = store.pause();
+    Retry::new(store, Backoff::default(), pause)
 }
 
 /// Tells the Runtime API why the function does not start, and ends.

@@ -1,6 +1,7 @@
 //! Cloud: a whole deployment on this machine: functions, the queue before ingest, the events of a bucket, schedules.
 
 use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use super::event;
 use super::function::{Function, Settings};
 use super::program::program;
 use super::queue::{Faults, Message, Queue};
+use super::url::FunctionUrl;
 
 /// What is deployed, and where.
 #[derive(Clone, Debug)]
@@ -40,6 +42,8 @@ pub struct Deployment {
     pub eventbridge: bool,
     /// Jobs that run by themselves, and how often.
     pub schedules: Vec<(&'static str, Duration)>,
+    /// Where the gateway's function can be reached; port 0 is a free one.
+    pub gateway: SocketAddr,
 }
 
 impl Deployment {
@@ -57,6 +61,7 @@ impl Deployment {
             faults: Faults::default(),
             eventbridge: false,
             schedules: Vec::new(),
+            gateway: SocketAddr::from(([127, 0, 0, 1], 0)),
         }
     }
 }
@@ -65,6 +70,7 @@ impl Deployment {
 pub struct Cloud {
     functions: BTreeMap<&'static str, Arc<Function>>,
     queue: Arc<Queue>,
+    gateway: FunctionUrl,
     // Last: what it runs uses the rest.
     runtime: Option<Runtime>,
 }
@@ -76,11 +82,14 @@ impl Cloud {
     /// If a program was not built.
     pub fn start(deployment: &Deployment, store: Arc<dyn Store>) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime starts");
+        let listener = TcpListener::bind(deployment.gateway).expect("the gateway's address is free");
+        let address = listener.local_addr().expect("a bound socket has an address");
         let functions: BTreeMap<&'static str, Arc<Function>> =
-            FUNCTIONS.iter().map(|name| (*name, Function::new(settings(deployment, name)))).collect();
+            FUNCTIONS.iter().map(|name| (*name, Function::new(settings(deployment, name, address)))).collect();
         let queue = Queue::new(deployment.visibility, deployment.receives_most, deployment.faults.clone());
         let queue = Arc::new(queue);
         let _entered = runtime.enter();
+        let gateway = FunctionUrl::start(functions["gateway"].clone(), listener).expect("a listener becomes a server");
         tokio::spawn(watch(store, deployment.clone(), queue.clone()));
         for _ in 0..deployment.concurrency {
             tokio::spawn(deliver(queue.clone(), functions["ingest"].clone(), deployment.batch));
@@ -90,7 +99,7 @@ impl Cloud {
             tokio::spawn(repeat(functions[function].clone(), job, *every));
         }
         drop(_entered);
-        Self { functions, queue, runtime: Some(runtime) }
+        Self { functions, queue, gateway, runtime: Some(runtime) }
     }
 
     /// Invokes a function once, as a schedule does.
@@ -114,6 +123,11 @@ impl Cloud {
         &self.functions[name]
     }
 
+    /// The gateway's address, as clients write it.
+    pub fn gateway(&self) -> String {
+        self.gateway.url()
+    }
+
     /// The queue before ingest.
     pub fn queue(&self) -> &Queue {
         &self.queue
@@ -134,13 +148,19 @@ impl Drop for Cloud {
     }
 }
 
-fn settings(deployment: &Deployment, name: &'static str) -> Settings {
+fn settings(deployment: &Deployment, name: &'static str, gateway: SocketAddr) -> Settings {
     let mut variables = vec![
         ("COPAL_BUCKET".to_owned(), deployment.bucket.clone()),
         ("COPAL_PREFIX".to_owned(), deployment.prefix.clone()),
+        ("COPAL_ORIGIN".to_owned(), format!("http://{gateway}")),
     ];
     variables.extend(deployment.variables.iter().cloned());
-    let concurrency = if name == "ingest" { deployment.concurrency + 1 } else { 1 };
+    let concurrency = match name {
+        // One more for the schedule.
+        "ingest" => deployment.concurrency + 1,
+        "gateway" => 4,
+        _ => 1,
+    };
     Settings {
         name: name.to_owned(),
         program: program(name),
@@ -216,7 +236,7 @@ async fn repeat(function: Arc<Function>, job: &'static str, every: Duration) {
 }
 
 /// The functions that are deployed.
-const FUNCTIONS: [&str; 4] = ["ingest", "compact", "prune", "check"];
+const FUNCTIONS: [&str; 5] = ["ingest", "compact", "prune", "check", "gateway"];
 const TIME: &str = "2026-11-20T12:00:00.000Z";
 /// How often the bucket and the queue are looked at.
 const LOOK: Duration = Duration::from_millis(100);

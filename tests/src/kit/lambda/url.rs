@@ -25,9 +25,10 @@ pub struct FunctionUrl {
 }
 
 impl FunctionUrl {
-    /// Listens at an address of this machine; port 0 is a free one. To be called within a runtime.
-    pub async fn start(function: Arc<Function>, address: SocketAddr) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
+    /// Answers whoever comes to a listener. To be called within a runtime.
+    pub fn start(function: Arc<Function>, listener: std::net::TcpListener) -> std::io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
         let address = listener.local_addr()?;
         let router = Router::new().fallback(invoke).with_state(function);
         let server = tokio::spawn(async move {
