@@ -180,6 +180,11 @@ impl Places {
         Ok(freed)
     }
 
+    /// The directory of all keys of this machine.
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
     /// Where the keys of this machine for one repository are, whether they are there or not.
     pub fn state_of(&self, repository: RepositoryId) -> PathBuf {
         self.state.join(repository.to_string())
