@@ -3,10 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use copal_engine::id::ClientId;
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::secret::Secret;
 use copal_store::fs::FsStore;
 use copal_store::{Store, StoreError};
 
 use crate::places::{BadLocation, Location};
+use crate::remote::{GatewayStore, Introduction, RemoteStore};
 use crate::wait::wait;
 
 /// Where a repository lies, or is to lie, and the store that reaches it.
@@ -19,6 +23,7 @@ pub struct Site {
 #[derive(Clone)]
 enum Reached {
     Directory(Arc<FsStore>),
+    Gateway { gateway: Arc<GatewayStore>, store: Arc<RemoteStore> },
     Other(Arc<dyn Store>),
 }
 
@@ -39,6 +44,9 @@ pub enum SiteError {
 impl Site {
     /// Where a repository should be; a directory must be there. Writes nothing.
     pub fn open(location: &Location) -> Result<Self, SiteError> {
+        if let Some(reached) = Reached::gateway(location) {
+            return Ok(Self { location: location.clone(), reached });
+        }
         let absent = || SiteError::Absent(location.to_string());
         let reached = match FsStore::open(location.directory()?) {
             Ok(store) => Reached::Directory(Arc::new(store)),
@@ -52,6 +60,9 @@ impl Site {
 
     /// Where a repository is to be made; a directory is made if it is missing.
     pub fn create(location: &Location) -> Result<Self, SiteError> {
+        if let Some(reached) = Reached::gateway(location) {
+            return Ok(Self { location: location.clone(), reached });
+        }
         let store = FsStore::create(location.directory()?)?;
         Ok(Self { location: location.clone(), reached: Reached::Directory(Arc::new(store)) })
     }
@@ -85,6 +96,7 @@ impl Site {
     pub fn store(&self) -> Arc<dyn Store> {
         match &self.reached {
             Reached::Directory(store) => store.clone(),
+            Reached::Gateway { store, .. } => store.clone(),
             Reached::Other(store) => store.clone(),
         }
     }
@@ -101,6 +113,8 @@ impl Site {
     pub fn probe(&self) -> Result<(), StoreError> {
         match &self.reached {
             Reached::Directory(store) => store.probe().map(|_| ()),
+            // What is behind it was probed by who serves it.
+            Reached::Gateway { .. } => Ok(()),
             Reached::Other(_) => Ok(()),
         }
     }
@@ -119,11 +133,44 @@ impl Site {
     pub fn holds_other_files(&self) -> Result<bool, std::io::Error> {
         match (&self.reached, self.directory()) {
             (Reached::Directory(_), Some(directory)) => holds_other_files(directory),
+            (Reached::Gateway { .. }, _) => Ok(false),
             _ => {
                 let listed = wait(self.store().list("", None, 1000)).map_err(std::io::Error::other)?;
                 Ok(listed.objects.iter().any(|object| !object.key.as_str().starts_with("keys/")))
             }
         }
+    }
+
+    /// Tells a gateway's store where this machine keeps its keys, and whom it trusts.
+    pub fn introduce(&self, introduction: Introduction) {
+        if let Reached::Gateway { gateway, .. } = &self.reached {
+            gateway.introduce(introduction);
+        }
+    }
+
+    /// Tells a gateway's store the owner's key: it signs what no client may do, and all while there is no client.
+    pub fn know_owner(&self, owner: &OwnerSecret) {
+        if let Reached::Gateway { gateway, .. } = &self.reached {
+            gateway.know_owner(owner);
+        }
+    }
+
+    /// Lets a gateway's store sign as whoever joins with this enrollment key.
+    pub fn join_as(&self, client: ClientId, enrollment: &Secret) {
+        if let Reached::Gateway { gateway, .. } = &self.reached {
+            gateway.join_as(client, enrollment);
+        }
+    }
+}
+
+impl Reached {
+    fn gateway(location: &Location) -> Option<Self> {
+        let gateway = match location {
+            Location::Https(address) => GatewayStore::web(address),
+            Location::Ssh(address) => GatewayStore::ssh(address.clone()),
+            Location::Directory(_) | Location::S3 { .. } => return None,
+        };
+        Some(Self::Gateway { store: Arc::new(gateway.clone().patient()), gateway })
     }
 }
 

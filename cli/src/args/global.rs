@@ -29,6 +29,9 @@ pub struct Global {
     /// Directory of this machine's client keys [default: $XDG_STATE_HOME/copal].
     #[arg(long, value_name = "DIR", env = "COPAL_STATE_DIR", global = true)]
     pub state_dir: Option<PathBuf>,
+    /// File of certificates to trust besides the system's, for a gateway with its own authority.
+    #[arg(long, value_name = "FILE", env = "COPAL_CA_FILE", global = true)]
+    pub ca_file: Option<PathBuf>,
     /// Write results and errors as JSON.
     #[arg(long, global = true)]
     pub json: bool,

@@ -17,6 +17,7 @@ pub mod look;
 pub mod policy;
 pub mod repository;
 pub mod restore;
+pub mod serve;
 pub mod spec;
 pub mod values;
 
@@ -110,6 +111,11 @@ pub enum Command {
     ///
     /// Backups of full clients do this by themselves; write-only clients need a machine that does it for them.
     Ingest,
+    /// Serve the repository to clients that have no rights on its store.
+    ///
+    /// A gateway over HTTP, and the service's jobs: ingest when something arrives; expire, compact, prune and check by the
+    /// clock. Needs no passphrase and holds no key.
+    Serve(Box<serve::Serve>),
     /// Say what has healed and what is still lost, and save what can be saved.
     Repair,
     /// Show how much the repository holds and stores.

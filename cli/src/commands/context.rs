@@ -13,6 +13,7 @@ use crate::args::global::Global;
 use crate::exit::Exit;
 use crate::history::History;
 use crate::places::{BadLocation, Location, Places, this_host};
+use crate::remote::Introduction;
 use crate::report::{Failure, Report};
 use crate::repository::{Credentials, Enrolled, LocalClient, Repository, list_descriptors};
 use crate::secrets::{Credential, Kind, Sources, Terminal};
@@ -50,10 +51,18 @@ impl<'a> Context<'a> {
     /// Where a repository is. Nobody is asked for a passphrase of something that is not there.
     pub(super) fn site(&self) -> Result<Site, Failure> {
         let site = Site::open(&self.location()?).map_err(of_site)?;
+        self.introduce(&site)?;
         if !Repository::is_at(&site).map_err(of_store)? {
             return Err(Failure::NoRepository { location: site.location().to_string() });
         }
         Ok(site)
+    }
+
+    /// Tells a gateway who this machine is.
+    pub(super) fn introduce(&self, site: &Site) -> Result<(), Failure> {
+        let (state, ca_file) = (self.places()?.state().to_owned(), self.global.ca_file.clone());
+        site.introduce(Introduction { state, ca_file });
+        Ok(())
     }
 
     pub(super) fn places(&self) -> Result<Places, Failure> {

@@ -32,6 +32,7 @@ pub(super) fn create(
     ingest: args::repository::IngestBy,
 ) -> Result<InitSummary, Failure> {
     let site = Site::create(&context.location()?).map_err(of_site)?;
+    context.introduce(&site)?;
     let mut inputs = vec![input(credential)?];
     let key_file = context.global.key_file.as_ref();
     if let Some(path) = key_file {

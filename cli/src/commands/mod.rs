@@ -25,6 +25,7 @@ mod prune;
 mod rebuild;
 mod repair;
 mod restore;
+mod serve;
 mod signals;
 mod snapshots;
 mod stats;
@@ -73,6 +74,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Unpin(options) => marks::run(context, options, marks::Act::Unpin),
         Command::Undelete(options) => marks::run(context, options, marks::Act::Undelete),
         Command::Ingest => ingest::run(context),
+        Command::Serve(options) => serve::run(context, options),
         Command::Repair => repair::run(context),
         Command::Stats => stats::run(context),
         Command::Client(options) => client::run(context, options),

@@ -114,6 +114,7 @@ fn advice_on_store(error: &StoreError) -> Option<&'static str> {
         }
         StoreError::Obstructed { .. } => "something else was put into the repository's directory: move it away",
         StoreError::NotCreateOnly { .. } => "keep the repository on another file system",
+        StoreError::Unfit { .. } => "keep the repository on another server, or bring this one up to date",
         StoreError::Transient { .. } => "run it again in a while",
         StoreError::Io { source, .. } => return source.downcast_ref().and_then(advice_on),
         StoreError::NotFound { .. } | StoreError::OutOfRange { .. } | StoreError::Crashed => return None,

@@ -7,6 +7,7 @@ mod descriptor;
 mod enrolled;
 mod init;
 mod join;
+mod kept;
 mod slots;
 mod unlock;
 
@@ -34,6 +35,7 @@ pub use descriptor::restore_descriptor;
 pub use enrolled::{Credentials, Enrolled};
 pub use init::{Init, InitError, Initialised, add_slot, init};
 pub use join::{JoinError, join};
+pub use kept::kept_request_key;
 pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 pub use unlock::{find_slots, unlock};
 
@@ -119,6 +121,7 @@ impl Repository {
             return Err(OpenError::NoRepository(site.location().clone()));
         }
         let (owner, slot) = unlock(site.location(), slots, input)?;
+        site.know_owner(&owner);
         let (descriptor, descriptor_fault) = match newest_descriptor(&descriptors, &owner)? {
             Newest::Whole(descriptor) => (Some(*descriptor), None),
             Newest::Damaged(object, fault) => (None, Some((object, fault))),

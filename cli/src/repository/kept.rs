@@ -1,0 +1,18 @@
+//! Kept: the key that signs requests to gateways, as this machine keeps it.
+
+use std::fs;
+use std::path::Path;
+
+use copal_engine::id::ClientId;
+use ed25519_dalek::SigningKey;
+use zeroize::Zeroizing;
+
+use super::client::decode;
+
+/// The client that this machine is and its request key; none if it is none, or if its file cannot be read, which the
+/// command says where it needs the rest of it.
+pub fn kept_request_key(state_dir: &Path) -> Option<(ClientId, SigningKey)> {
+    let bytes = Zeroizing::new(fs::read(state_dir.join("client")).ok()?);
+    let (id, keys) = decode(&bytes)?;
+    Some((id, keys.request_key()))
+}

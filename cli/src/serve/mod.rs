@@ -1,0 +1,156 @@
+//! Serve: the whole service on one machine: a gateway for clients, and the jobs beside the store. It holds no key.
+
+mod aside;
+mod jobs;
+mod listen;
+mod metrics;
+mod pin;
+mod stdio;
+mod unmade;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use copal_engine::id::{ClientId, OwnerFingerprint};
+use copal_service::error::JobError;
+use copal_service::gateway::{Facts, Gateway, Memory, Quota, Settings, read_facts};
+use copal_store::{Store, StoreError};
+
+use crate::args::serve::Serve;
+use crate::clock;
+use crate::entropy::SystemEntropy;
+use crate::places::Location;
+use crate::remote::PIPE_ORIGIN;
+use crate::site::{Site, SiteError};
+use crate::wait::wait;
+use aside::Aside;
+use jobs::Jobs;
+use metrics::Metrics;
+use unmade::Unmade;
+
+pub use jobs::JobNote;
+pub use listen::Listening;
+
+/// Why a repository cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// There is no repository.
+    #[error("there is no repository at {0}")]
+    NoRepository(String),
+    /// It lies behind another gateway.
+    #[error("{0} is served by a gateway already")]
+    Gateway(Location),
+    /// It cannot be reached.
+    #[error(transparent)]
+    Site(#[from] SiteError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The descriptor cannot be used.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// The repository belongs to another owner than before.
+    #[error("the repository is signed by owner {found}, and {expected} was expected")]
+    Owner {
+        /// The owner that was seen first, or named.
+        expected: OwnerFingerprint,
+        /// Who has signed the descriptor.
+        found: OwnerFingerprint,
+    },
+    /// A file, an address or a certificate cannot be used.
+    #[error("cannot {act}")]
+    Io {
+        /// What was tried.
+        act: String,
+        /// Why it did not work.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// What is served, and what is told about it.
+pub struct Service<'a> {
+    /// Where the repository lies.
+    pub location: &'a Location,
+    /// How it is served.
+    pub options: &'a Serve,
+    /// Where this machine remembers owners.
+    pub state: PathBuf,
+    /// Told once clients can come.
+    pub listening: &'a dyn Fn(&Listening),
+    /// Told what became of jobs.
+    pub note: Arc<dyn Fn(&JobNote) + Send + Sync>,
+}
+
+/// Serves until the process is asked to end, or, on standard input, until that ends.
+pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
+    let options = service.options;
+    if matches!(service.location, Location::Https(_) | Location::Ssh(_)) {
+        return Err(ServeError::Gateway(service.location.clone()));
+    }
+    let store = store(service)?;
+    let facts = wait(read_facts(&store, None))?;
+    let is_init_accepted = options.accept_init || options.stdio;
+    let owner = match &facts {
+        Some(facts) => Some(pinned(service, facts)?),
+        None if is_init_accepted => options.owner_fingerprint,
+        None => return Err(ServeError::NoRepository(service.location.to_string())),
+    };
+    let metrics = Arc::new(Metrics::new());
+    let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), service.note.clone());
+    let router = Gateway::new(settings(service, &store, owner, &jobs), Some(Memory::default())).router();
+    let served =
+        if options.stdio { stdio::serve(router) } else { listen::serve(router, options, metrics, service.listening) };
+    jobs.finish();
+    served
+}
+
+/// The store; where nothing is yet, one that is made by its first object.
+fn store(service: &Service<'_>) -> Result<Arc<dyn Store>, ServeError> {
+    let store = match Site::open(service.location) {
+        Ok(site) => site.store(),
+        Err(SiteError::Absent(_)) if service.options.accept_init || service.options.stdio => {
+            Arc::new(Unmade::new(service.location.clone()))
+        }
+        Err(SiteError::Absent(location)) => return Err(ServeError::NoRepository(location)),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(store)
+}
+
+/// The owner that the repository must have: the one named, else the one that was seen first.
+fn pinned(service: &Service<'_>, facts: &Facts) -> Result<OwnerFingerprint, ServeError> {
+    let path = service.state.join(facts.descriptor.repository.to_string()).join("owner");
+    let expected = match service.options.owner_fingerprint {
+        Some(named) => named,
+        None => pin::remembered(&path, facts.owner)
+            .map_err(|source| ServeError::Io { act: format!("remember the owner in {}", path.display()), source })?,
+    };
+    if expected != facts.owner {
+        return Err(ServeError::Owner { expected, found: facts.owner });
+    }
+    Ok(expected)
+}
+
+fn settings(service: &Service<'_>, store: &Arc<dyn Store>, owner: Option<OwnerFingerprint>, jobs: &Jobs) -> Settings {
+    let options = service.options;
+    let announce = jobs.announcer();
+    let origin = if options.stdio { Some(PIPE_ORIGIN.to_owned()) } else { options.public_url.clone() };
+    Settings {
+        // What waits for a disk must not hold up who waits for the network.
+        store: Arc::new(Aside::new(store.clone())),
+        entropy: Arc::new(SystemEntropy),
+        clock: || u64::try_from(clock::now().to_unix().0).unwrap_or(0),
+        presigner: None,
+        owner,
+        origin,
+        scheme: if options.tls_cert.is_some() { "https" } else { "http" },
+        // Who comes by ssh may read the directory as well as this process.
+        open_slots: options.open_slots || options.stdio,
+        accept_init: options.accept_init || options.stdio,
+        quota: Quota { stored: options.quota.map(|size| size.0), daily: options.daily_quota.map(|size| size.0) },
+        cors: options.cors.clone(),
+        arrived: Some(Arc::new(move |client: ClientId| announce(client))),
+    }
+}

@@ -1,0 +1,89 @@
+//! Unmade: a store where there is nothing yet. Its first object makes it, so that a wrong path makes nothing.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
+
+use crate::clock;
+use crate::places::Location;
+use crate::site::{Site, SiteError};
+
+/// A store that is made by its first object.
+pub(super) struct Unmade {
+    location: Location,
+    made: OnceLock<Arc<dyn Store>>,
+}
+
+impl Unmade {
+    pub(super) fn new(location: Location) -> Self {
+        Self { location, made: OnceLock::new() }
+    }
+
+    fn make(&self, key: &Key) -> Result<Arc<dyn Store>, StoreError> {
+        if let Some(made) = self.made.get() {
+            return Ok(made.clone());
+        }
+        let site = Site::create(&self.location).map_err(|error| match error {
+            SiteError::Store(error) => error,
+            other => StoreError::Io { op: Op::Create, key: key.to_string(), source: other.into() },
+        })?;
+        let taken = site.holds_other_files();
+        if taken.map_err(|error| StoreError::Io { op: Op::Create, key: key.to_string(), source: error.into() })? {
+            return Err(StoreError::Obstructed { key: key.to_string() });
+        }
+        site.probe()?;
+        Ok(self.made.get_or_init(|| site.store()).clone())
+    }
+}
+
+#[async_trait]
+impl Store for Unmade {
+    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        self.make(key)?.create(key, bytes).await
+    }
+
+    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        match self.made.get() {
+            Some(made) => made.read(key).await,
+            None => Err(StoreError::NotFound { key: key.clone() }),
+        }
+    }
+
+    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        match self.made.get() {
+            Some(made) => made.read_range(key, range).await,
+            None => Err(StoreError::NotFound { key: key.clone() }),
+        }
+    }
+
+    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
+        match self.made.get() {
+            Some(made) => made.stat(key).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        match self.made.get() {
+            Some(made) => made.list(prefix, after, limit).await,
+            None => Ok(ListPage { objects: Vec::new(), more: false }),
+        }
+    }
+
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        match self.made.get() {
+            Some(made) => made.delete(key).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn now(&self) -> Result<StoreTime, StoreError> {
+        match self.made.get() {
+            Some(made) => made.now().await,
+            None => Ok(StoreTime(clock::now().0)),
+        }
+    }
+}
