@@ -14,7 +14,7 @@ use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::view::View;
 use copal_service::{clients, objects};
-use copal_store::{Created, Store};
+use copal_store::{Created, Store, StoreError};
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
 use zeroize::Zeroizing;
@@ -127,6 +127,8 @@ fn join_here(context: &Context<'_>, options: &Join) -> Result<Exit, Failure> {
         None => Location::parse(Some(enrollment.address.as_ref()))?,
     };
     let site = Site::open(&location).map_err(of_site)?;
+    context.introduce(&site)?;
+    site.join_as(enrollment.client, &enrollment.seed);
     if !Repository::is_at(&site).map_err(of_store)? {
         return Err(Failure::NoRepository { location: site.location().to_string() });
     }
@@ -138,7 +140,14 @@ fn join_here(context: &Context<'_>, options: &Join) -> Result<Exit, Failure> {
         }
     }
     let state_dir = context.places()?.state_of(enrollment.repository);
-    let record = join(&site, &enrollment, &address(&site), &state_dir).map_err(of_join)?;
+    let joined = join(&site, &enrollment, &address(&site), &state_dir);
+    let record = joined.map_err(|error| match of_join(error) {
+        // A gateway tells who holds the line nothing any more.
+        Failure::Store(StoreError::Denied { .. }) if site.directory().is_none() => {
+            Failure::Enrollment("the enrollment was used already, or was revoked".into())
+        }
+        failure => failure,
+    })?;
     context.report.answer(&JoinSummary {
         client: Hex(record.client),
         role: RoleField::from(record.role),
