@@ -15,7 +15,7 @@ use copal_engine::keys::slot::{Slot, SlotInput};
 use copal_engine::repository::Descriptor;
 use copal_engine::{client, layout};
 
-use kit::{Machine, PASSPHRASE, Run, assert_same, image, noise};
+use kit::{Machine, PASSPHRASE, Run, assert_same, noise};
 use server::{At, Server, client_of, get, now, send, signed_get};
 
 fn machine() -> Machine {
