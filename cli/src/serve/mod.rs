@@ -22,7 +22,7 @@ use crate::clock;
 use crate::entropy::SystemEntropy;
 use crate::places::Location;
 use crate::remote::PIPE_ORIGIN;
-use crate::site::{Site, SiteError};
+use crate::site::{Means, Site, SiteError};
 use crate::wait::wait;
 use aside::Aside;
 use jobs::Jobs;
@@ -73,6 +73,8 @@ pub enum ServeError {
 pub struct Service<'a> {
     /// Where the repository lies.
     pub location: &'a Location,
+    /// How its store is reached.
+    pub means: &'a Means,
     /// How it is served.
     pub options: &'a Serve,
     /// Where this machine remembers owners.
@@ -108,7 +110,7 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
 
 /// The store; where nothing is yet, one that is made by its first object.
 fn store(service: &Service<'_>) -> Result<Arc<dyn Store>, ServeError> {
-    let store = match Site::open(service.location) {
+    let store = match Site::open(service.location, service.means) {
         Ok(site) => site.store(),
         Err(SiteError::Absent(_)) if service.options.accept_init || service.options.stdio => {
             Arc::new(Unmade::new(service.location.clone()))
