@@ -57,6 +57,11 @@ impl Identity {
         known.joining.is_none() && !std::mem::replace(&mut known.is_unknown, true)
     }
 
+    /// Does without the enrollment key; whether it was used so far.
+    pub(super) fn has_joined(&self) -> bool {
+        self.known().joining.take().is_some()
+    }
+
     /// Uses the client's key again: its record was written.
     pub(super) fn remember_client(&self) {
         self.known().is_unknown = false;

@@ -125,8 +125,14 @@ impl GatewayStore {
         body: Bytes,
     ) -> Result<Reply, StoreError> {
         let reply = self.ask_once(asked, &method, path, headers.clone(), body.clone()).await?;
-        // The keys of a client whose record was never written, or is lost: without it this machine is a new one.
-        if reply.problem().as_deref() != Some("client-unknown") || !self.identity.forget_client() {
+        let is_known = match reply.problem().as_deref() {
+            // The keys of a client whose record was never written, or is lost: without it this machine is a new one.
+            Some("client-unknown") => !self.identity.forget_client(),
+            // Who joins is a client once its record is there.
+            Some("signature-wrong") => !self.identity.has_joined(),
+            _ => true,
+        };
+        if is_known {
             return Ok(reply);
         }
         self.ask_once(asked, &method, path, headers, body).await
@@ -220,6 +226,7 @@ impl Store for GatewayStore {
         match reply.status {
             StatusCode::OK | StatusCode::CREATED => {
                 if asked.key.starts_with("clients/") {
+                    self.identity.has_joined();
                     self.identity.remember_client();
                 }
                 Ok(Created::New)
