@@ -36,6 +36,7 @@ pub mod restore;
 pub mod dump;
 pub mod look;
 pub mod changes;
+pub mod policy;
 pub mod retain;
 pub mod verify;
 pub mod serve;

@@ -202,7 +202,7 @@ impl Places {
         Ok(freed)
     }
 
-    /// The directory below which this machine keeps its keys.
+    /// The directory of all keys of this machine.
     pub fn state(&self) -> &Path {
         &self.state
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use copal_engine::id::ClientId;
 use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::secret::Secret;
 use copal_store::fs::FsStore;
 use copal_store::{Store, StoreError};
+use ed25519_dalek::SigningKey;
 
 use crate::places::{BadLocation, Location};
 use crate::remote::{GatewayStore, Introduction, RemoteStore};
@@ -156,7 +156,7 @@ impl Site {
     }
 
     /// Lets a gateway's store sign as whoever joins with this enrollment key.
-    pub fn join_as(&self, client: ClientId, enrollment: &Secret) {
+    pub fn join_as(&self, client: ClientId, enrollment: SigningKey) {
         if let Reached::Gateway { gateway, .. } = &self.reached {
             gateway.join_as(client, enrollment);
         }

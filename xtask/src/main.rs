@@ -15,6 +15,7 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test           check or install the tools, then format, lints, all tests, documents, WebAssembly, the reader
+  tools          check or install the tools alone
   wasm           build the engine's probe for WebAssembly and compare it with the golden report
   bench [args]   run the measurements in bench/";
 
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => suite::run(),
+        ["tools"] => tools::set_up().map(|()| ExitCode::SUCCESS),
         ["wasm"] => wasm(),
         ["bench", rest @ ..] => bench(rest),
         _ => Err(USAGE.to_owned()),

@@ -9,10 +9,12 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub mod backup;
 pub mod check;
+pub mod client;
 pub mod forget;
 pub mod global;
 pub mod key;
 pub mod look;
+pub mod policy;
 pub mod repository;
 pub mod restore;
 pub mod serve;
@@ -121,6 +123,16 @@ pub enum Command {
     /// Manage passphrases, key files and recovery codes.
     #[command(subcommand, arg_required_else_help = true)]
     Key(key::Key),
+    /// Manage the machines that save to the repository.
+    #[command(subcommand, arg_required_else_help = true)]
+    Client(client::Client),
+    /// Manage what the service keeps, and how it goes about its jobs.
+    #[command(subcommand, arg_required_else_help = true)]
+    Policy(policy::Policy),
+    /// Show what waits to be accepted, what was rejected, and how old the newest snapshots are.
+    ///
+    /// A write-only client sees its own; the owner sees all.
+    Status,
     /// Build the index again from the packs and manifests.
     ///
     /// A repair: nobody else may write to the repository meanwhile.

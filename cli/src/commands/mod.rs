@@ -5,6 +5,7 @@ mod backup;
 mod cache;
 mod cat;
 mod check;
+mod client;
 mod compact;
 mod context;
 mod diff;
@@ -17,7 +18,9 @@ mod init;
 mod key;
 mod ls;
 mod marks;
+mod opening;
 mod place;
+mod policy;
 mod prune;
 mod rebuild;
 mod repair;
@@ -26,6 +29,7 @@ mod serve;
 mod signals;
 mod snapshots;
 mod stats;
+mod status;
 
 use std::ffi::OsString;
 
@@ -73,6 +77,9 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Serve(options) => serve::run(context, options),
         Command::Repair => repair::run(context),
         Command::Stats => stats::run(context),
+        Command::Client(options) => client::run(context, options),
+        Command::Policy(options) => policy::run(context, options),
+        Command::Status => status::run(context),
         Command::RebuildIndex => rebuild::run(context),
         Command::Compact => compact::run(context),
         Command::Completions(options) => about::completions(context, options),

@@ -16,10 +16,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use bytes::Bytes;
 use copal_engine::id::{ClientId, ObjectHash, RepositoryId};
 use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::secret::Secret;
 use copal_engine::request::{Request, Terms, WINDOW};
 use copal_store::retry::{Backoff, Pause, Retry};
 use copal_store::{Created, Key, ListPage, Listed, Op, Stat, Store, StoreError, StoreTime};
+use ed25519_dalek::SigningKey;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -87,7 +87,7 @@ impl GatewayStore {
     }
 
     /// Signs from now on as whoever joins with this enrollment key.
-    pub fn join_as(&self, client: ClientId, enrollment: &Secret) {
+    pub fn join_as(&self, client: ClientId, enrollment: SigningKey) {
         self.identity.join_as(client, enrollment);
     }
 

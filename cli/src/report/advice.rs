@@ -40,7 +40,12 @@ impl Failure {
                 "try again; the recovery code opens the repository too, where a passphrase is asked for"
             }
             Self::BadSecret { .. } => "compare it with what was written down, letter by letter",
-            Self::NotPermitted { .. } => "use a machine that knows the passphrase, or give the passphrase",
+            Self::Revoked { .. } => {
+                "what it saved before counts; the owner may let the machine join again with \"copal client add\""
+            }
+            Self::NotPermitted { .. } | Self::WriteOnly => {
+                "use a machine that knows the passphrase, or give the passphrase"
+            }
             Self::NoSnapshot { .. } => {
                 "\"copal snapshots\" lists what there is; --host, --path and --tag narrow \"latest\""
             }
@@ -67,7 +72,7 @@ impl Failure {
                 "open the repository with another key or the recovery code, and make a new key with \"copal key add\""
             }
             Self::ClientKeys { .. } => {
-                "delete it: \"copal backup\" then registers this machine again, and nothing is uploaded twice"
+                "delete it: \"copal backup\" then registers this machine again (a write-only one joins again, with a new line from \"copal client add\"), and nothing is uploaded twice"
             }
             Self::Damaged { .. } => {
                 "run \"copal check --full\" to see what is hit; back up the sources again, and what they still have heals"
@@ -75,9 +80,10 @@ impl Failure {
             Self::Rejected { .. } => {
                 "nothing that was saved before is affected; run the backup again, and \"copal check\" if it recurs"
             }
-            Self::NotYetAccepted => {
-                "it counts once \"copal ingest\" (or the service) has run; nothing needs to be uploaded again"
+            Self::NotYetAccepted { .. } => {
+                "it counts once the service (or \"copal ingest\" on a machine that knows the passphrase) has run; \"copal status\" shows what waits, and nothing needs to be uploaded again"
             }
+            Self::Enrollment(_) => "the owner makes a new one with \"copal client add\"",
             Self::Interrupted => "what is done is kept: the next run goes on from there",
             Self::Store(error) => return advice_on_store(error),
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
@@ -108,6 +114,7 @@ fn advice_on_store(error: &StoreError) -> Option<&'static str> {
         }
         StoreError::Obstructed { .. } => "something else was put into the repository's directory: move it away",
         StoreError::NotCreateOnly { .. } => "keep the repository on another file system",
+        StoreError::Unfit { .. } => "keep the repository on another server, or bring this one up to date",
         StoreError::Transient { .. } => "run it again in a while",
         StoreError::Io { source, .. } => return source.downcast_ref().and_then(advice_on),
         StoreError::NotFound { .. } | StoreError::OutOfRange { .. } | StoreError::Crashed => return None,

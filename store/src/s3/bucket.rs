@@ -4,12 +4,14 @@ use std::error::Error;
 use std::future::Future;
 use std::time::Duration;
 
+use aws_credential_types::Credentials;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use aws_sdk_s3::types::{ChecksumMode, ChecksumType, Delete, ObjectIdentifier};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use base64::Engine;
 use bytes::Bytes;
+use tokio::sync::Mutex;
 
 use super::BASE64;
 use super::clock::Clock;
@@ -23,6 +25,8 @@ pub(super) struct Bucket {
     pub(super) config: S3Config,
     pub(super) connection: Connection,
     pub(super) clock: Clock,
+    /// What presigned requests are signed with, once there is one.
+    pub(super) signing: Mutex<Option<Credentials>>,
 }
 
 impl Bucket {

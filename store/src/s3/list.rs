@@ -14,9 +14,15 @@ impl Bucket {
         let odd = |what| Trouble::Answer(what).lasting(Op::List, prefix);
         let limit = i32::try_from(limit.clamp(1, LISTED_AT_ONCE)).expect("a thousand is small");
         let mut after = after.map(|after| self.name(&after));
+        // Some servers take no name that ends in dots: what does not fit is left out here.
+        let asked = match prefix.rsplit_once('/') {
+            Some((whole, "." | "..")) => self.full(whole) + "/",
+            None if matches!(prefix, "." | "..") => self.full(""),
+            _ => self.full(prefix),
+        };
         loop {
             let request = self.connection.client.list_objects_v2().bucket(&self.config.bucket);
-            let request = request.prefix(self.full(prefix)).max_keys(limit).set_start_after(after.clone());
+            let request = request.prefix(&asked).max_keys(limit).set_start_after(after.clone());
             let answer = self.answer(Op::List, prefix, self.config.patience, request.send()).await?;
             let answer = answer.map_err(|failed| self.explain(failed, Op::List, prefix))?;
             let more = answer.is_truncated().unwrap_or(false);

@@ -15,12 +15,15 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
+use tokio::sync::Mutex;
 
 mod bucket;
 mod clock;
 mod config;
 mod get;
 mod list;
+mod presign;
+mod probe;
 mod trouble;
 mod worker;
 
@@ -31,6 +34,7 @@ use worker::Worker;
 
 pub use aws_credential_types::Credentials;
 pub use config::S3Config;
+pub use presign::Presigned;
 pub use trouble::Trouble;
 pub use worker::RuntimePause;
 
@@ -91,7 +95,7 @@ impl S3Store {
         let clock = Clock::default();
         let connected = worker.run(async move {
             let connection = config.connect(clock.clone()).await;
-            Bucket { config, connection, clock }
+            Bucket { config, connection, clock, signing: Mutex::default() }
         });
         let stopped = || BadConfig::Runtime(io::Error::other(Trouble::Stopped));
         let bucket = Arc::new(connected.await.ok_or_else(stopped)?);

@@ -41,6 +41,9 @@ pub enum Trouble {
     /// No answer, or no further piece of one, for longer than is waited.
     #[error("no answer for {0} s")]
     Silence(u64),
+    /// A request cannot be presigned.
+    #[error("the request cannot be signed: {0}")]
+    Unsignable(&'static str),
     /// The runtime that the store runs on was shut down.
     #[error("the store's runtime was shut down")]
     Stopped,

@@ -8,6 +8,7 @@ pub mod random;
 pub mod reader;
 pub mod repository;
 pub mod run;
+pub mod s3;
 pub mod world;
 
 pub use client::{Client, Failure, How};

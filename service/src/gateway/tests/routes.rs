@@ -181,4 +181,6 @@ async fn a_client_that_has_just_joined_is_known_at_once() {
     assert_eq!(world.signed(joins, "PUT", &path, &bytes).await.status, 201);
     let request = sign_with(&terms(joins, [0x77; 16]), &request_key(JOINING), "GET", "/v1/time", b"");
     assert_eq!(world.send(request).await.status, 200);
+    let again = world.signed(joins, "PUT", &path, &bytes).await;
+    assert_eq!(again.problem(), (403, "enrollment-used".into()));
 }

@@ -1,0 +1,12 @@
+//! Managed repositories: somebody else accepts what clients save. Machines join by enrollment, write-only ones save and
+//! can do nothing else, and `copal ingest` plays the service.
+
+mod clients;
+#[path = "../kit/mod.rs"]
+mod kit;
+mod nothing_opens;
+mod policy;
+mod service;
+mod status;
+mod write_only;
+mod world;
