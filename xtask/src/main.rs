@@ -1,9 +1,12 @@
-//! The project's own commands: `cargo xtask test`, `cargo xtask wasm`, `cargo xtask bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `lambda`, `stack`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
 mod command;
+mod elf;
+mod environment;
+mod lambda;
 mod module;
 mod probe;
 mod reader;
@@ -17,6 +20,7 @@ usage: cargo xtask <command>
   test           check or install the tools, then format, lints, all tests, documents, WebAssembly, the reader
   tools          check or install the tools alone
   wasm           build the engine's probe for WebAssembly and compare it with the golden report
+  lambda         build the functions for both processors of Lambda, and check each zip
   bench [args]   run the measurements in bench/";
 
 fn main() -> ExitCode {
@@ -25,6 +29,7 @@ fn main() -> ExitCode {
         ["test"] => suite::run(),
         ["tools"] => tools::set_up().map(|()| ExitCode::SUCCESS),
         ["wasm"] => wasm(),
+        ["lambda"] => lambda::run().map(exit),
         ["bench", rest @ ..] => bench(rest),
         _ => Err(USAGE.to_owned()),
     };
@@ -37,6 +42,10 @@ fn main() -> ExitCode {
 fn wasm() -> Result<ExitCode, String> {
     tools::set_up()?;
     probe::run()?.verdict().map_or(Ok(ExitCode::SUCCESS), Err)
+}
+
+fn exit(tally: tally::Tally) -> ExitCode {
+    if tally.verdict().is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn bench(arguments: &[&str]) -> Result<ExitCode, String> {

@@ -63,6 +63,25 @@ impl Server {
     }
 }
 
+/// Checks and installs what builds the functions for both processors, and what starts those of the other one.
+pub(crate) fn set_up_lambda() -> Result<(), String> {
+    let tool = |program: &str, arguments, package| Tool { program: program.to_owned(), arguments, package };
+    let wanted = [
+        tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
+        tool("qemu-aarch64-static", &["--version"], "qemu-user-static"),
+        tool("test", &["-e", "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1"], "libc6-arm64-cross"),
+        tool("test", &["-e", "/usr/aarch64-linux-gnu/lib/libgcc_s.so.1"], "libgcc-s1-arm64-cross"),
+    ];
+    let missing: Vec<Tool> = wanted.into_iter().filter(|tool| !tool.works()).collect();
+    if !missing.is_empty() {
+        install(&missing)?;
+    }
+    for target in ["aarch64-unknown-linux-gnu", "x86_64-unknown-linux-gnu"] {
+        rustup(&["target", "add", target])?;
+    }
+    Ok(())
+}
+
 /// Cargo's configuration names the compiler and the archiver for zstd's C.
 fn tools() -> Vec<Tool> {
     let tool = |program: &str, arguments, package| Tool { program: program.to_owned(), arguments, package };

@@ -3,6 +3,7 @@
 
 pub mod client;
 pub mod craft;
+pub mod lambda;
 pub mod picture;
 pub mod random;
 pub mod reader;
