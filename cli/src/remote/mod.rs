@@ -359,7 +359,7 @@ impl Pause for WaitAside {
     }
 
     async fn sleep(&self, wait: Duration) {
-        runtime::run(tokio::time::sleep(wait)).await;
+        runtime::run(async move { tokio::time::sleep(wait).await }).await;
     }
 }
 
