@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use copal_engine::id::ClientId;
 use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::secret::Secret;
 use copal_store::adapt::{Adapt, AtOnce};
 use copal_store::cache::Cache;
 use copal_store::fs::FsStore;
@@ -14,6 +13,7 @@ use copal_store::limit::{Limit, Rates};
 use copal_store::retry::{Backoff, Retry, ThreadPause};
 use copal_store::s3::{BadConfig, S3Config, S3Store};
 use copal_store::{Store, StoreError};
+use ed25519_dalek::SigningKey;
 
 use crate::places::{BadLocation, Location, create_private_dir};
 use crate::remote::{GatewayStore, Introduction, RemoteStore};
@@ -254,7 +254,7 @@ impl Site {
     }
 
     /// Lets a gateway's store sign as whoever joins with this enrollment key.
-    pub fn join_as(&self, client: ClientId, enrollment: &Secret) {
+    pub fn join_as(&self, client: ClientId, enrollment: SigningKey) {
         if let Reached::Gateway { gateway, .. } = &self.reached {
             gateway.join_as(client, enrollment);
         }

@@ -128,6 +128,8 @@ fn join_here(context: &Context<'_>, options: &Join) -> Result<Exit, Failure> {
     };
     let site = Site::open(&location, &context.means()).map_err(of_site)?;
     context.introduce(&site)?;
+    // A gateway knows nobody else on this machine yet.
+    site.join_as(enrollment.client, enrollment.key());
     if !Repository::is_at(&site).map_err(of_store)? {
         return Err(Failure::NoRepository { location: site.location().to_string() });
     }

@@ -5,6 +5,7 @@ mod jobs;
 mod listen;
 mod metrics;
 mod pin;
+mod presign;
 mod stdio;
 mod unmade;
 
@@ -14,7 +15,8 @@ use std::sync::Arc;
 
 use copal_engine::id::{ClientId, OwnerFingerprint};
 use copal_service::error::JobError;
-use copal_service::gateway::{Facts, Gateway, Memory, Quota, Settings, read_facts};
+use copal_service::gateway::{Facts, Gateway, Memory, Presigner, Quota, Settings, read_facts};
+use copal_store::s3::BadConfig;
 use copal_store::{Store, StoreError};
 
 use crate::args::serve::Serve;
@@ -50,6 +52,9 @@ pub enum ServeError {
     /// The descriptor cannot be used.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// No bucket can be named so.
+    #[error(transparent)]
+    Bucket(#[from] BadConfig),
     /// The repository belongs to another owner than before.
     #[error("the repository is signed by owner {found}, and {expected} was expected")]
     Owner {
@@ -99,9 +104,10 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
         None if is_init_accepted => options.owner_fingerprint,
         None => return Err(ServeError::NoRepository(service.location.to_string())),
     };
+    let bucket = presign::Bucket::of(service.location)?.map(|bucket| Arc::new(bucket) as Arc<dyn Presigner>);
     let metrics = Arc::new(Metrics::new());
     let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), service.note.clone());
-    let router = Gateway::new(settings(service, &store, owner, &jobs), Some(Memory::default())).router();
+    let router = Gateway::new(settings(service, &store, owner, bucket, &jobs), Some(Memory::default())).router();
     let served =
         if options.stdio { stdio::serve(router) } else { listen::serve(router, options, metrics, service.listening) };
     jobs.finish();
@@ -135,7 +141,13 @@ fn pinned(service: &Service<'_>, facts: &Facts) -> Result<OwnerFingerprint, Serv
     Ok(expected)
 }
 
-fn settings(service: &Service<'_>, store: &Arc<dyn Store>, owner: Option<OwnerFingerprint>, jobs: &Jobs) -> Settings {
+fn settings(
+    service: &Service<'_>,
+    store: &Arc<dyn Store>,
+    owner: Option<OwnerFingerprint>,
+    presigner: Option<Arc<dyn Presigner>>,
+    jobs: &Jobs,
+) -> Settings {
     let options = service.options;
     let announce = jobs.announcer();
     let origin = if options.stdio { Some(PIPE_ORIGIN.to_owned()) } else { options.public_url.clone() };
@@ -144,7 +156,7 @@ fn settings(service: &Service<'_>, store: &Arc<dyn Store>, owner: Option<OwnerFi
         store: Arc::new(Aside::new(store.clone())),
         entropy: Arc::new(SystemEntropy),
         clock: || u64::try_from(clock::now().to_unix().0).unwrap_or(0),
-        presigner: None,
+        presigner,
         owner,
         origin,
         scheme: if options.tls_cert.is_some() { "https" } else { "http" },
