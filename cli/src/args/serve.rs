@@ -51,7 +51,7 @@ pub struct Serve {
     #[arg(long, value_name = "SIZE")]
     pub daily_quota: Option<Size>,
     /// How often all clients are looked at for manifests that nobody announced; 0s: never.
-    #[arg(long, value_name = "SPAN", default_value = "1m")]
+    #[arg(long, value_name = "SPAN", default_value = "1min")]
     pub ingest_every: Span,
     /// How often snapshots expire that the signed policy does not keep; 0s: never.
     #[arg(long, value_name = "SPAN", default_value = "1h")]

@@ -126,9 +126,10 @@ fn join_here(context: &Context<'_>, options: &Join) -> Result<Exit, Failure> {
         None if enrollment.address.is_empty() => return Err(BadLocation::Missing.into()),
         None => Location::parse(Some(enrollment.address.as_ref()))?,
     };
-    let site = Site::open(&location).map_err(of_site)?;
+    let site = Site::open(&location, &context.means()).map_err(of_site)?;
     context.introduce(&site)?;
-    site.join_as(enrollment.client, &enrollment.seed);
+    // A gateway knows nobody else on this machine yet.
+    site.join_as(enrollment.client, enrollment.key());
     if !Repository::is_at(&site).map_err(of_store)? {
         return Err(Failure::NoRepository { location: site.location().to_string() });
     }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use copal_engine::id::{ClientId, RepositoryId};
-use copal_engine::keys::secret::Secret;
 use copal_engine::request::Signatory;
 use copal_store::Op;
 use ed25519_dalek::SigningKey;
@@ -46,8 +45,8 @@ impl Identity {
         self.known().owner = Some(key);
     }
 
-    pub(super) fn join_as(&self, client: ClientId, enrollment: &Secret) {
-        self.known().joining = Some((client, SigningKey::from_bytes(enrollment.expose())));
+    pub(super) fn join_as(&self, client: ClientId, enrollment: SigningKey) {
+        self.known().joining = Some((client, enrollment));
     }
 
     /// Does without the client's key, which the gateway does not know; whether it was used so far.
@@ -55,6 +54,11 @@ impl Identity {
         let mut known = self.known();
         known.client = None;
         known.joining.is_none() && !std::mem::replace(&mut known.is_unknown, true)
+    }
+
+    /// Does without the enrollment key; whether it was used so far.
+    pub(super) fn has_joined(&self) -> bool {
+        self.known().joining.take().is_some()
     }
 
     /// Uses the client's key again: its record was written.

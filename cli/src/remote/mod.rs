@@ -16,10 +16,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use bytes::Bytes;
 use copal_engine::id::{ClientId, ObjectHash, RepositoryId};
 use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::secret::Secret;
 use copal_engine::request::{Request, Terms, WINDOW};
 use copal_store::retry::{Backoff, Pause, Retry};
 use copal_store::{Created, Key, ListPage, Listed, Op, Stat, Store, StoreError, StoreTime};
+use ed25519_dalek::SigningKey;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -87,7 +87,7 @@ impl GatewayStore {
     }
 
     /// Signs from now on as whoever joins with this enrollment key.
-    pub fn join_as(&self, client: ClientId, enrollment: &Secret) {
+    pub fn join_as(&self, client: ClientId, enrollment: SigningKey) {
         self.identity.join_as(client, enrollment);
     }
 
@@ -125,8 +125,14 @@ impl GatewayStore {
         body: Bytes,
     ) -> Result<Reply, StoreError> {
         let reply = self.ask_once(asked, &method, path, headers.clone(), body.clone()).await?;
-        // The keys of a client whose record was never written, or is lost: without it this machine is a new one.
-        if reply.problem().as_deref() != Some("client-unknown") || !self.identity.forget_client() {
+        let is_known = match reply.problem().as_deref() {
+            // The keys of a client whose record was never written, or is lost: without it this machine is a new one.
+            Some("client-unknown") => !self.identity.forget_client(),
+            // Who joins is a client once its record is there.
+            Some("signature-wrong") => !self.identity.has_joined(),
+            _ => true,
+        };
+        if is_known {
             return Ok(reply);
         }
         self.ask_once(asked, &method, path, headers, body).await
@@ -220,6 +226,7 @@ impl Store for GatewayStore {
         match reply.status {
             StatusCode::OK | StatusCode::CREATED => {
                 if asked.key.starts_with("clients/") {
+                    self.identity.has_joined();
                     self.identity.remember_client();
                 }
                 Ok(Created::New)
@@ -352,7 +359,7 @@ impl Pause for WaitAside {
     }
 
     async fn sleep(&self, wait: Duration) {
-        runtime::run(tokio::time::sleep(wait)).await;
+        runtime::run(async move { tokio::time::sleep(wait).await }).await;
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::{HeaderMap, Method, Request};
 use bytes::Bytes;
@@ -56,6 +57,8 @@ impl core::fmt::Display for SshAddress {
 pub(super) struct Pipe {
     address: SshAddress,
     open: tokio::sync::Mutex<Option<Open>>,
+    /// Whether anybody has answered yet.
+    has_answered: AtomicBool,
 }
 
 struct Open {
@@ -74,7 +77,7 @@ impl Drop for Open {
 
 impl Pipe {
     pub(super) fn new(address: SshAddress) -> Self {
-        Self { address, open: tokio::sync::Mutex::new(None) }
+        Self { address, open: tokio::sync::Mutex::new(None), has_answered: AtomicBool::new(false) }
     }
 
     pub(super) async fn send(
@@ -84,7 +87,9 @@ impl Pipe {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Reply, WireError> {
-        let passing = |error: hyper::Error| WireError { may_pass: true, source: error.into() };
+        // Where nobody ever answered, nobody will: what ssh says about it stands above.
+        let may_pass = self.has_answered.load(Ordering::Relaxed);
+        let passing = move |error: hyper::Error| WireError { may_pass, source: error.into() };
         let mut sender = self.connected().await?;
         let mut request = Request::builder().method(method).uri(url);
         if let Some(to) = request.headers_mut() {
@@ -92,13 +97,15 @@ impl Pipe {
         }
         let request = request.body(Full::new(body));
         let request = request.map_err(|error| WireError { may_pass: false, source: error.into() })?;
-        runtime::run(async move {
+        let reply = runtime::run(async move {
             let response = sender.send_request(request).await.map_err(passing)?;
             let (parts, body) = response.into_parts();
             let bytes = body.collect().await.map_err(passing)?.to_bytes();
             Ok(Reply { status: parts.status, headers: parts.headers, bytes })
-        })
-        .await
+        });
+        let reply = reply.await?;
+        self.has_answered.store(true, Ordering::Relaxed);
+        Ok(reply)
     }
 
     async fn connected(&self) -> Result<SendRequest<Full<Bytes>>, WireError> {

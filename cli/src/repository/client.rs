@@ -151,7 +151,7 @@ pub(super) fn encode(id: ClientId, keys: &ClientKeys) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
-pub(super) fn decode(bytes: &[u8]) -> Option<(ClientId, ClientKeys)> {
+fn decode(bytes: &[u8]) -> Option<(ClientId, ClientKeys)> {
     let (body, hash) = bytes.split_at_checked(1 + ClientId::LEN + ClientKeys::LEN)?;
     if ObjectHash::of(body).as_bytes() != hash || body[0] != VERSION {
         return None;

@@ -12,12 +12,15 @@ use axum::response::Response;
 use axum::routing::get;
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tower_http::services::ServeDir;
 
 use super::ServeError;
 use super::metrics::Metrics;
 use crate::args::serve::Serve;
+use crate::remote::{CONNECTION_WINDOW, STREAM_WINDOW};
 
 /// Where clients and Prometheus find what is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,11 +85,13 @@ pub(super) fn serve(
         let failed = failed("serve");
         match tls {
             Some(config) => {
-                let server = axum_server::from_tcp_rustls(socket, config).map_err(&failed)?;
+                let mut server = axum_server::from_tcp_rustls(socket, config).map_err(&failed)?;
+                bound(server.http_builder());
                 server.handle(handle).serve(service).await.map_err(failed)
             }
             None => {
-                let server = axum_server::from_tcp(socket).map_err(&failed)?;
+                let mut server = axum_server::from_tcp(socket).map_err(&failed)?;
+                bound(server.http_builder());
                 server.handle(handle).serve(service).await.map_err(failed)
             }
         }
@@ -94,6 +99,14 @@ pub(super) fn serve(
     // What still runs belongs to requests whose senders will ask again.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
+}
+
+/// Nobody keeps a connection by sending nothing, or all threads by asking for everything at once.
+fn bound(builder: &mut Builder<TokioExecutor>) {
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS);
+    let mut http2 = builder.http2();
+    http2.timer(TokioTimer::new()).keep_alive_interval(Some(HEADERS)).max_concurrent_streams(STREAMS);
+    http2.initial_stream_window_size(STREAM_WINDOW).initial_connection_window_size(CONNECTION_WINDOW);
 }
 
 /// Binds here, so that the port is known before anybody is told.
@@ -120,5 +133,9 @@ async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next
     response
 }
 
+/// So long the head of a request may take, and an answer to a sign of life.
+const HEADERS: Duration = Duration::from_secs(30);
+/// Requests at once through one connection.
+const STREAMS: u32 = 64;
 /// So long requests under way may take after the process was asked to end.
 const GRACE: Duration = Duration::from_secs(10);

@@ -5,6 +5,7 @@ mod jobs;
 mod listen;
 mod metrics;
 mod pin;
+mod presign;
 mod stdio;
 mod unmade;
 
@@ -14,7 +15,8 @@ use std::sync::Arc;
 
 use copal_engine::id::{ClientId, OwnerFingerprint};
 use copal_service::error::JobError;
-use copal_service::gateway::{Facts, Gateway, Memory, Quota, Settings, read_facts};
+use copal_service::gateway::{Facts, Gateway, Memory, Presigner, Quota, Settings, read_facts};
+use copal_store::s3::BadConfig;
 use copal_store::{Store, StoreError};
 
 use crate::args::serve::Serve;
@@ -22,7 +24,7 @@ use crate::clock;
 use crate::entropy::SystemEntropy;
 use crate::places::Location;
 use crate::remote::PIPE_ORIGIN;
-use crate::site::{Site, SiteError};
+use crate::site::{Means, Site, SiteError};
 use crate::wait::wait;
 use aside::Aside;
 use jobs::Jobs;
@@ -50,6 +52,9 @@ pub enum ServeError {
     /// The descriptor cannot be used.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// No bucket can be named so.
+    #[error(transparent)]
+    Bucket(#[from] BadConfig),
     /// The repository belongs to another owner than before.
     #[error("the repository is signed by owner {found}, and {expected} was expected")]
     Owner {
@@ -73,6 +78,8 @@ pub enum ServeError {
 pub struct Service<'a> {
     /// Where the repository lies.
     pub location: &'a Location,
+    /// How its store is reached.
+    pub means: &'a Means,
     /// How it is served.
     pub options: &'a Serve,
     /// Where this machine remembers owners.
@@ -97,9 +104,10 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
         None if is_init_accepted => options.owner_fingerprint,
         None => return Err(ServeError::NoRepository(service.location.to_string())),
     };
+    let bucket = presign::Bucket::of(service.location)?.map(|bucket| Arc::new(bucket) as Arc<dyn Presigner>);
     let metrics = Arc::new(Metrics::new());
     let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), service.note.clone());
-    let router = Gateway::new(settings(service, &store, owner, &jobs), Some(Memory::default())).router();
+    let router = Gateway::new(settings(service, &store, owner, bucket, &jobs), Some(Memory::default())).router();
     let served =
         if options.stdio { stdio::serve(router) } else { listen::serve(router, options, metrics, service.listening) };
     jobs.finish();
@@ -108,7 +116,7 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
 
 /// The store; where nothing is yet, one that is made by its first object.
 fn store(service: &Service<'_>) -> Result<Arc<dyn Store>, ServeError> {
-    let store = match Site::open(service.location) {
+    let store = match Site::open(service.location, service.means) {
         Ok(site) => site.store(),
         Err(SiteError::Absent(_)) if service.options.accept_init || service.options.stdio => {
             Arc::new(Unmade::new(service.location.clone()))
@@ -133,7 +141,13 @@ fn pinned(service: &Service<'_>, facts: &Facts) -> Result<OwnerFingerprint, Serv
     Ok(expected)
 }
 
-fn settings(service: &Service<'_>, store: &Arc<dyn Store>, owner: Option<OwnerFingerprint>, jobs: &Jobs) -> Settings {
+fn settings(
+    service: &Service<'_>,
+    store: &Arc<dyn Store>,
+    owner: Option<OwnerFingerprint>,
+    presigner: Option<Arc<dyn Presigner>>,
+    jobs: &Jobs,
+) -> Settings {
     let options = service.options;
     let announce = jobs.announcer();
     let origin = if options.stdio { Some(PIPE_ORIGIN.to_owned()) } else { options.public_url.clone() };
@@ -142,7 +156,7 @@ fn settings(service: &Service<'_>, store: &Arc<dyn Store>, owner: Option<OwnerFi
         store: Arc::new(Aside::new(store.clone())),
         entropy: Arc::new(SystemEntropy),
         clock: || u64::try_from(clock::now().to_unix().0).unwrap_or(0),
-        presigner: None,
+        presigner,
         owner,
         origin,
         scheme: if options.tls_cert.is_some() { "https" } else { "http" },

@@ -15,7 +15,7 @@ use copal_engine::keys::slot::{Slot, SlotInput};
 use copal_engine::repository::Descriptor;
 use copal_engine::{client, layout};
 
-use kit::{Machine, PASSPHRASE, Run, assert_same, image, noise};
+use kit::{Machine, PASSPHRASE, Run, assert_same, noise, text};
 use server::{At, Server, client_of, get, now, send, signed_get};
 
 fn machine() -> Machine {
@@ -102,7 +102,7 @@ fn fake_ssh(machine: &Machine) -> std::path::PathBuf {
     let path = machine.path("ssh");
     let copal = env!("CARGO_BIN_EXE_copal");
     let script = format!(
-        "#!/bin/sh\nfor word; do command=$word; done\nrest=${{command#copal }}\nHOME={} exec sh -c \"exec {copal} $rest\"\n",
+        "#!/bin/sh\nfor word; do command=$word; done\nrest=${{command#copal }}\nHOME='{}' exec sh -c \"exec {copal} $rest\"\n",
         machine.path("server home").display()
     );
     fs::write(&path, script).unwrap();
@@ -244,6 +244,35 @@ fn revoke(machine: &Machine) {
     let revoked = ClientRecord { version: 2, revoked: Some((0, ObjectHash::NONE)), ..known };
     let path = machine.object(&layout::client(id, 2));
     fs::write(path, revoked.sign(descriptor.repository, &owner.signing_key())).unwrap();
+}
+
+#[test]
+fn a_write_only_machine_joins_and_saves_through_a_gateway_that_ingests_what_arrives() {
+    let machine = Machine::bare();
+    machine.write("letter", "Dear reader");
+    let init = ["--key-file", "key", "init", "--ingest", "service"];
+    machine.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    let server = Server::start(&machine, &["--ingest-every", "0s"]);
+    machine.at(&server.url, &["backup", "source"]).ok();
+    let add = ["client", "add", "--name", "camera", "--role", "write-only", "--json"];
+    let line = text(&machine.at(&server.url, &add).ok().json()["line"]);
+    fs::write(machine.path("line"), line).unwrap();
+    let other = |home: &str, arguments: &[&str]| {
+        let mut command = machine.command(arguments);
+        command.env("COPAL_REPOSITORY", &server.url).env("HOME", machine.path(home)).env("COPAL_HOST", home).ran()
+    };
+    other("camera", &["client", "join", "line"]).ok();
+    let again = other("thief", &["client", "join", "line"]);
+    assert!(again.code != 0 && again.err.contains("used already"), "{again}");
+    machine.write("picture", noise(5, 400_000));
+    let saved = other("camera", &["backup", "source", "--json"]).ok();
+    machine.write("picture", noise(6, 400_000));
+    other("camera", &["backup", "source"]).ok();
+    assert_ne!(other("camera", &["snapshots"]).code, 0, "it reads nothing");
+    let place = format!("{}:{}", text(&saved.json()["snapshot_id"]), machine.path("source").display());
+    machine.at(&server.url, &["restore", &place, "-t", "out"]).ok();
+    assert_eq!(fs::read(machine.path("out/picture")).unwrap(), noise(5, 400_000));
+    machine.at(&server.url, &["check", "--full"]).ok();
 }
 
 #[test]

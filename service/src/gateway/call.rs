@@ -8,7 +8,8 @@ use axum::extract::FromRequest;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use bytes::{Bytes, BytesMut};
-use copal_engine::client::ClientRecord;
+use copal_engine::client::{ClientRecord, read_chain};
+use copal_engine::layout;
 use copal_engine::request::{RequestError, Signatory, Unverified};
 use futures::StreamExt;
 use serde_json::json;
@@ -18,6 +19,8 @@ use super::facts::{Facts, host};
 use super::memory::Refused;
 use super::problem::Problem;
 use super::rights::{Caller, House};
+use crate::host::Host;
+use crate::objects;
 
 /// A request whose sender is known.
 pub(super) struct Call {
@@ -204,7 +207,12 @@ async fn known_caller(
         Ok(()) => record,
         Err(_) => {
             let record = gateway.known.client(&host, id, now, true).await?.ok_or_else(unknown)?;
-            verify(&record).map_err(refused)?;
+            if let Err(error) = verify(&record) {
+                let used = was_enrolled_by(&host, &record, signed, method, target).await?;
+                let detail = format!("the enrollment of client {id} was used already");
+                let used = used.then(|| Problem::new("enrollment-used", StatusCode::FORBIDDEN, detail));
+                return Err(used.unwrap_or_else(|| refused(error)));
+            }
             record
         }
     };
@@ -214,6 +222,24 @@ async fn known_caller(
     }
     let (role, domain) = (record.role, record.domain);
     Ok(if record.keys.is_some() { Caller::Client { id, role, domain } } else { Caller::Joining { id, role } })
+}
+
+/// Whether the enrollment key of a client that has joined signed this.
+async fn was_enrolled_by(
+    host: &Host<'_>,
+    record: &ClientRecord,
+    signed: &Unverified,
+    method: &str,
+    target: &str,
+) -> Result<bool, Problem> {
+    if record.keys.is_none() {
+        return Ok(false);
+    }
+    let first = objects::read(host.store, &layout::client(record.client, 1)).await?;
+    let versions = first.map(|bytes| (1, bytes.to_vec()));
+    let first = read_chain(host.repository, &host.owner_key, record.client, versions.as_slice());
+    let key = first.ok().and_then(|first| first.enrollment);
+    Ok(key.is_some_and(|key| signed.verify(method, target, &key).is_ok()))
 }
 
 fn remember(gateway: &Gateway, signed: &Unverified, now: u64) -> Result<(), Problem> {

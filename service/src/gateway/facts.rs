@@ -129,10 +129,16 @@ impl Known {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// The newest root and its state; none where nothing was written.
-    pub(super) async fn newest(&self, store: &dyn Store, now: u64) -> Result<Option<Arc<Newest>>, Problem> {
+    /// The newest root and its state; none where nothing was written. `is_fresh` looks whether there is a newer one.
+    pub(super) async fn newest(
+        &self,
+        store: &dyn Store,
+        now: u64,
+        is_fresh: bool,
+    ) -> Result<Option<Arc<Newest>>, Problem> {
         let kept = self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((since, newest)) = &kept
+            && !is_fresh
             && now < since + ROOTS_KEPT
         {
             return Ok(Some(newest.clone()));

@@ -102,8 +102,16 @@ pub(super) async fn readable(gateway: &Arc<Gateway>, call: &Call, key: &Key) -> 
     if let Caller::Client { role: Role::WriteOnly, domain, .. } = call.caller
         && (name.starts_with("index/") || name.starts_with("state/"))
     {
-        let newest = gateway.known.newest(gateway.settings.store.as_ref(), call.now).await?;
-        if !newest.is_some_and(|newest| newest.is_open_to(domain, name)) {
+        let store = gateway.settings.store.as_ref();
+        let mut is_open = false;
+        for is_fresh in [false, true] {
+            let newest = gateway.known.newest(store, call.now, is_fresh).await?;
+            is_open = newest.is_some_and(|newest| newest.is_open_to(domain, name));
+            if is_open {
+                break;
+            }
+        }
+        if !is_open {
             // Superseded or another domain's: which of both is not told.
             return Err(Problem::not_found(name));
         }

@@ -34,7 +34,7 @@ pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload
     let ids: Vec<_> = packs.iter().map(|(_, id)| *id).collect();
     let names: Vec<_> = packs.iter().map(|(upload, _)| upload.key).collect();
     let asked: u64 = packs.iter().map(|(upload, _)| upload.length).sum();
-    let (stored, since) = match gateway.known.newest(gateway.settings.store.as_ref(), call.now).await? {
+    let (stored, since) = match gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await? {
         Some(newest) => newest.stored(domain, Time::from_unix(call.now as i64 - DAY, 0), &ids),
         None => (0, 0),
     };

@@ -10,7 +10,9 @@ use copal_engine::id::ObjectHash;
 use copal_engine::layout;
 use copal_engine::receipt::IngestBy;
 use copal_engine::request::Signatory;
-use copal_store::{Key, StoreError};
+use copal_engine::root::Root;
+use copal_engine::state::{RunKind, StateDelta, write_run};
+use copal_store::{Key, Store, StoreError};
 use serde_json::{Value, json};
 
 use super::kit::*;
@@ -99,6 +101,16 @@ async fn a_write_only_client_sees_the_segments_of_its_own_domain_only() {
     assert_eq!((index["root"]["number"].as_u64(), keys(&index, "runs").len()), (Some(1), 2));
     let all = world.signed(FULL_SIGNS, "GET", "/v1/index", b"").await.json();
     assert_eq!(keys(&all, "segments").len(), 2);
+    // A root that came since then is known by whoever asks for what it names.
+    let bytes = world.store.read(&Key::new(layout::root(1)).unwrap()).await.unwrap();
+    let mut next = Root::decode(1, &bytes).unwrap();
+    let run = write_run(RunKind::Segments, [8; 16], &StateDelta::default().records(RunKind::Segments));
+    world.put(layout::state(run.reference.hash), run.bytes).await;
+    next.number = 2;
+    next.runs.insert(0, run.reference.clone());
+    world.put(layout::root(2), next.encode().unwrap()).await;
+    let path = format!("/v1/objects/{}", layout::state(run.reference.hash));
+    assert_eq!(world.signed(WRITER_SIGNS, "GET", &path, b"").await.status, 200);
     let read = async |key: &str| world.signed(WRITER_SIGNS, "GET", &format!("/v1/objects/{key}"), b"").await;
     assert_eq!(read(&own).await.bytes, "its own");
     assert_eq!(read(&shared).await.problem(), (404, "not-found".into()));
@@ -181,4 +193,6 @@ async fn a_client_that_has_just_joined_is_known_at_once() {
     assert_eq!(world.signed(joins, "PUT", &path, &bytes).await.status, 201);
     let request = sign_with(&terms(joins, [0x77; 16]), &request_key(JOINING), "GET", "/v1/time", b"");
     assert_eq!(world.send(request).await.status, 200);
+    let again = world.signed(joins, "PUT", &path, &bytes).await;
+    assert_eq!(again.problem(), (403, "enrollment-used".into()));
 }
