@@ -114,7 +114,7 @@ fn a_long_upload_that_is_stopped_goes_on_from_what_its_manifests_name() {
         running.0.wait().unwrap();
         // At least a manifest's worth is not uploaded again, whether it was accepted meanwhile or not.
         let next = upload(&machine, &[]).ok();
-        assert!(number(&next, "bytes_new") < (8 << 19) - (64 * 16 << 10), "{signal:?}: {next}");
+        assert!(number(&next, "bytes_new") < (8 << 19) - ((64 * 16) << 10), "{signal:?}: {next}");
         owner.ok(&["ingest"]);
         is_whole(&owner, &machine);
     }
