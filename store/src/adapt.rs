@@ -175,6 +175,10 @@ impl<S: Store> Store for Adapt<S> {
         self.admitted(self.inner.now()).await
     }
 
+    fn is_far(&self) -> bool {
+        self.inner.is_far()
+    }
+
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.admitted(self.inner.map(key)).await
     }

@@ -180,6 +180,10 @@ impl<S: Store> Store for Cache<S> {
         self.inner.now().await
     }
 
+    fn is_far(&self) -> bool {
+        self.inner.is_far()
+    }
+
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         if let Some(bytes) = self.copy(key).await? {
             return Ok(bytes);

@@ -203,6 +203,15 @@ pub fn pages_add_up_to_the_listing(store: &impl Store) {
         assert_eq!(found, expected, "after {after}");
         assert!(!page.more, "after {after}");
     }
+    // Also for whoever goes on with what another one began, a few objects at a time.
+    for (after, limit) in TRICKY.iter().flat_map(|after| [(after, 1), (after, 2), (after, 5)]) {
+        let page = block_on(store.list("", Some(&key(after)), limit)).expect("list");
+        let found: Vec<&str> = page.objects.iter().map(|listed| listed.key.as_str()).collect();
+        let following: Vec<&str> = TRICKY.iter().copied().filter(|name| name > after).collect();
+        let is_begin = following.starts_with(&found) && found.len() <= limit;
+        assert!(is_begin, "{limit} after {after}: {found:?}");
+        assert!(page.more || found.len() == following.len(), "{limit} after {after}: {found:?}");
+    }
 }
 
 /// The clock never runs backwards, and dates objects.

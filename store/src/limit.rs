@@ -76,7 +76,7 @@ impl<S: Store, P: Pause> Store for Limit<S, P> {
         self.inner.create(key, bytes).await
     }
 
-    /// How many bytes come shows when they are there: they are waited for afterwards.
+    /// How many bytes there are shows when they have come: they are waited for afterwards.
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
         let bytes = self.inner.read(key).await?;
         self.wait(self.down.as_ref(), bytes.len() as u64).await;
@@ -84,8 +84,9 @@ impl<S: Store, P: Pause> Store for Limit<S, P> {
     }
 
     async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        self.wait(self.down.as_ref(), range.end.saturating_sub(range.start)).await;
-        self.inner.read_range(key, range).await
+        let bytes = self.inner.read_range(key, range).await?;
+        self.wait(self.down.as_ref(), bytes.len() as u64).await;
+        Ok(bytes)
     }
 
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
@@ -106,6 +107,10 @@ impl<S: Store, P: Pause> Store for Limit<S, P> {
 
     async fn now(&self) -> Result<StoreTime, StoreError> {
         self.inner.now().await
+    }
+
+    fn is_far(&self) -> bool {
+        self.inner.is_far()
     }
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {

@@ -12,6 +12,7 @@ use copal_service::error::JobError;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::objects;
 use copal_service::view::View;
+use copal_store::StoreError;
 
 use super::BackupError;
 use super::output::create;
@@ -63,7 +64,8 @@ impl<'a> Chain<'a> {
                 match wait(objects::read_table(store, Place::Packs, id, length)) {
                     Ok(table) => ids.extend(table.ids.iter().copied()),
                     Err(JobError::Damaged { .. }) => {}
-                    Err(JobError::Store(copal_store::StoreError::NotFound { .. })) => {}
+                    // A gateway lets nobody who may only save read packs.
+                    Err(JobError::Store(StoreError::NotFound { .. } | StoreError::Denied { .. })) => {}
                     Err(error) => return Err(error),
                 }
             }

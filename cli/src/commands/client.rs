@@ -126,7 +126,7 @@ fn join_here(context: &Context<'_>, options: &Join) -> Result<Exit, Failure> {
         None if enrollment.address.is_empty() => return Err(BadLocation::Missing.into()),
         None => Location::parse(Some(enrollment.address.as_ref()))?,
     };
-    let site = Site::open(&location).map_err(of_site)?;
+    let site = Site::open(&location, &context.means()).map_err(of_site)?;
     context.introduce(&site)?;
     // A gateway knows nobody else on this machine yet.
     site.join_as(enrollment.client, enrollment.key());

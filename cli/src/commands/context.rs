@@ -6,10 +6,12 @@ use copal_engine::keys::slot::SlotInput;
 use copal_engine::receipt::IngestBy;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::view::{self, View};
+use copal_store::limit::Rates;
 
 use super::failure::{of_client, of_job, of_open, of_site, of_store};
 use super::opening::address;
 use crate::args::global::Global;
+use crate::args::values::Size;
 use crate::exit::Exit;
 use crate::history::History;
 use crate::places::{BadLocation, Location, Places, this_host};
@@ -17,7 +19,7 @@ use crate::remote::Introduction;
 use crate::report::{Failure, Report};
 use crate::repository::{Credentials, Enrolled, LocalClient, Repository, list_descriptors};
 use crate::secrets::{Credential, Kind, Sources, Terminal};
-use crate::site::Site;
+use crate::site::{Means, Site};
 use crate::wait::wait;
 
 /// What every command starts from.
@@ -50,11 +52,12 @@ impl<'a> Context<'a> {
 
     /// Where a repository is. Nobody is asked for a passphrase of something that is not there.
     pub(super) fn site(&self) -> Result<Site, Failure> {
-        let site = Site::open(&self.location()?).map_err(of_site)?;
+        let site = Site::open(&self.location()?, &self.means()).map_err(of_site)?;
         self.introduce(&site)?;
         if !Repository::is_at(&site).map_err(of_store)? {
             return Err(Failure::NoRepository { location: site.location().to_string() });
         }
+        site.prove().map_err(of_store)?;
         Ok(site)
     }
 
@@ -63,6 +66,17 @@ impl<'a> Context<'a> {
         let (state, ca_file) = (self.places()?.state().to_owned(), self.global.ca_file.clone());
         site.introduce(Introduction { state, ca_file });
         Ok(())
+    }
+
+    /// How its store is reached.
+    pub(super) fn means(&self) -> Means {
+        let rate = |size: Option<Size>| size.map(|size| size.0);
+        Means {
+            rates: Rates { upload: rate(self.global.limit_upload), download: rate(self.global.limit_download) },
+            storage_class: self.global.storage_class.clone(),
+            kms_key: self.global.kms_key.clone(),
+            cache: self.places().ok().map(|places| places.cache().to_owned()),
+        }
     }
 
     pub(super) fn places(&self) -> Result<Places, Failure> {
@@ -115,12 +129,28 @@ impl<'a> Context<'a> {
         self.open_with(&site, &self.credential()?)
     }
 
+    /// Opens it without local copies of anything: for whoever looks for damage.
+    pub(super) fn open_bare(&self) -> Result<Repository, Failure> {
+        let site = self.site()?;
+        self.open_as_it_is(&site, &self.credential()?)
+    }
+
     /// The secret at hand for a repository that is there.
     pub(super) fn credential(&self) -> Result<Credential, Failure> {
         Ok(self.secrets().existing(&mut Terminal)?)
     }
 
     pub(super) fn open_with(&self, site: &Site, credential: &Credential) -> Result<Repository, Failure> {
+        let mut repository = self.open_as_it_is(site, credential)?;
+        if site.is_far()
+            && let Ok(cache) = self.places()?.cache_of(repository.id())
+        {
+            repository.keep_copies_in(&cache);
+        }
+        Ok(repository)
+    }
+
+    fn open_as_it_is(&self, site: &Site, credential: &Credential) -> Result<Repository, Failure> {
         let input = input(credential)?;
         let places = self.places()?;
         let repository = Repository::open(site, &input, |id| places.state_of(id));

@@ -41,6 +41,7 @@ pub(super) fn of_site(error: SiteError) -> Failure {
         SiteError::Absent(location) => Failure::NoRepository { location },
         SiteError::Store(error) => of_store(error),
         SiteError::Location(error) => error.into(),
+        SiteError::Bucket(error) => Failure::Usage(error.to_string()),
     }
 }
 

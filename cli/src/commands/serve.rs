@@ -22,7 +22,9 @@ pub(super) fn run(context: &Context<'_>, options: &args::serve::Serve) -> Result
         let _ = print(context.global.json, at);
     };
     let is_quiet = context.global.quiet;
+    let means = context.means();
     let service = Service {
+        means: &means,
         location: &location,
         options,
         state: context.places()?.state().to_owned(),

@@ -46,16 +46,22 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         waiting.extend(waiting_of(store, &view, client, &name, now)?);
         rejected.extend(rejected_of(store, &view, client, &name)?);
     }
-    let report = StatusReport {
+    let mut report = StatusReport {
         ingest: access.descriptor().map(|descriptor| Decider::from(descriptor.ingest)),
         root: view.number(),
         waiting,
         rejected,
         series: series(access, only, &view)?,
-        changes_waiting: changes_waiting(store, &view)?,
-        last_check: last_job(store, "check")?,
-        last_prune: last_job(store, "prune")?,
+        changes_waiting: None,
+        last_check: None,
+        last_prune: None,
     };
+    // The rest is the owner's business; a gateway tells it nobody else.
+    if only.is_none() {
+        report.changes_waiting = Some(changes_waiting(store, &view)?);
+        report.last_check = last_job(store, "check")?;
+        report.last_prune = last_job(store, "prune")?;
+    }
     context.report.answer(&report)?;
     Ok(if report.rejected.is_empty() { Exit::Done } else { Exit::Rejected })
 }

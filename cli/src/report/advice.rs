@@ -3,6 +3,7 @@
 use std::io;
 
 use copal_store::StoreError;
+use copal_store::s3::Trouble;
 
 use super::failure::Failure;
 use crate::places::{BadLocation, PlaceError};
@@ -107,16 +108,23 @@ fn is_index(object: &str) -> bool {
 fn advice_on_store(error: &StoreError) -> Option<&'static str> {
     Some(match error {
         StoreError::Full { .. } => return advice_on(&io::ErrorKind::StorageFull.into()),
+        StoreError::Denied { source, .. } if matches!(source.downcast_ref(), Some(Trouble::Credentials(_))) => {
+            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+        }
         StoreError::Denied { .. } => "look at who may read and write the repository",
         StoreError::ReadOnly { .. } => return advice_on(&io::ErrorKind::ReadOnlyFilesystem.into()),
         StoreError::Gone { .. } => {
-            "look whether it is mounted, and run it again once it is back: nothing was written elsewhere"
+            "look at its name and whether it is mounted, and run it again once it is back: nothing was written elsewhere"
         }
         StoreError::Obstructed { .. } => "something else was put into the repository's directory: move it away",
         StoreError::NotCreateOnly { .. } => "keep the repository on another file system",
         StoreError::Unfit { .. } => "keep the repository on another server, or bring this one up to date",
         StoreError::Transient { .. } => "run it again in a while",
-        StoreError::Io { source, .. } => return source.downcast_ref().and_then(advice_on),
+        StoreError::Io { source, .. } => match source.downcast_ref() {
+            Some(Trouble::ClockSkew) => "set this machine's clock",
+            Some(Trouble::Region(_)) => "set AWS_REGION to the bucket's region",
+            _ => return source.downcast_ref().and_then(advice_on),
+        },
         StoreError::NotFound { .. } | StoreError::OutOfRange { .. } | StoreError::Crashed => return None,
     })
 }

@@ -23,8 +23,8 @@ pub struct StatusReport {
     pub rejected: Vec<RejectedField>,
     /// The newest snapshot of every series.
     pub series: Vec<SeriesField>,
-    /// Changes that are not folded in yet.
-    pub changes_waiting: u64,
+    /// Changes that are not folded in yet; only the owner is told.
+    pub changes_waiting: Option<u64>,
     /// The newest report of a check by the service.
     pub last_check: Option<JobField>,
     /// The newest report of a prune by the service.
@@ -123,8 +123,8 @@ impl Answer for StatusReport {
         if self.waiting.is_empty() && self.rejected.is_empty() {
             writeln!(out, "everything that was uploaded is accepted")?;
         }
-        if self.changes_waiting > 0 {
-            let changes = things(self.changes_waiting, "change waits", "changes wait");
+        if let Some(waiting) = self.changes_waiting.filter(|waiting| *waiting > 0) {
+            let changes = things(waiting, "change waits", "changes wait");
             writeln!(out, "{changes} to be folded in")?;
         }
         for (job, last) in [("check", &self.last_check), ("prune", &self.last_prune)] {

@@ -13,7 +13,7 @@ use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::host::Host;
 use copal_service::{clients, objects};
-use copal_store::{Store, StoreError};
+use copal_store::{Created, Store, StoreError};
 
 use super::client::{self, KEYS};
 use super::enrolled::owners_kem;
@@ -93,7 +93,9 @@ pub fn join(site: &Site, enrollment: &Enrollment, address: &str, state_dir: &Pat
     let public = ClientPublic { manifest: keys.manifest_public(), request: keys.request_public() };
     let joined = record.joined(public, Time(wait(store.now())?.0));
     let bytes = Bytes::from(joined.sign(repository, &key));
-    wait(store.create(&objects::key(layout::client(id, joined.version)), bytes))?;
+    if wait(store.create(&objects::key(layout::client(id, joined.version)), bytes))? == Created::New {
+        return Ok(joined);
+    }
     let stored = wait(clients::read(&host, id))?.ok_or(JoinError::Unknown(id))?;
     match finished(&stored, Some(&keys)) {
         Ok(Some(done)) => Ok(done),

@@ -151,6 +151,11 @@ impl Repository {
         &self.store
     }
 
+    /// Keeps copies of the index and the state in a directory, and reads them there.
+    pub fn keep_copies_in(&mut self, directory: &Path) {
+        self.store = self.site.cached_store(directory);
+    }
+
     /// What jobs of the service work with.
     pub fn host(&self) -> Host<'_> {
         Host {

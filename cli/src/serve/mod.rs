@@ -24,7 +24,7 @@ use crate::clock;
 use crate::entropy::SystemEntropy;
 use crate::places::Location;
 use crate::remote::PIPE_ORIGIN;
-use crate::site::{Site, SiteError};
+use crate::site::{Means, Site, SiteError};
 use crate::wait::wait;
 use aside::Aside;
 use jobs::Jobs;
@@ -78,6 +78,8 @@ pub enum ServeError {
 pub struct Service<'a> {
     /// Where the repository lies.
     pub location: &'a Location,
+    /// How its store is reached.
+    pub means: &'a Means,
     /// How it is served.
     pub options: &'a Serve,
     /// Where this machine remembers owners.
@@ -95,7 +97,7 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
         return Err(ServeError::Gateway(service.location.clone()));
     }
     let is_init_accepted = options.accept_init || options.stdio;
-    let found = match Site::open(service.location) {
+    let found = match Site::open(service.location, service.means) {
         Ok(site) => Some(site.store()),
         Err(SiteError::Absent(_)) => None,
         Err(error) => return Err(error.into()),
@@ -111,9 +113,10 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
     };
     let store: Arc<dyn Store> = match found {
         Some(store) if facts.is_some() => store,
-        found => Arc::new(Unmade::new(service.location.clone(), found)),
+        found => Arc::new(Unmade::new(service.location.clone(), service.means.clone(), found)),
     };
-    let bucket = presign::Bucket::of(service.location)?.map(|bucket| Arc::new(bucket) as Arc<dyn Presigner>);
+    let bucket =
+        presign::Bucket::of(service.location, service.means)?.map(|bucket| Arc::new(bucket) as Arc<dyn Presigner>);
     let metrics = Arc::new(Metrics::new());
     let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), service.note.clone());
     let router = Gateway::new(settings(service, &store, owner, bucket, &jobs), Some(Memory::default())).router();

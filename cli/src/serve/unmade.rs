@@ -10,19 +10,20 @@ use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime
 
 use crate::clock;
 use crate::places::Location;
-use crate::site::{Site, SiteError};
+use crate::site::{Means, Site, SiteError};
 
 /// A store that is made by its first object.
 pub(super) struct Unmade {
     location: Location,
+    means: Means,
     /// What is there already: an empty directory, or what an interrupted `init` left.
     found: Option<Arc<dyn Store>>,
     made: OnceLock<Arc<dyn Store>>,
 }
 
 impl Unmade {
-    pub(super) fn new(location: Location, found: Option<Arc<dyn Store>>) -> Self {
-        Self { location, found, made: OnceLock::new() }
+    pub(super) fn new(location: Location, means: Means, found: Option<Arc<dyn Store>>) -> Self {
+        Self { location, means, found, made: OnceLock::new() }
     }
 
     fn store(&self) -> Option<&Arc<dyn Store>> {
@@ -34,7 +35,7 @@ impl Unmade {
             return Ok(made.clone());
         }
         let failed = |source| StoreError::Io { op: Op::Create, key: key.to_string(), source };
-        let site = Site::create(&self.location).map_err(|error| match error {
+        let site = Site::create_by(&self.location, &self.means).map_err(|error| match error {
             SiteError::Store(error) => error,
             other => failed(other.into()),
         })?;

@@ -4,6 +4,7 @@
 mod clients;
 #[path = "../kit/mod.rs"]
 mod kit;
+mod long;
 mod nothing_opens;
 mod policy;
 mod service;

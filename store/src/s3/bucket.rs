@@ -16,6 +16,7 @@ use tokio::sync::Mutex;
 use super::BASE64;
 use super::clock::Clock;
 use super::config::{Connection, S3Config};
+use super::list::Places;
 use super::trouble::{Failed, Trouble};
 use crate::{Created, Key, Op, Stat, StoreError, StoreTime};
 
@@ -25,6 +26,7 @@ pub(super) struct Bucket {
     pub(super) config: S3Config,
     pub(super) connection: Connection,
     pub(super) clock: Clock,
+    pub(super) places: Places,
     /// What presigned requests are signed with, once there is one.
     pub(super) signing: Mutex<Option<Credentials>>,
 }

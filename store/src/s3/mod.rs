@@ -30,6 +30,7 @@ mod worker;
 use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 use bucket::Bucket;
 use clock::Clock;
+use list::Places;
 use worker::Worker;
 
 pub use aws_credential_types::Credentials;
@@ -95,7 +96,7 @@ impl S3Store {
         let clock = Clock::default();
         let connected = worker.run(async move {
             let connection = config.connect(clock.clone()).await;
-            Bucket { config, connection, clock, signing: Mutex::default() }
+            Bucket { config, connection, clock, places: Places::default(), signing: Mutex::default() }
         });
         let stopped = || BadConfig::Runtime(io::Error::other(Trouble::Stopped));
         let bucket = Arc::new(connected.await.ok_or_else(stopped)?);
@@ -106,6 +107,14 @@ impl S3Store {
     /// success.
     pub async fn create_bucket(&self) -> Result<(), StoreError> {
         self.run(Op::Create, "", |bucket| async move { bucket.create_bucket().await }).await
+    }
+
+    /// Names the server and the bucket in hexadecimal, for whoever notes what was found out about them.
+    pub fn fingerprint(&self) -> String {
+        let (config, connection) = (&self.bucket.config, &self.bucket.connection);
+        let endpoint = connection.endpoint.as_deref().unwrap_or("AWS");
+        let sum = Sha256::digest(format!("{endpoint}\n{}\n{}", connection.region, config.bucket));
+        sum.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// How wrappers of this store wait.

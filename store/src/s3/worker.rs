@@ -85,6 +85,6 @@ impl Pause for RuntimePause {
 
     async fn sleep(&self, wait: Duration) {
         // If the runtime is gone, so is the store: what comes next says so.
-        let _ = self.0.spawn(tokio::time::sleep(wait)).await;
+        let _ = self.0.spawn(async move { tokio::time::sleep(wait).await }).await;
     }
 }

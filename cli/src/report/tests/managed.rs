@@ -59,7 +59,7 @@ fn status() -> StatusReport {
             time: Stamp(Time(0)),
             accepted: Stamp(Time(0)),
         }],
-        changes_waiting: 2,
+        changes_waiting: Some(2),
         last_check: job(),
         last_prune: job(),
     }

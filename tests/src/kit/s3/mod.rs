@@ -1,8 +1,10 @@
 //! S3 for tests: real servers on this machine, and a proxy in front of them that is slow or breaks what it is told to.
 
+mod lenient;
 mod proxy;
 mod server;
 
+pub use lenient::Lenient;
 pub use proxy::{Fate, Proxy, Seen};
 pub use server::{Kind, Server};
 
