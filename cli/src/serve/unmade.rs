@@ -35,15 +35,17 @@ impl Unmade {
             return Ok(made.clone());
         }
         let failed = |source| StoreError::Io { op: Op::Create, key: key.to_string(), source };
+        if let Ok(site) = Site::open(&self.location, &self.means) {
+            // Somebody else may have made the repository meanwhile.
+            let is_made = !site.store().list("copal/", None, 1).await?.objects.is_empty();
+            if !is_made && site.holds_other_files().map_err(|error| failed(error.into()))? {
+                return Err(StoreError::Obstructed { key: key.to_string() });
+            }
+        }
         let site = Site::create_by(&self.location, &self.means).map_err(|error| match error {
             SiteError::Store(error) => error,
             other => failed(other.into()),
         })?;
-        // Somebody else may have made the repository meanwhile.
-        let is_made = !site.store().list("copal/", None, 1).await?.objects.is_empty();
-        if !is_made && site.holds_other_files().map_err(|error| failed(error.into()))? {
-            return Err(StoreError::Obstructed { key: key.to_string() });
-        }
         site.probe()?;
         Ok(self.made.get_or_init(|| site.store()).clone())
     }
