@@ -5,15 +5,16 @@ use copal_engine::client::Role;
 use copal_engine::id::{ObjectHash, SnapshotId, TagId};
 use copal_engine::layout;
 use copal_engine::limits::CHANGE_OPERATIONS;
+use copal_engine::receipt::IngestBy;
 use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::ingest::{Scope, ingest};
-use copal_service::view::{self, View};
+use copal_service::view::{self, Parts, View};
 use copal_service::{clients, objects};
 use copal_store::{Created, Store, StoreError};
 
 use crate::repository::{LocalClient, Repository};
-use crate::wait::wait;
+use crate::wait::{Patience, SERVICE_ANSWERS, wait};
 
 /// Why a decision could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +25,12 @@ pub enum ChangeError {
     /// Without the descriptor nothing can be written.
     #[error("the repository's descriptor is lost: nothing can be written to it")]
     NoDescriptor,
+    /// It is written, and the service has not folded it in yet.
+    #[error("change {number} is written, but the service has not folded it in yet")]
+    NotFolded {
+        /// Its number.
+        number: u64,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -62,9 +69,29 @@ pub fn write(
         written = Some(chain.append(operations)?);
     }
     let Some(number) = written else { return Ok(None) };
+    if by == IngestBy::Service {
+        return folded_by_service(repository, number).map(Some);
+    }
     wait(ingest(&repository.host(), by, Scope::Client(client.id), &|_| false))?;
     let view = wait(view::read(repository.store().as_ref()))?;
     Ok(Some(Written { number, view }))
+}
+
+/// Waits until a root has folded a change in.
+fn folded_by_service(repository: &Repository, number: u64) -> Result<Written, ChangeError> {
+    let mut patience = Patience::of(SERVICE_ANSWERS);
+    let store = repository.store().as_ref();
+    let none = Parts { kinds: &[], domains: Some(Default::default()) };
+    loop {
+        let view = wait(view::read_parts(store, &none))?;
+        let head = view.root.as_ref().and_then(|(root, _)| root.change_head);
+        if head.is_some_and(|(head, _)| head >= number) {
+            return Ok(Written { number, view: wait(view::read(store))? });
+        }
+        if !patience.pause(|| false) {
+            return Err(ChangeError::NotFolded { number });
+        }
+    }
 }
 
 /// The end of the repository's chain of changes.
@@ -147,7 +174,9 @@ fn pieces(operation: Operation) -> Vec<Operation> {
         Operation::Unpin(ids) => lists(&ids).into_iter().map(Operation::Unpin).collect(),
         Operation::Tag { snapshots, add, remove } => {
             let mut pieces = Vec::new();
-            for snapshots in lists(&snapshots) {
+            // Without snapshots it tells the names of tags, and that is all.
+            let lists = if snapshots.is_empty() { vec![Vec::new()] } else { lists(&snapshots) };
+            for snapshots in lists {
                 let tag = |add: Vec<(TagId, Vec<u8>)>, remove: Vec<TagId>| Operation::Tag {
                     snapshots: snapshots.clone(),
                     add,

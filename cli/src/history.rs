@@ -116,6 +116,18 @@ impl History {
         Ok(history)
     }
 
+    /// Reads one snapshot that a state knows; the error is in words.
+    pub fn read_one(
+        repository: &Repository,
+        key: (ClientId, u64),
+        record: &SnapshotRecord,
+    ) -> Result<Result<Snapshot, String>, Failure> {
+        let Some(public) = public_key(repository, key.0)? else {
+            return Ok(Err(format!("clients/{}, the record of its client, is lost or damaged", key.0)));
+        };
+        Ok(read_snapshot(repository, &layout::manifest(key.0, key.1), key, record, &public))
+    }
+
     /// Snapshots that are kept and that the options leave.
     pub fn narrowed(&self, narrow: &Narrow) -> Vec<&Snapshot> {
         self.snapshots.iter().filter(|snapshot| snapshot.is_kept() && fits(snapshot, narrow)).collect()
@@ -280,7 +292,8 @@ fn name_tags(
     Ok(())
 }
 
-fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, Failure> {
+/// The names of tags that changes have added.
+pub fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, Failure> {
     let mut names = BTreeMap::new();
     let store: &dyn Store = repository.store().as_ref();
     for listed in wait(objects::list(store, "changes/"))? {

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use copal_engine::id::RepositoryId;
 
+use crate::remote::SshAddress;
+
 /// Where a repository is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
@@ -23,6 +25,8 @@ pub enum Location {
     },
     /// A gateway's address.
     Https(String),
+    /// A directory of another machine, reached by ssh.
+    Ssh(SshAddress),
 }
 
 /// No place where this version finds a repository.
@@ -37,6 +41,9 @@ pub enum BadLocation {
     /// An address without a bucket or a host, or not in UTF-8.
     #[error("{0:?} is no complete address")]
     Incomplete(OsString),
+    /// A gateway on another machine without TLS.
+    #[error("{0} would send everything in the clear: a gateway on another machine needs https")]
+    Insecure(String),
     /// A kind of repository that this version does not open.
     #[error("{location} is in {kind}, and this version opens repositories in directories only")]
     Unsupported {
@@ -70,6 +77,9 @@ impl Location {
                 Ok(Self::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
             }
             "https" => Ok(Self::Https(format!("https://{rest}"))),
+            "http" if is_this_machine(rest) => Ok(Self::Https(format!("http://{rest}"))),
+            "http" => Err(BadLocation::Insecure(address.to_owned())),
+            "ssh" => SshAddress::parse(rest).map(Self::Ssh).ok_or_else(incomplete),
             scheme => Err(BadLocation::Scheme(scheme.to_owned())),
         }
     }
@@ -80,6 +90,7 @@ impl Location {
             Self::Directory(path) => return Ok(path),
             Self::S3 { .. } => "S3",
             Self::Https(_) => "a service on the web",
+            Self::Ssh(_) => "a directory of another machine",
         };
         Err(BadLocation::Unsupported { location: self.to_string(), kind })
     }
@@ -92,8 +103,19 @@ impl core::fmt::Display for Location {
             Self::S3 { bucket, prefix } if prefix.is_empty() => write!(f, "s3://{bucket}"),
             Self::S3 { bucket, prefix } => write!(f, "s3://{bucket}/{prefix}"),
             Self::Https(address) => f.write_str(address),
+            Self::Ssh(address) => address.fmt(f),
         }
     }
+}
+
+/// Whether an address without its scheme is one of this machine itself.
+fn is_this_machine(rest: &str) -> bool {
+    let authority = rest.split('/').next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(inside) => inside.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// A directory or file of this machine's own that cannot be used.
@@ -178,6 +200,11 @@ impl Places {
             }
         }
         Ok(freed)
+    }
+
+    /// The directory of all keys of this machine.
+    pub fn state(&self) -> &Path {
+        &self.state
     }
 
     /// Where the keys of this machine for one repository are, whether they are there or not.
@@ -287,6 +314,15 @@ mod tests {
         assert_eq!(location("s3://bucket/a/b/"), Ok(s3("bucket", "a/b")));
         assert_eq!(location("S3://bucket"), Ok(s3("bucket", "")));
         assert_eq!(location("https://host/x"), Ok(Location::Https("https://host/x".into())));
+        assert_eq!(location("http://127.0.0.1:8080/"), Ok(Location::Https("http://127.0.0.1:8080".into())));
+        for safe in ["http://localhost", "http://[::1]:80"] {
+            assert!(location(safe).is_ok(), "{safe}");
+        }
+        for open in ["http://host", "http://127.0.0.1.example", "http://localhost@host"] {
+            assert_eq!(location(open), Err(BadLocation::Insecure(open.into())), "{open}");
+        }
+        assert!(matches!(location("ssh://me@host/srv"), Ok(Location::Ssh(_))));
+        assert_eq!(location("ssh://host"), Err(BadLocation::Incomplete("ssh://host".into())));
         assert_eq!(location("ftp://host"), Err(BadLocation::Scheme("ftp".into())));
         assert_eq!(location("s3:///x"), Err(BadLocation::Incomplete("s3:///x".into())));
         assert_eq!(location(""), Err(BadLocation::Missing));

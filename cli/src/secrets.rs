@@ -221,6 +221,16 @@ impl Sources {
         }
     }
 
+    /// Whether an option or a variable names a secret, so that nobody has to be asked.
+    pub fn is_given(&self) -> bool {
+        self.key_file.is_some()
+            || self.password_file.is_some()
+            || self.key_file_variable.is_some()
+            || self.password.is_some()
+            || self.password_file_variable.is_some()
+            || self.password_command.is_some()
+    }
+
     fn of_environment(&self) -> Result<Option<Credential>, SecretError> {
         if let Some(bytes) = &self.password {
             return Credential::read(bytes, Kind::Passphrase, &Origin::Variable).map(Some);

@@ -1,12 +1,22 @@
 //! Site: where a repository lies, and the store that reaches it.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use copal_engine::id::ClientId;
+use copal_engine::keys::owner::OwnerSecret;
+use copal_store::adapt::{Adapt, AtOnce};
+use copal_store::cache::Cache;
 use copal_store::fs::FsStore;
+use copal_store::limit::{Limit, Rates};
+use copal_store::retry::{Backoff, Retry, ThreadPause};
+use copal_store::s3::{BadConfig, S3Config, S3Store};
 use copal_store::{Store, StoreError};
+use ed25519_dalek::SigningKey;
 
-use crate::places::{BadLocation, Location};
+use crate::places::{BadLocation, Location, create_private_dir};
+use crate::remote::{GatewayStore, Introduction, RemoteStore};
 use crate::wait::wait;
 
 /// Where a repository lies, or is to lie, and the store that reaches it.
@@ -14,11 +24,37 @@ use crate::wait::wait;
 pub struct Site {
     location: Location,
     reached: Reached,
+    rates: Rates,
+}
+
+/// How a store is reached from this machine, whichever it is.
+#[derive(Clone, Debug, Default)]
+pub struct Means {
+    /// Bytes a second.
+    pub rates: Rates,
+    /// The storage class of new packs in S3.
+    pub storage_class: Option<String>,
+    /// The KMS key that S3 seals new objects with.
+    pub kms_key: Option<String>,
+    /// Where it is noted which servers were found fit.
+    pub cache: Option<PathBuf>,
 }
 
 #[derive(Clone)]
 enum Reached {
     Directory(Arc<FsStore>),
+    Gateway { gateway: Arc<GatewayStore>, store: Arc<RemoteStore> },
+    Bucket(Bucket),
+    Other(Arc<dyn Store>),
+}
+
+/// A bucket, once as it is, and once as it is used.
+#[derive(Clone)]
+struct Bucket {
+    bare: Arc<S3Store>,
+    store: Arc<dyn Store>,
+    /// There once the server was found fit.
+    proof: Option<PathBuf>,
 }
 
 /// Why a site cannot be used.
@@ -33,11 +69,17 @@ pub enum SiteError {
     /// Nothing of this kind can be opened.
     #[error(transparent)]
     Location(#[from] BadLocation),
+    /// No bucket can be named so.
+    #[error(transparent)]
+    Bucket(#[from] BadConfig),
 }
 
 impl Site {
     /// Where a repository should be; a directory must be there. Writes nothing.
-    pub fn open(location: &Location) -> Result<Self, SiteError> {
+    pub fn open(location: &Location, means: &Means) -> Result<Self, SiteError> {
+        if let Some(site) = Self::elsewhere(location, means) {
+            return site;
+        }
         let absent = || SiteError::Absent(location.to_string());
         let reached = match FsStore::open(location.directory()?) {
             Ok(store) => Reached::Directory(Arc::new(store)),
@@ -46,13 +88,69 @@ impl Site {
             }
             Err(error) => return Err(error.into()),
         };
-        Ok(Self { location: location.clone(), reached })
+        Ok(Self { location: location.clone(), reached, rates: means.rates })
     }
 
-    /// Where a repository is to be made; a directory is made if it is missing.
+    /// Where a repository is to be made; a directory is made if it is missing, a bucket is not.
     pub fn create(location: &Location) -> Result<Self, SiteError> {
+        Self::create_by(location, &Means::default())
+    }
+
+    /// The same, reached by certain means.
+    pub fn create_by(location: &Location, means: &Means) -> Result<Self, SiteError> {
+        if let Some(site) = Self::elsewhere(location, means) {
+            return site;
+        }
         let store = FsStore::create(location.directory()?)?;
-        Ok(Self { location: location.clone(), reached: Reached::Directory(Arc::new(store)) })
+        let reached = Reached::Directory(Arc::new(store));
+        Ok(Self { location: location.clone(), reached, rates: means.rates })
+    }
+
+    /// A site that is no directory of this machine: it is reached in the same way whether it is to be made or not.
+    fn elsewhere(location: &Location, means: &Means) -> Option<Result<Self, SiteError>> {
+        if let Location::S3 { bucket, prefix } = location {
+            return Some(Self::in_bucket(location, bucket, prefix, means));
+        }
+        let reached = Reached::gateway(location)?;
+        Some(Ok(Self { location: location.clone(), reached, rates: means.rates }))
+    }
+
+    fn in_bucket(location: &Location, bucket: &str, prefix: &str, means: &Means) -> Result<Self, SiteError> {
+        let mut config = S3Config::new(bucket, prefix);
+        config.storage_classes = means.storage_class.iter().map(|class| ("packs/".to_owned(), class.clone())).collect();
+        config.kms_key.clone_from(&means.kms_key);
+        let bare = Arc::new(wait(S3Store::open(config))?);
+        let (pause, calls) = (bare.pause(), AtOnce::default());
+        // Whoever is held back by the limit, or waits to try again, does not keep others from calling.
+        let store = Retry::new(Adapt::new(bare.clone(), calls), Backoff::default(), pause.clone());
+        let store: Arc<dyn Store> = if means.rates == Rates::default() {
+            Arc::new(store)
+        } else {
+            Arc::new(Limit::new(store, means.rates, pause))
+        };
+        let proof = means.cache.as_ref().map(|cache| cache.join("probed").join(bare.fingerprint()));
+        let reached = Reached::Bucket(Bucket { bare, store, proof });
+        Ok(Self { location: location.clone(), reached, rates: Rates::default() })
+    }
+
+    /// A store that was reached already.
+    pub fn reached(location: &Location, store: Arc<dyn Store>) -> Self {
+        Self { location: location.clone(), reached: Reached::Other(store), rates: Rates::default() }
+    }
+
+    /// Whether every request takes a round trip: then many are made at once, and much is asked for with each.
+    pub fn is_far(&self) -> bool {
+        self.store().is_far()
+    }
+
+    /// How many packs are stored at once.
+    pub fn uploads(&self) -> usize {
+        if self.is_far() { UPLOADS } else { 1 }
+    }
+
+    /// How many threads read packs, of so many that the machine runs at once.
+    pub fn readers(&self, threads: usize) -> usize {
+        if self.is_far() { threads.max(READERS) } else { threads }
     }
 
     /// Where it is.
@@ -63,8 +161,24 @@ impl Site {
     /// The store.
     pub fn store(&self) -> Arc<dyn Store> {
         match &self.reached {
-            Reached::Directory(store) => store.clone(),
+            Reached::Directory(store) => self.limited(store.clone()),
+            Reached::Gateway { store, .. } => self.limited(store.clone()),
+            Reached::Bucket(bucket) => bucket.store.clone(),
+            Reached::Other(store) => store.clone(),
         }
+    }
+
+    /// The store, with copies of the index and the state in a directory where it is far. A cache that cannot be kept is
+    /// done without.
+    pub fn cached_store(&self, directory: &Path) -> Arc<dyn Store> {
+        let store = self.store();
+        if !self.is_far() {
+            return store;
+        }
+        let Ok(cache) = Cache::open(store.clone(), &directory.join("objects"), &["index/", "state/"]) else {
+            return store;
+        };
+        Arc::new(cache)
     }
 
     /// The directory of this machine that holds it, if one does.
@@ -79,6 +193,23 @@ impl Site {
     pub fn probe(&self) -> Result<(), StoreError> {
         match &self.reached {
             Reached::Directory(store) => store.probe().map(|_| ()),
+            // What is behind it was probed by who serves it.
+            Reached::Gateway { .. } => Ok(()),
+            Reached::Bucket(bucket) => bucket.probe(),
+            Reached::Other(_) => Ok(()),
+        }
+    }
+
+    /// Finds it out of a server that this machine meets for the first time. Whoever may only read changes nothing that
+    /// could be lost.
+    pub fn prove(&self) -> Result<(), StoreError> {
+        let Reached::Bucket(bucket) = &self.reached else { return Ok(()) };
+        if bucket.proof.as_ref().is_some_and(|proof| proof.exists()) {
+            return Ok(());
+        }
+        match bucket.probe() {
+            Err(StoreError::Denied { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }) => Ok(()),
+            probed => probed,
         }
     }
 
@@ -94,9 +225,77 @@ impl Site {
 
     /// Whether there is anything but what a repository holds that was just begun: then it is somebody else's.
     pub fn holds_other_files(&self) -> Result<bool, std::io::Error> {
-        match &self.reached {
-            Reached::Directory(_) => holds_other_files(self.location.directory().expect("it is one")),
+        match (&self.reached, self.directory()) {
+            (Reached::Directory(_), Some(directory)) => holds_other_files(directory),
+            (Reached::Gateway { .. }, _) => Ok(false),
+            _ => holds_other_objects(self.store().as_ref()).map_err(std::io::Error::other),
         }
+    }
+
+    fn limited(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        if self.rates == Rates::default() {
+            return store;
+        }
+        Arc::new(Limit::new(store, self.rates, ThreadPause))
+    }
+
+    /// Tells a gateway's store where this machine keeps its keys, and whom it trusts.
+    pub fn introduce(&self, introduction: Introduction) {
+        if let Reached::Gateway { gateway, .. } = &self.reached {
+            gateway.introduce(introduction);
+        }
+    }
+
+    /// Tells a gateway's store the owner's key: it signs what no client may do, and all while there is no client.
+    pub fn know_owner(&self, owner: &OwnerSecret) {
+        if let Reached::Gateway { gateway, .. } = &self.reached {
+            gateway.know_owner(owner);
+        }
+    }
+
+    /// Lets a gateway's store sign as whoever joins with this enrollment key.
+    pub fn join_as(&self, client: ClientId, enrollment: SigningKey) {
+        if let Reached::Gateway { gateway, .. } = &self.reached {
+            gateway.join_as(client, enrollment);
+        }
+    }
+}
+
+impl Bucket {
+    fn probe(&self) -> Result<(), StoreError> {
+        wait(self.bare.probe())?;
+        if let Some(proof) = &self.proof {
+            // Not noted, it is found out again.
+            let noted = proof.parent().is_some_and(|folder| create_private_dir(folder).is_ok());
+            let _ = noted && fs::write(proof, b"").is_ok();
+        }
+        Ok(())
+    }
+}
+
+fn holds_other_objects(store: &dyn Store) -> Result<bool, StoreError> {
+    let mut after = None;
+    loop {
+        let page = wait(store.list("", after.as_ref(), 1_000))?;
+        let is_ours = |name: &str| ["keys/", "copal/", "tmp/"].iter().any(|ours| name.starts_with(ours));
+        if page.objects.iter().any(|object| !is_ours(object.key.as_str())) {
+            return Ok(true);
+        }
+        match page.objects.into_iter().next_back() {
+            Some(last) if page.more => after = Some(last.key),
+            _ => return Ok(false),
+        }
+    }
+}
+
+impl Reached {
+    fn gateway(location: &Location) -> Option<Self> {
+        let gateway = match location {
+            Location::Https(address) => GatewayStore::web(address),
+            Location::Ssh(address) => GatewayStore::ssh(address.clone()),
+            Location::Directory(_) | Location::S3 { .. } => return None,
+        };
+        Some(Self::Gateway { store: Arc::new(gateway.clone().patient()), gateway })
     }
 }
 
@@ -111,3 +310,8 @@ fn holds_other_files(directory: &Path) -> Result<bool, std::io::Error> {
     }
     Ok(false)
 }
+
+/// Packs on their way at once: with packs of 32 MiB, 128 MiB of memory.
+const UPLOADS: usize = 4;
+/// Threads that wait for ranges of 4 MiB.
+const READERS: usize = 16;

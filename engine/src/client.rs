@@ -91,6 +91,30 @@ impl ClientRecord {
         }
     }
 
+    /// The version that joins an enrollment, with the device's own keys: what the owner decided stays.
+    pub fn joined(&self, keys: ClientPublic, created: Time) -> Self {
+        Self {
+            version: self.version + 1,
+            keys: Some(keys),
+            created,
+            enrollment: None,
+            signed_by: SignedBy::Enrollment,
+            ..self.clone()
+        }
+    }
+
+    /// The next version, by which the owner revokes the client: what is still good of its manifests and changes.
+    pub fn revoked(&self, last_good: (u64, ObjectHash), last_change: Option<(u64, ObjectHash)>, created: Time) -> Self {
+        Self {
+            version: self.version + 1,
+            revoked: Some(last_good),
+            last_change,
+            created,
+            signed_by: SignedBy::Owner,
+            ..self.clone()
+        }
+    }
+
     fn body(&self) -> Vec<u8> {
         let optional = 2 * u64::from(self.keys.is_some())
             + u64::from(self.revoked.is_some())

@@ -30,9 +30,11 @@ pub mod tree;
 pub mod snapshot;
 pub mod repository;
 pub mod client;
+pub mod enrollment;
 pub mod manifest;
 pub mod change;
 pub mod expiry;
+pub mod request;
 
 // operations
 pub mod backup;

@@ -62,6 +62,8 @@ pub const POLICY_BYTES: usize = 64 << 10;
 pub const POLICY_SETS: usize = 1_024;
 /// Bytes of a policy's time zone.
 pub const ZONE_BYTES: usize = 64;
+/// Bytes of a repository's address in an enrollment.
+pub const ADDRESS_BYTES: usize = 1 << 10;
 /// Entries of one index segment.
 pub const SEGMENT_ENTRIES: u64 = 1 << 25;
 /// Nesting of a CBOR item.

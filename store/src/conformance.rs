@@ -7,13 +7,16 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use futures::executor::block_on;
 
-use crate::{Created, Key, Store, StoreError, list_all};
+use sha2::{Digest, Sha256};
+
+use crate::{Created, Key, Stat, Store, StoreError, list_all};
 
 /// Runs the whole suite; each promise is tried on a new, empty store.
 pub fn run<S: Store>(make: impl Fn() -> S) {
     second_creation_changes_nothing(&make());
     one_of_many_concurrent_creators_wins(&make());
     deleted_names_can_be_made_again(&make());
+    many_are_deleted_at_once(&make());
     objects_read_as_written(&make());
     large_objects_read_as_written(&make());
     missing_objects_are_missing(&make());
@@ -78,7 +81,24 @@ pub fn objects_read_as_written(store: &impl Store) {
         assert_eq!(block_on(store.map(&key)).expect("map"), bytes, "{name}");
         let stat = block_on(store.stat(&key)).expect("stat").expect("the object was created");
         assert_eq!(stat.length, bytes.len() as u64, "{name}");
+        // Whoever vouches for bytes vouches for these.
+        let sum: [u8; 32] = Sha256::digest(&bytes).into();
+        assert!(stat.sha256.is_none_or(|sha256| sha256 == sum), "{name}");
     }
+}
+
+/// More than a server takes in one request, with names that are not there among them.
+pub fn many_are_deleted_at_once(store: &impl Store) {
+    let there = ["a/b", "a/c", "b"];
+    create_all(store, &there);
+    create(store, &key("c"), b"stays");
+    let missing = (0..1500).map(|number| key(&format!("missing/{number}")));
+    let names: Vec<Key> = missing.chain(there.map(key)).collect();
+    for _ in 0..2 {
+        block_on(store.delete_all(&names)).expect("deletion of many");
+        assert_eq!(keys(store, ""), ["c"]);
+    }
+    block_on(store.delete_all(&[])).expect("deletion of none");
 }
 
 /// A pack's size and more.
@@ -147,7 +167,9 @@ pub fn listings_are_in_byte_order_of_key(store: &impl Store) {
     assert_eq!(keys(store, ""), TRICKY);
     let listed = block_on(list_all(store, "")).expect("list");
     for object in &listed {
-        assert_eq!(block_on(store.stat(&object.key)).expect("stat"), Some(object.stat), "{}", object.key);
+        let stat = block_on(store.stat(&object.key)).expect("stat").expect("the object was created");
+        // A listing vouches for no bytes.
+        assert_eq!(Stat { sha256: None, ..stat }, object.stat, "{}", object.key);
     }
 }
 
@@ -180,6 +202,15 @@ pub fn pages_add_up_to_the_listing(store: &impl Store) {
             TRICKY.iter().copied().filter(|name| name.starts_with("a/") && *name > after).collect();
         assert_eq!(found, expected, "after {after}");
         assert!(!page.more, "after {after}");
+    }
+    // Also for whoever goes on with what another one began, a few objects at a time.
+    for (after, limit) in TRICKY.iter().flat_map(|after| [(after, 1), (after, 2), (after, 5)]) {
+        let page = block_on(store.list("", Some(&key(after)), limit)).expect("list");
+        let found: Vec<&str> = page.objects.iter().map(|listed| listed.key.as_str()).collect();
+        let following: Vec<&str> = TRICKY.iter().copied().filter(|name| name > after).collect();
+        let is_begin = following.starts_with(&found) && found.len() <= limit;
+        assert!(is_begin, "{limit} after {after}: {found:?}");
+        assert!(page.more || found.len() == following.len(), "{limit} after {after}: {found:?}");
     }
 }
 

@@ -15,7 +15,7 @@ pub type Cause = Box<dyn Error + Send + Sync>;
 /// After any error of `create` or `delete` but [`Obstructed`](StoreError::Obstructed) the effect may or may
 /// not have happened: ask again.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "op, key and source mean the same everywhere, as told above")]
+#[allow(missing_docs, reason = "op, key, lack and source mean the same everywhere, as told above")]
 pub enum StoreError {
     /// The object to be read does not exist.
     #[error("no object {key}")]
@@ -37,9 +37,9 @@ pub enum StoreError {
     #[error("store is read-only, cannot {}", deed(*op, key))]
     ReadOnly { op: Op, key: String, source: Cause },
 
-    /// The directory that holds everything is not there: unplugged, unmounted, moved or removed. Never
+    /// The directory or bucket that holds everything is not there: unplugged, unmounted, moved or removed. Never
     /// mistaken for an empty store.
-    #[error("store directory {} is not there", root.display())]
+    #[error("store {} is not there", root.display())]
     Gone { root: PathBuf },
 
     /// Something that is no object stands at the key or on the way to it.
@@ -49,6 +49,10 @@ pub enum StoreError {
     /// The store cannot make a name without the risk of replacing one, and so cannot be used.
     #[error("store cannot create {key} without the risk of replacing it")]
     NotCreateOnly { key: String },
+
+    /// The store does not keep what a repository in it rests on.
+    #[error("the store cannot hold a repository: {lack}")]
+    Unfit { lack: &'static str },
 
     /// May pass: the same call can succeed when made again later.
     #[error("for now cannot {}", deed(*op, key))]

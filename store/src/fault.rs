@@ -170,6 +170,10 @@ impl<S: Store> Store for Fault<S> {
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.read_call(Op::Map, key.as_str(), self.inner.map(key)).await
     }
+
+    fn is_far(&self) -> bool {
+        self.inner.is_far()
+    }
 }
 
 impl<S: fmt::Debug> fmt::Debug for Fault<S> {

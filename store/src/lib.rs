@@ -1,9 +1,12 @@
 //! The seam between Copal and wherever its objects lie: the [`Store`] trait, stores that keep objects in a
-//! directory or in memory, and wrappers that retry, record, or inject faults.
+//! directory, in a bucket of S3 (feature `s3`) or in memory, and wrappers that retry, adapt to what a store bears, limit,
+//! cache, record, or inject faults.
 //!
 //! Objects are create-only: a name is made once, durably, and never replaced. All a backup promises rests on
 //! that, so every store passes the suite in [`conformance`] (feature `conformance`).
 
+pub mod adapt;
+pub mod cache;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
@@ -12,10 +15,13 @@ pub mod fault;
 pub mod faults;
 pub mod fs;
 mod key;
+pub mod limit;
 pub mod memory;
 mod op;
 pub mod record;
 pub mod retry;
+#[cfg(feature = "s3")]
+pub mod s3;
 mod store;
 mod time;
 

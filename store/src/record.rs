@@ -151,6 +151,10 @@ impl<S: Store> Store for Record<S> {
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.recorded(Op::Map, key.as_str(), self.inner.map(key), bytes_read).await
     }
+
+    fn is_far(&self) -> bool {
+        self.inner.is_far()
+    }
 }
 
 const LOG_HELD: &str = "nothing panics while it holds the log";

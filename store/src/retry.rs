@@ -120,12 +120,20 @@ impl<S: Store, P: Pause> Store for Retry<S, P> {
         self.retried(|| self.inner.delete(key)).await
     }
 
+    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
+        self.retried(|| self.inner.delete_all(keys)).await
+    }
+
     async fn now(&self) -> Result<StoreTime, StoreError> {
         self.retried(|| self.inner.now()).await
     }
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.retried(|| self.inner.map(key)).await
+    }
+
+    fn is_far(&self) -> bool {
+        self.inner.is_far()
     }
 }
 

@@ -33,12 +33,27 @@ pub trait Store: Send + Sync {
     /// Deletes; a missing object is success.
     async fn delete(&self, key: &Key) -> Result<(), StoreError>;
 
+    /// Deletes all of them, in no particular order and perhaps at once; missing ones are success. An error names one
+    /// that may still be there, and nothing is said of the others: ask again for all.
+    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
+        for key in keys {
+            self.delete(key).await?;
+        }
+        Ok(())
+    }
+
     /// The time by the clock that dates the objects.
     async fn now(&self) -> Result<StoreTime, StoreError>;
 
     /// The whole object, as bytes that stay in the page cache where the store can map them; otherwise read.
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.read(key).await
+    }
+
+    /// Whether each request takes a round trip over a network: then many should be made at once, and more be asked for
+    /// with each. Wrappers say what the store beneath says.
+    fn is_far(&self) -> bool {
+        false
     }
 }
 
@@ -119,11 +134,17 @@ macro_rules! store_by_reference {
             async fn delete(&self, key: &Key) -> Result<(), StoreError> {
                 (**self).delete(key).await
             }
+            async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
+                (**self).delete_all(keys).await
+            }
             async fn now(&self) -> Result<StoreTime, StoreError> {
                 (**self).now().await
             }
             async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
                 (**self).map(key).await
+            }
+            fn is_far(&self) -> bool {
+                (**self).is_far()
             }
         }
     )*};

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use copal_store::Store;
+use copal_store::adapt::{Adapt, AtOnce};
+use copal_store::cache::Cache;
 use copal_store::conformance;
 use copal_store::fault::{Fate, Fault};
 use copal_store::fs::FsStore;
+use copal_store::limit::{Limit, Rates};
 use copal_store::memory::MemoryStore;
 use copal_store::record::Record;
 use copal_store::retry::{Backoff, Retry, ThreadPause};
@@ -27,6 +30,26 @@ fn memory_conforms() {
 #[test]
 fn retry_conforms() {
     conformance::run(|| Retry::new(MemoryStore::new(), Backoff::default(), ThreadPause));
+}
+
+#[test]
+fn adapt_conforms() {
+    conformance::run(|| Adapt::new(MemoryStore::new(), AtOnce { first: 2, most: 5 }));
+}
+
+#[test]
+fn limit_conforms() {
+    let rates = Rates { upload: Some(1 << 40), download: Some(1 << 40) };
+    conformance::run(|| Limit::new(MemoryStore::new(), rates, ThreadPause));
+}
+
+#[test]
+fn cache_conforms() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    conformance::run(|| {
+        let path = tempfile::tempdir_in(&place).expect("a temporary directory").keep();
+        Cache::open(MemoryStore::new(), &path, &["packs/", "a/"]).expect("a directory")
+    });
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use core::time::Duration;
 
 use copal_engine::change::Change;
+use copal_engine::enrollment::Enrollment;
 use copal_engine::expiry::Expiry;
 use copal_engine::id::{ClientId, ObjectHash, TagId};
 use copal_engine::index::{OverlayRun, Segment};
@@ -36,6 +37,7 @@ pub fn targets() -> Vec<Target> {
         ("plain record", plain_record),
         ("varint", varints),
         ("path", path),
+        ("enrollment", |bytes| drop(Enrollment::decode(&String::from_utf8_lossy(bytes)))),
         ("pack", |bytes| drop(pack::parse(bytes))),
         ("segment", |bytes| drop(Segment::parse(bytes).map(|segment| segment.verify()))),
         ("overlay", |bytes| drop(OverlayRun::parse(bytes).map(|run| run.verify()))),
@@ -87,6 +89,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         numbers,
         policy.expect("a sound policy").encode(),
         b"home/ann/letter.txt".to_vec(),
+        b"COPAL-JOIN-1-040G2081040G2081".to_vec(),
     ]);
     seeds
 }

@@ -16,7 +16,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("copal-store", &[]),
     ("copal-service", &["copal-engine", "copal-store"]),
     ("copal-cli", &["copal-engine", "copal-store", "copal-service"]),
-    ("copal-tests", &["copal-engine", "copal-store", "copal-service"]),
+    ("copal-tests", &["copal-engine", "copal-store", "copal-service", "copal-lambda"]),
     ("copal-lambda", &["copal-engine", "copal-store", "copal-service"]),
     ("copal-bench", &["copal-engine", "copal-store", "copal-service", "copal-cli"]),
     ("xtask", &[]),

@@ -1,9 +1,12 @@
-//! The project's own commands: `cargo xtask test`, `cargo xtask wasm`, `cargo xtask bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `lambda`, `stack`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
 mod command;
+mod elf;
+mod environment;
+mod lambda;
 mod module;
 mod probe;
 mod reader;
@@ -15,14 +18,18 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test           check or install the tools, then format, lints, all tests, documents, WebAssembly, the reader
+  tools          check or install the tools alone
   wasm           build the engine's probe for WebAssembly and compare it with the golden report
+  lambda         build the functions for both processors of Lambda, and check each zip
   bench [args]   run the measurements in bench/";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => suite::run(),
+        ["tools"] => tools::set_up().map(|()| ExitCode::SUCCESS),
         ["wasm"] => wasm(),
+        ["lambda"] => lambda::run().map(exit),
         ["bench", rest @ ..] => bench(rest),
         _ => Err(USAGE.to_owned()),
     };
@@ -35,6 +42,10 @@ fn main() -> ExitCode {
 fn wasm() -> Result<ExitCode, String> {
     tools::set_up()?;
     probe::run()?.verdict().map_or(Ok(ExitCode::SUCCESS), Err)
+}
+
+fn exit(tally: tally::Tally) -> ExitCode {
+    if tally.verdict().is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn bench(arguments: &[&str]) -> Result<ExitCode, String> {

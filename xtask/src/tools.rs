@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::command::{output, succeed, workspace};
+use crate::command::{output, succeed, target, workspace};
 
 const WASM: &str = "wasm32-unknown-unknown";
 
@@ -13,6 +13,19 @@ struct Tool {
     arguments: &'static [&'static str],
     package: &'static str,
 }
+
+/// A program in Go, and the version that the tests were made with.
+struct Server {
+    program: &'static str,
+    package: &'static str,
+    version: &'static str,
+}
+
+/// S3 servers for the tests, which look for them in `tools/` in the target directory.
+const SERVERS: [Server; 2] = [
+    Server { program: "versitygw", package: "github.com/versity/versitygw/cmd/versitygw", version: "v1.8.0" },
+    Server { program: "minio", package: "github.com/minio/minio", version: "v0.0.0-20260212201848-7aac2a2c5b7c" },
+];
 
 /// Checks every tool, installs missing ones, and says what to install if it cannot.
 pub(crate) fn set_up() -> Result<(), String> {
@@ -31,6 +44,41 @@ pub(crate) fn set_up() -> Result<(), String> {
     if !Path::new(sysroot.trim()).join("lib/rustlib").join(WASM).join("lib").is_dir() {
         rustup(&["target", "add", WASM])?;
     }
+    SERVERS.iter().try_for_each(Server::set_up)
+}
+
+impl Server {
+    /// Builds it, unless this version of it is there.
+    fn set_up(&self) -> Result<(), String> {
+        let folder = target().join("tools");
+        let (program, made_for) = (folder.join(self.program), folder.join(self.program).with_extension("version"));
+        if program.is_file() && std::fs::read_to_string(&made_for).is_ok_and(|made| made == self.version) {
+            return Ok(());
+        }
+        std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        println!("building {} {}, once: this takes minutes", self.program, self.version);
+        let module = format!("{}@{}", self.package, self.version);
+        succeed(Command::new("go").args(["install", "-trimpath", &module]).env("GOBIN", &folder))?;
+        std::fs::write(&made_for, self.version).map_err(|error| format!("{}: {error}", made_for.display()))
+    }
+}
+
+/// Checks and installs what builds the functions for both processors, and what starts those of the other one.
+pub(crate) fn set_up_lambda() -> Result<(), String> {
+    let tool = |program: &str, arguments, package| Tool { program: program.to_owned(), arguments, package };
+    let wanted = [
+        tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
+        tool("qemu-aarch64-static", &["--version"], "qemu-user-static"),
+        tool("test", &["-e", "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1"], "libc6-arm64-cross"),
+        tool("test", &["-e", "/usr/aarch64-linux-gnu/lib/libgcc_s.so.1"], "libgcc-s1-arm64-cross"),
+    ];
+    let missing: Vec<Tool> = wanted.into_iter().filter(|tool| !tool.works()).collect();
+    if !missing.is_empty() {
+        install(&missing)?;
+    }
+    for target in ["aarch64-unknown-linux-gnu", "x86_64-unknown-linux-gnu"] {
+        rustup(&["target", "add", target])?;
+    }
     Ok(())
 }
 
@@ -45,6 +93,7 @@ fn tools() -> Vec<Tool> {
         tool("setfacl", VERSION, "acl"),
         tool("getfacl", VERSION, "acl"),
         tool("setfattr", VERSION, "attr"),
+        tool("go", &["version"], "golang"),
         tool("node", VERSION, "nodejs"),
         tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
     ]

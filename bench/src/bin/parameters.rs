@@ -106,6 +106,7 @@ fn back_up(repository: &Repository, client: &LocalClient, place: &Path) -> Resul
         skip_if_unchanged: false,
         rewrite_budget: Percent::NONE,
         threads: std::thread::available_parallelism().map_or(2, usize::from),
+        wait: None,
     };
     let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() })?);
     let started = Instant::now();

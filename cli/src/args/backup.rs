@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use copal_engine::time::Time;
 
-use super::values::{self, Percent, Size};
+use super::values::{self, Percent, Size, Span};
 
 /// Options of `backup`.
 #[derive(Args, Debug)]
@@ -46,6 +46,13 @@ pub struct Backup {
     /// Most of the bytes of the snapshot it compares with that may be uploaded again to let prune free space or to heal damage.
     #[arg(long, value_name = "PERCENT", default_value = "2%")]
     pub rewrite_budget: Percent,
+
+    /// Where a service accepts backups, leave without waiting for it.
+    #[arg(long, conflicts_with = "wait")]
+    pub no_wait: bool,
+    /// Where a service accepts backups, wait for it at most this long.
+    #[arg(long, value_name = "SPAN", default_value = "15min")]
+    pub wait: Span,
 
     /// What to leave out.
     #[command(flatten)]

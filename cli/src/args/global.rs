@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::values::Size;
+
 /// The options that every command takes.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// The repository: a directory.
+    /// The repository: a directory, or s3://BUCKET/PREFIX.
     #[arg(short, long, value_name = "REPOSITORY", env = "COPAL_REPOSITORY", global = true)]
     pub repository: Option<OsString>,
     /// File that holds the passphrase [env: COPAL_PASSWORD_FILE].
@@ -29,6 +31,23 @@ pub struct Global {
     /// Directory of this machine's client keys [default: $XDG_STATE_HOME/copal].
     #[arg(long, value_name = "DIR", env = "COPAL_STATE_DIR", global = true)]
     pub state_dir: Option<PathBuf>,
+    /// File of certificates to trust besides the system's, for a gateway with its own authority.
+    #[arg(long, value_name = "FILE", env = "COPAL_CA_FILE", global = true)]
+    pub ca_file: Option<PathBuf>,
+    /// Most bytes to store each second, like 500k or 5M.
+    #[arg(long, value_name = "RATE", env = "COPAL_LIMIT_UPLOAD", global = true)]
+    pub limit_upload: Option<Size>,
+    /// Most bytes to read from the repository each second.
+    #[arg(long, value_name = "RATE", env = "COPAL_LIMIT_DOWNLOAD", global = true)]
+    pub limit_download: Option<Size>,
+    /// Storage class of new packs in S3 [default: the bucket's].
+    ///
+    /// Only classes that can be read at once, like STANDARD_IA, INTELLIGENT_TIERING or GLACIER_IR.
+    #[arg(long, value_name = "CLASS", env = "COPAL_STORAGE_CLASS", global = true)]
+    pub storage_class: Option<String>,
+    /// KMS key that S3 seals new objects with, beside Copal's own encryption [default: what the bucket says].
+    #[arg(long, value_name = "KEY", env = "COPAL_KMS_KEY", global = true)]
+    pub kms_key: Option<String>,
     /// Write results and errors as JSON.
     #[arg(long, global = true)]
     pub json: bool,

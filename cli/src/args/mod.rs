@@ -9,12 +9,15 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub mod backup;
 pub mod check;
+pub mod client;
 pub mod forget;
 pub mod global;
 pub mod key;
 pub mod look;
+pub mod policy;
 pub mod repository;
 pub mod restore;
+pub mod serve;
 pub mod spec;
 pub mod values;
 
@@ -108,6 +111,11 @@ pub enum Command {
     ///
     /// Backups of full clients do this by themselves; write-only clients need a machine that does it for them.
     Ingest,
+    /// Serve the repository to clients that have no rights on its store.
+    ///
+    /// A gateway over HTTP, and the service's jobs: ingest when something arrives; expire, compact, prune and check by the
+    /// clock. Needs no passphrase and holds no key.
+    Serve(Box<serve::Serve>),
     /// Say what has healed and what is still lost, and save what can be saved.
     Repair,
     /// Show how much the repository holds and stores.
@@ -115,6 +123,16 @@ pub enum Command {
     /// Manage passphrases, key files and recovery codes.
     #[command(subcommand, arg_required_else_help = true)]
     Key(key::Key),
+    /// Manage the machines that save to the repository.
+    #[command(subcommand, arg_required_else_help = true)]
+    Client(client::Client),
+    /// Manage what the service keeps, and how it goes about its jobs.
+    #[command(subcommand, arg_required_else_help = true)]
+    Policy(policy::Policy),
+    /// Show what waits to be accepted, what was rejected, and how old the newest snapshots are.
+    ///
+    /// A write-only client sees its own; the owner sees all.
+    Status,
     /// Build the index again from the packs and manifests.
     ///
     /// A repair: nobody else may write to the repository meanwhile.

@@ -307,7 +307,7 @@ const CONTRACT: &[(&str, &str)] = &[
         "backup",
         "--tag --exclude --iexclude --exclude-file --exclude-caches --exclude-if-present --one-file-system --ignore-file \
          -n --dry-run --force --label --stdin --stdin-name --init --host --time --files-from --files-from0 \
-         --exclude-larger-than --stdin-from-command --skip-if-unchanged --ignore-inode --ignore-ctime --rewrite-budget",
+         --exclude-larger-than --stdin-from-command --skip-if-unchanged --ignore-inode --ignore-ctime --rewrite-budget --no-wait",
     ),
     ("snapshots", "--tag --host --path --all-clients --forgotten --latest --group-by"),
     ("ls", "-l -R --host --path --tag"),
@@ -338,6 +338,13 @@ const CONTRACT: &[(&str, &str)] = &[
     ("key remove", ""),
     ("key change", ""),
     ("key recovery", ""),
+    ("client add", "--name --role --dedup"),
+    ("client join", ""),
+    ("client list", ""),
+    ("client revoke", "--last-good"),
+    ("policy set", "-n --dry-run"),
+    ("policy show", ""),
+    ("status", ""),
     ("rebuild-index", ""),
     ("cat", ""),
     ("cache clean", ""),

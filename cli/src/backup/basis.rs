@@ -5,19 +5,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, SnapshotId};
 use copal_engine::index::{Index, Status};
-use copal_engine::keys::domain::DomainKeys;
 use copal_engine::layout;
 use copal_engine::manifest::Manifest;
-use copal_engine::state::SnapshotState;
+use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
+use copal_engine::tree::VerifiedPage;
 use copal_service::view::View;
 use copal_service::{clients, objects};
 use copal_store::Store;
 
+use super::kept::{KeptSnapshot, KeptTree};
 use super::{BackupError, Options};
 use crate::history::open_info;
-use crate::reader::{BlockReader, PageReader};
-use crate::repository::{LocalClient, Repository};
+use crate::reader::{BlockReader, PageReader, Pages, ReadError};
+use crate::repository::{Access, Enrolled, LocalClient, Repository};
 use crate::wait::wait;
 
 /// The domain as the newest root has it, and the snapshot to compare with.
@@ -26,8 +27,12 @@ pub struct Basis {
     pub snapshot: Option<Compared>,
     /// The checkpoint of a run that did not get to its end, if that is newer: the beginning of a tree.
     pub checkpoint: Option<Compared>,
-    /// Reads its pages.
-    pub pages: PageReader,
+    /// Reads its pages: from the repository, or a write-only client from its own copy.
+    pub pages: Arc<dyn Pages>,
+    /// What the repository has of the domain.
+    pub index: Arc<Index<Bytes>>,
+    /// The write-only client's own copy.
+    pub(super) kept: Option<Arc<KeptTree>>,
 }
 
 /// The snapshot a backup compares with.
@@ -41,12 +46,44 @@ pub struct Compared {
     pub begun: Time,
     /// Bytes of its files.
     pub bytes: u64,
+    /// Whether the state knows it, and it was not forgotten.
+    pub is_kept: bool,
 }
 
 impl Basis {
     /// The newest kept snapshot of the same source, and the newest checkpoint after it. Only one whose manifest verifies
     /// counts: what is taken over from it is not read again.
     pub(super) fn find(
+        access: Access<'_>,
+        client: &LocalClient,
+        view: &View,
+        options: &Options,
+    ) -> Result<Self, BackupError> {
+        match access {
+            Access::Owner(repository) => Self::of_repository(repository, client, view, options),
+            Access::WriteOnly(enrolled) => Ok(Self::of_kept_tree(enrolled, client, view, options)),
+        }
+    }
+
+    /// A write-only client compares with its own copy of its last tree. Whether the repository still has what that refers
+    /// to is asked of the index, entry by entry, so that it need not be known what became of the snapshot.
+    fn of_kept_tree(enrolled: &Enrolled, client: &LocalClient, view: &View, options: &Options) -> Self {
+        let keys = Access::from(enrolled).domain_keys(client.domain);
+        let source = keys.source_id(&options.host, &options.paths, &options.label);
+        let kept = KeptTree::open(enrolled, source, &keys).map(Arc::new);
+        let snapshot = kept.as_ref().map(|kept| {
+            let KeptSnapshot { id, root, begun, bytes } = kept.snapshot;
+            let is_it = |record: &SnapshotRecord| record.id == id && record.state == SnapshotState::Kept;
+            Compared { id, root, begun, bytes, is_kept: view.state.snapshots.values().any(is_it) }
+        });
+        let pages: Arc<dyn Pages> = match &kept {
+            Some(kept) => kept.clone(),
+            None => Arc::new(Nothing),
+        };
+        Self { snapshot, checkpoint: None, pages, index: index_of(view, client.domain), kept }
+    }
+
+    fn of_repository(
         repository: &Repository,
         client: &LocalClient,
         view: &View,
@@ -74,15 +111,19 @@ impl Basis {
             let verified = Manifest::verify(repository.id(), &public.manifest, *signer, *number, &bytes);
             let Some(claim) = verified.ok().and_then(|verified| verified.manifest.snapshot) else { continue };
             let Ok(info) = open_info(repository, client.domain, &claim) else { continue };
-            let found =
-                Some(Compared { id: record.id, root: claim.root, begun: info.started, bytes: info.counts.bytes });
+            let (begun, bytes) = (info.started, info.counts.bytes);
+            let found = Some(Compared { id: record.id, root: claim.root, begun, bytes, is_kept: true });
             if !record.partial {
                 snapshot = found;
                 break;
             }
             checkpoint = found;
         }
-        Ok(Self { snapshot, checkpoint, pages: page_reader(repository, client, view, keys) })
+        let store: Arc<dyn Store> = repository.store().clone();
+        let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), client.domain));
+        let index = index_of(view, client.domain);
+        let pages = Arc::new(PageReader::new(blocks, index.clone(), keys));
+        Ok(Self { snapshot, checkpoint, pages, index, kept: None })
     }
 
     /// What to compare with, what to prefer first.
@@ -92,19 +133,22 @@ impl Basis {
 
     /// Whether anything of the domain is flagged, wanted or lost.
     pub fn has_marks(&self) -> bool {
-        !self.pages.index().overlay().runs().is_empty()
+        !self.index.overlay().runs().is_empty()
     }
 
     /// What the repository has of a chunk or page.
     pub fn status(&self, id: &ChunkId) -> Status {
-        self.pages.index().status(id)
+        self.index.status(id)
     }
 }
 
-fn page_reader(repository: &Repository, client: &LocalClient, view: &View, keys: DomainKeys) -> PageReader {
-    let store: Arc<dyn Store> = repository.store().clone();
-    let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), client.domain));
-    PageReader::new(blocks, index_of(view, client.domain), keys)
+/// Pages of no tree.
+struct Nothing;
+
+impl Pages for Nothing {
+    fn page(&self, id: &ChunkId) -> Result<VerifiedPage, ReadError> {
+        Err(ReadError::Absent { id: *id })
+    }
 }
 
 /// What a state has of a domain.

@@ -29,7 +29,7 @@ struct Lane<'a> {
 impl<'a> Beside<'a> {
     pub(super) fn new(basis: &'a Basis) -> Self {
         let lane = |tree: super::basis::Compared| Lane {
-            stream: basis.pages.entries(tree.root),
+            stream: EntryStream::new(&*basis.pages, tree.root),
             next: None,
             begun: tree.begun,
         };

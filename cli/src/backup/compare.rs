@@ -16,7 +16,7 @@ use super::beside::{Beside, Old};
 use super::content::{Job, Part, Tools, words};
 use super::entry::look;
 use super::{SkipKind, Trouble, TroubleKind};
-use crate::reader::TreeError;
+use crate::reader::{TreeError, pieces};
 use crate::scan::{ScanEvent, Scanned, Skip, source_of};
 use crate::stat::{EntryStat, FileId};
 
@@ -121,7 +121,7 @@ impl Comparison<'_> {
         }
         // That a list is there says that what it lists was there; since then anything of it may have been marked.
         if matches!(old.content, Content::List { .. }) && self.basis.has_marks() {
-            let walked = self.basis.pages.pieces(old, |_, piece| {
+            let walked = pieces(&*self.basis.pages, old, |_, piece| {
                 is_good(&piece.id);
                 wanted += self.wanted(&piece);
             });

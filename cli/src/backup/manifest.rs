@@ -1,43 +1,48 @@
-//! Manifest: the end of the client's chain, and what is added to it. Nothing counts before this.
+//! Manifest: the end of the client's chain, what is added to it, and the answers. Nothing counts before an answer.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use copal_engine::id::{ObjectHash, PackId};
-use copal_engine::layout;
+use copal_engine::id::{ChunkId, ObjectHash, PackId};
+use copal_engine::layout::{self, Place};
 use copal_engine::manifest::{Manifest, SnapshotClaim};
-use copal_engine::receipt::{Outcome, Receipt};
-use copal_engine::repository::IngestBy;
+use copal_engine::receipt::{IngestBy, Outcome, Reason, Receipt};
 use copal_service::error::JobError;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::objects;
 use copal_service::view::View;
+use copal_store::StoreError;
 
+use super::BackupError;
 use super::output::create;
-use crate::repository::{LocalClient, Repository};
-use crate::wait::wait;
+use crate::repository::{Access, LocalClient};
+use crate::wait::{Patience, wait};
 
 /// The end of a client's chain.
 pub(super) struct Chain<'a> {
-    repository: &'a Repository,
+    access: Access<'a>,
     client: &'a LocalClient,
-    ingest_by: IngestBy,
     root_seen: Option<(u64, ObjectHash)>,
     number: u64,
     hash: ObjectHash,
+    /// The last number that the state has decided.
+    decided: u64,
+}
+
+/// A manifest that was added.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) struct Claimed {
+    pub(super) number: u64,
+    pub(super) hash: ObjectHash,
 }
 
 impl<'a> Chain<'a> {
     /// Finds the end: from what the state has decided through whatever was written since.
-    pub(super) fn find(
-        repository: &'a Repository,
-        client: &'a LocalClient,
-        ingest_by: IngestBy,
-        view: &View,
-    ) -> Result<Self, JobError> {
+    pub(super) fn find(access: Access<'a>, client: &'a LocalClient, view: &View) -> Result<Self, JobError> {
         let head = view.state.heads.get(&client.id);
         let (number, hash) = head.map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
-        let mut chain = Self { repository, client, ingest_by, root_seen: view.base(), number, hash };
+        let mut chain = Self { access, client, root_seen: view.base(), number, hash, decided: number };
         while let Some(next) = chain.read(chain.number + 1)? {
             chain.number += 1;
             chain.hash = next;
@@ -45,13 +50,35 @@ impl<'a> Chain<'a> {
         Ok(chain)
     }
 
-    /// Adds a manifest and has it decided; gives the answer. `own` are the packs that this process stored itself.
+    /// What manifests have brought that nobody has answered yet: it need not be stored again, since whatever follows in
+    /// the chain is decided after them. What cannot be read is stored again.
+    pub(super) fn unanswered(&self) -> Result<HashSet<ChunkId>, JobError> {
+        let mut ids = HashSet::new();
+        let store = self.access.store().as_ref();
+        let public = self.client.keys.manifest_public();
+        for number in self.decided + 1..=self.number {
+            let Some(bytes) = wait(objects::read(store, &layout::manifest(self.client.id, number)))? else { continue };
+            let verified = Manifest::verify(self.access.id(), &public, self.client.id, number, &bytes);
+            let Ok(verified) = verified else { continue };
+            for (id, length) in verified.manifest.packs {
+                match wait(objects::read_table(store, Place::Packs, id, length)) {
+                    Ok(table) => ids.extend(table.ids.iter().copied()),
+                    Err(JobError::Damaged { .. }) => {}
+                    // A gateway lets nobody who may only save read packs.
+                    Err(JobError::Store(StoreError::NotFound { .. } | StoreError::Denied { .. })) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Adds a manifest.
     pub(super) fn add(
         &mut self,
         packs: Vec<(PackId, u64)>,
         snapshot: Option<SnapshotClaim>,
-        own: &HashSet<PackId>,
-    ) -> Result<(ObjectHash, Receipt), JobError> {
+    ) -> Result<Claimed, JobError> {
         let mut manifest = Manifest {
             client: self.client.id,
             number: 0,
@@ -62,18 +89,52 @@ impl<'a> Chain<'a> {
             snapshot,
         };
         let hash = self.append(&mut manifest)?;
-        wait(ingest(&self.repository.host(), self.ingest_by, Scope::Client(self.client.id), &|pack| {
-            own.contains(pack)
-        }))?;
-        let name = layout::receipt(self.client.id, manifest.number);
-        let bytes = wait(objects::read(self.repository.store().as_ref(), &name))?;
-        let bytes = bytes.ok_or_else(|| JobError::damaged(&name, "it is not there after ingest"))?;
-        let receipt = Receipt::decode(self.client.id, manifest.number, &bytes);
+        Ok(Claimed { number: manifest.number, hash })
+    }
+
+    /// Decides about what was added, where that is the client's own business. `own` are the packs that this process
+    /// stored itself.
+    pub(super) fn decide(&self, own: &HashSet<PackId>) -> Result<(), JobError> {
+        if self.access.decides() {
+            let is_own = |pack: &PackId| own.contains(pack);
+            wait(ingest(&self.access.host(), IngestBy::Client, Scope::Client(self.client.id), &is_own))?;
+        }
+        Ok(())
+    }
+
+    /// The answer to a manifest, once it is there. Who decides itself has it at once; others wait.
+    pub(super) fn answer(
+        &self,
+        claimed: Claimed,
+        patience: &mut Patience,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<Receipt>, BackupError> {
+        loop {
+            if let Some(receipt) = self.receipt(claimed)? {
+                return Ok(Some(receipt));
+            }
+            if self.access.decides() {
+                let name = layout::receipt(self.client.id, claimed.number);
+                return Err(JobError::damaged(&name, "it is not there after ingest").into());
+            }
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(BackupError::Interrupted);
+            }
+            if !patience.pause(|| interrupted.load(Ordering::Relaxed)) {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn receipt(&self, claimed: Claimed) -> Result<Option<Receipt>, JobError> {
+        let name = layout::receipt(self.client.id, claimed.number);
+        let Some(bytes) = wait(objects::read(self.access.store().as_ref(), &name))? else { return Ok(None) };
+        let receipt = Receipt::decode(self.client.id, claimed.number, &bytes);
         let receipt = receipt.map_err(|error| JobError::damaged(&name, error))?;
-        if receipt.manifest != hash {
+        if receipt.manifest != claimed.hash {
             return Err(JobError::damaged(&name, "it answers another manifest"));
         }
-        Ok((hash, receipt))
+        Ok(Some(receipt))
     }
 
     /// Creates the manifest under the next number that is free. A number that another run of this client took is linked
@@ -82,10 +143,10 @@ impl<'a> Chain<'a> {
         loop {
             manifest.number = self.number + 1;
             manifest.previous = self.hash;
-            let bytes = manifest.sign(self.repository.id(), &self.client.keys.manifest_key());
+            let bytes = manifest.sign(self.access.id(), &self.client.keys.manifest_key());
             let hash = ObjectHash::of(&bytes);
             let name = layout::manifest(self.client.id, manifest.number);
-            let is_new = wait(create(self.repository.store().as_ref(), name, bytes))?;
+            let is_new = wait(create(self.access.store().as_ref(), name, bytes))?;
             let stored = if is_new { Some(hash) } else { self.read(manifest.number)? };
             let Some(stored) = stored else { continue };
             self.number = manifest.number;
@@ -98,19 +159,24 @@ impl<'a> Chain<'a> {
 
     fn read(&self, number: u64) -> Result<Option<ObjectHash>, JobError> {
         let name = layout::manifest(self.client.id, number);
-        let bytes = wait(objects::read(self.repository.store().as_ref(), &name))?;
+        let bytes = wait(objects::read(self.access.store().as_ref(), &name))?;
         Ok(bytes.map(|bytes| ObjectHash::of(&bytes)))
     }
 }
 
-/// Why a manifest was rejected, in words; none if it was accepted.
-pub(super) fn refusal(receipt: &Receipt) -> Option<String> {
+/// Why a manifest was rejected, in words; none if it was accepted. An error if another try would be rejected too.
+pub(super) fn refusal(receipt: &Receipt) -> Result<Option<String>, BackupError> {
     if receipt.outcome == Outcome::Accepted {
-        return None;
+        return Ok(None);
     }
     let reasons: Vec<String> =
         receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text())).collect();
-    Some(reasons.join("; "))
+    let words = reasons.join("; ");
+    let is_barred = |(reason, _): &(Reason, String)| {
+        use Reason::*;
+        matches!(reason, UnknownClient | Revoked | BadSignature | Role | Domain)
+    };
+    if receipt.reasons.iter().any(is_barred) { Err(BackupError::Barred(words)) } else { Ok(Some(words)) }
 }
 
 /// How long what is stored may wait for a manifest.

@@ -11,34 +11,38 @@ mod budget;
 mod compare;
 mod content;
 mod entry;
+mod kept;
 mod manifest;
 mod output;
 mod rewrite;
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use copal_engine::backup::change::Signs;
 use copal_engine::backup::session::{SessionError, Tally};
 use copal_engine::id::{ChunkId, PackId, SnapshotId};
 use copal_engine::pack::PackKind;
+use copal_engine::receipt::IngestBy;
 use copal_engine::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
 use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::ingest::{Scope, ingest};
-use copal_service::view;
+use copal_service::view::{self, Parts};
 use copal_store::StoreError;
 
 pub use basis::Basis;
+use manifest::Claimed;
 pub use rewrite::{Rewritten, rewrite};
 
 use crate::args::values::Percent;
 use crate::reader::TreeError;
 use crate::report::progress::Progress;
-use crate::repository::{LocalClient, Repository};
+use crate::repository::{Access, LocalClient};
 use crate::scan::{Scan, Skip, Sweep};
 use crate::wait::wait;
 
@@ -86,6 +90,8 @@ pub struct Options {
     pub rewrite_budget: Percent,
     /// Threads that read, and threads that seal.
     pub threads: usize,
+    /// How long to wait for the service's answer, where that is not the client's own; none: not at all.
+    pub wait: Option<Duration>,
 }
 
 /// An entry that was not, or not wholly, saved.
@@ -140,6 +146,10 @@ pub struct Outcome {
     pub tally: Tally,
     /// Entries that were not, or not wholly, saved.
     pub troubles: Vec<Trouble>,
+    /// Who has accepted the snapshot; none if nobody was waited for.
+    pub accepted_by: Option<IngestBy>,
+    /// Why a write-only client could not keep its copy of the tree.
+    pub not_kept: Option<std::io::Error>,
 }
 
 impl Outcome {
@@ -184,43 +194,66 @@ pub enum BackupError {
     /// The manifest was rejected, again and again.
     #[error("the manifest was rejected: {0}")]
     Rejected(String),
+    /// The manifest was rejected for what no other try can mend.
+    #[error("the manifest was rejected: {0}")]
+    Barred(String),
+    /// Nobody has answered the manifest in time.
+    #[error("manifest {number} was not answered")]
+    Unanswered {
+        /// The manifest's number.
+        number: u64,
+    },
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// What an attempt that was rejected leaves to the next one: packs that are stored and may be named again.
+/// What is stored and not yet accepted. What an attempt that was rejected leaves of it, the next one may name again.
 #[derive(Default)]
 struct Carried {
+    /// Packs that no manifest names.
     packs: Vec<(PackKind, PackId, u64)>,
     ids: HashSet<ChunkId>,
+    /// Manifests that were not answered yet.
+    claims: VecDeque<Claim>,
+    /// What earlier runs have claimed and nobody has answered.
+    earlier: HashSet<ChunkId>,
     /// Manifests that were accepted.
     accepted: u64,
 }
 
+/// A manifest that waits for its answer.
+struct Claim {
+    claimed: Claimed,
+    packs: Vec<(PackKind, PackId, u64)>,
+    ids: HashSet<ChunkId>,
+    is_final: bool,
+}
+
 /// Backs up. A manifest that is rejected because the repository changed meanwhile is followed by another attempt on the
 /// newest state, which stores only what is missing.
-pub fn backup(
-    repository: &Repository,
+pub fn backup<'a>(
+    access: impl Into<Access<'a>>,
     client: &LocalClient,
     source: &mut Source<'_>,
     options: &Options,
     progress: &Arc<Progress>,
     interrupted: &AtomicBool,
 ) -> Result<Outcome, BackupError> {
-    let descriptor = repository.descriptor.as_ref().ok_or(BackupError::NoDescriptor)?;
-    if !options.is_dry_run {
+    let access = access.into();
+    let descriptor = access.descriptor().ok_or(BackupError::NoDescriptor)?;
+    if !options.is_dry_run && access.decides() {
         // What an earlier run uploaded and did not live to see accepted.
-        wait(ingest(&repository.host(), descriptor.ingest, Scope::Client(client.id), &|_| false))?;
+        wait(ingest(&access.host(), descriptor.ingest, Scope::Client(client.id), &|_| false))?;
     }
     let mut carried = Carried::default();
     let mut last = String::new();
     let mut left = ATTEMPTS;
     while left > 0 {
         let before = carried.accepted;
-        let view = wait(view::read(repository.store().as_ref()))?;
-        let basis = Basis::find(repository, client, &view, options)?;
-        let attempt = assemble::Attempt { repository, client, descriptor, view, basis, options, progress, interrupted };
+        let view = wait(view::read_parts(access.store().as_ref(), &Parts::of_domain(client.domain)))?;
+        let basis = Basis::find(access, client, &view, options)?;
+        let attempt = assemble::Attempt { access, client, descriptor, view, basis, options, progress, interrupted };
         match attempt.run(source, &mut carried) {
             Ok(outcome) => return Ok(outcome),
             Err(BackupError::Rejected(why)) => last = why,

@@ -18,6 +18,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
 use super::BackupError;
 use crate::report::progress::Progress;
+use crate::site::Site;
 use crate::wait::wait;
 
 /// Threads that seal and store, for as long as a backup runs.
@@ -30,13 +31,13 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Starts the threads. Without a store packs are thrown away.
+    /// Starts the threads: Without a site packs are thrown away.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         threads: usize,
         cipher: &SessionCipher,
         level: i32,
-        store: Option<Arc<dyn Store>>,
+        site: Option<&Site>,
         progress: &Arc<Progress>,
     ) -> Self {
         let (jobs, to_seal) = bounded::<SealJob>(threads);
@@ -54,21 +55,24 @@ impl Output {
         }
         let (packs, to_store) = bounded::<Pack>(1);
         let (done, stored) = unbounded();
-        let progress = progress.clone();
-        scope.spawn(move || {
-            for pack in to_store {
-                let id = pack.id;
-                let length = pack.bytes.len() as u64;
-                let result = match &store {
-                    Some(store) => wait(store_pack(&**store, pack)),
-                    None => Ok(()),
-                };
-                progress.add_stored(length);
-                if done.send(result.map(|()| id)).is_err() {
-                    return;
+        for _ in 0..site.map_or(1, Site::uploads) {
+            let store = site.map(Site::store);
+            let (to_store, done, progress) = (to_store.clone(), done.clone(), progress.clone());
+            scope.spawn(move || {
+                for pack in to_store {
+                    let id = pack.id;
+                    let length = pack.bytes.len() as u64;
+                    let result = match &store {
+                        Some(store) => wait(store_pack(&**store, pack)),
+                        None => Ok(()),
+                    };
+                    progress.add_stored(length);
+                    if done.send(result.map(|()| id)).is_err() {
+                        return;
+                    }
                 }
-            }
-        });
+            });
+        }
         Self { jobs: Some(jobs), sealed, packs: Some(packs), stored, packs_out: 0 }
     }
 

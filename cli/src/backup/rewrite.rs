@@ -27,7 +27,7 @@ use crate::entropy::secret;
 use crate::reader::{BlockReader, CopyError};
 use crate::report::progress::Progress;
 use crate::repository::{LocalClient, Repository};
-use crate::wait::wait;
+use crate::wait::{Patience, SERVICE_ANSWERS, wait};
 
 /// What was written anew.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -66,11 +66,11 @@ pub fn rewrite(
     thread::scope(|scope| {
         let level = descriptor.parameters.zstd_level;
         let progress = Arc::new(Progress::default());
-        let output = Output::start(scope, threads, &cipher, level, Some(repository.store().clone()), &progress);
-        let chain = Chain::find(repository, client, descriptor.ingest, &view)?;
+        let output = Output::start(scope, threads, &cipher, level, Some(repository.site()), &progress);
+        let chain = Chain::find(repository.into(), client, &view)?;
         let (packs, own) = (0, HashSet::new());
         let done = Rewritten::default();
-        let mut writer = Writer { session, output, chain, packs, own, listed: Instant::now(), done };
+        let mut writer = Writer { session, output, chain, packs, own, listed: Instant::now(), done, interrupted };
         let mut source = Source { reader: &reader, keys: &keys, tools: OpenTools::new(), open: VecDeque::new() };
         for live in &sparse.live {
             if interrupted.load(Ordering::Relaxed) {
@@ -105,6 +105,7 @@ struct Writer<'a> {
     own: HashSet<PackId>,
     listed: Instant,
     done: Rewritten,
+    interrupted: &'a AtomicBool,
 }
 
 impl Writer<'_> {
@@ -119,8 +120,11 @@ impl Writer<'_> {
         self.listed = Instant::now();
         self.packs = 0;
         for packs in self.session.take_listing().packs.chunks(MANIFEST_PACKS) {
-            let (_, receipt) = self.chain.add(packs.to_vec(), None, &self.own)?;
-            if let Some(why) = refusal(&receipt) {
+            let claimed = self.chain.add(packs.to_vec(), None)?;
+            self.chain.decide(&self.own)?;
+            let answer = self.chain.answer(claimed, &mut Patience::of(SERVICE_ANSWERS), self.interrupted)?;
+            let receipt = answer.ok_or(BackupError::Unanswered { number: claimed.number })?;
+            if let Some(why) = refusal(&receipt)? {
                 return Err(BackupError::Rejected(why));
             }
         }

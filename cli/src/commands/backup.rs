@@ -13,6 +13,7 @@ use copal_engine::path::TreePath;
 use super::context::Context;
 use super::failure::of_backup;
 use super::init;
+use super::opening::Opening;
 use super::signals::watch_signals;
 use crate::args::backup::{Backup, Exclude, Source as Wanted};
 use crate::args::repository::IngestBy;
@@ -21,10 +22,10 @@ use crate::exit::Exit;
 use crate::filter::{Case, Filter, FilterBuilder};
 use crate::report::field::{Hex, PathField};
 use crate::report::progress::Progress;
-use crate::report::summary::BackupSummary;
+use crate::report::summary::{BackupSummary, Decider};
 use crate::report::{Amount, EntryTrouble, Failure};
 use crate::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions};
-use crate::secrets::{Credential, Terminal};
+use crate::secrets::Terminal;
 use crate::site::Site;
 use crate::stat::EntryStat;
 
@@ -32,13 +33,13 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     let started = Instant::now();
     let interrupted = watch_signals()?;
     let sources = Sources::of(options)?;
-    let (site, credential) = site(context, options)?;
+    let (site, opening) = site(context, options)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let scan = sources.scan(site.directory(), options)?.map(Arc::new);
     // Unlocking takes as long as looking at tens of thousands of entries: it is done meanwhile.
     let mut ahead = scan.as_ref().map(|scan| scan.begin(threads));
-    let repository = context.open_with(&site, &credential)?;
-    let client = context.client(&repository)?;
+    let opened = opening.open(context, &site)?;
+    let (access, client) = opened.used_by(context)?;
     let how = Options {
         host: options.host.clone().unwrap_or_else(|| context.this_host()),
         paths: sources.paths(),
@@ -52,6 +53,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         skip_if_unchanged: options.skip_if_unchanged,
         rewrite_budget: options.rewrite_budget,
         threads,
+        wait: (!options.no_wait).then_some(options.wait.0),
     };
     let progress = Arc::new(Progress::default());
     let watch = context.report.watch("backup", progress.clone());
@@ -69,10 +71,15 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         }
         (Sources::Roots(_), None) => return Err(Failure::Usage("nothing to back up is named".into())),
     };
-    let outcome = backup(&repository, &client, &mut source, &how, &progress, &interrupted);
+    let outcome = backup(access, &client, &mut source, &how, &progress, &interrupted);
     drop(watch);
     let outcome = outcome.map_err(of_backup)?;
     tell_troubles(context, &outcome);
+    if let Some(error) = &outcome.not_kept {
+        context
+            .report
+            .warn(&format!("the next backup reads every file: what it would compare with is not kept: {error}"));
+    }
     context.report.answer(&summary(&outcome, options.dry_run, started))?;
     let is_partial =
         outcome.troubles.iter().any(|trouble| matches!(trouble.kind, TroubleKind::Unreadable | TroubleKind::Changing));
@@ -80,16 +87,18 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
 }
 
 /// Where the repository is and what opens it; it is made first if it is not there and that was asked for.
-fn site(context: &Context<'_>, options: &Backup) -> Result<(Site, Credential), Failure> {
+fn site(context: &Context<'_>, options: &Backup) -> Result<(Site, Opening), Failure> {
     let found = context.site();
     if options.init && matches!(found, Err(Failure::NoRepository { .. })) {
         let credential = context.secrets().first(&mut Terminal)?;
         let summary = init::create(context, &credential, IngestBy::Client)?;
         context.report.warn(&format!("created {}; its recovery code, shown this once:", summary.repository));
         context.report.warn(&summary.recovery_code);
-        return Ok((context.site()?, credential));
+        return Ok((context.site()?, Opening::Secret(credential)));
     }
-    Ok((found?, context.credential()?))
+    let site = found?;
+    let opening = Opening::find(context, &site)?;
+    Ok((site, opening))
 }
 
 /// What is backed up, as the command line names it.
@@ -264,5 +273,6 @@ fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary 
         bytes_stored: outcome.tally.bytes_stored,
         seconds: started.elapsed().as_secs_f64(),
         dry_run,
+        accepted_by: outcome.accepted_by.map(Decider::from),
     }
 }

@@ -8,7 +8,7 @@ use crate::report::Failure;
 use crate::report::upkeep::CatReport;
 
 pub(super) fn run(context: &Context<'_>, options: &Cat) -> Result<Exit, Failure> {
-    let repository = context.open()?;
+    let repository = context.open_bare()?;
     let load = || {
         let view = context.view(&repository)?;
         let history = context.history(&repository, &view)?;

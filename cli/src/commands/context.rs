@@ -3,18 +3,23 @@
 use std::ffi::OsString;
 
 use copal_engine::keys::slot::SlotInput;
+use copal_engine::receipt::IngestBy;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::view::{self, View};
+use copal_store::limit::Rates;
 
 use super::failure::{of_client, of_job, of_open, of_site, of_store};
+use super::opening::address;
 use crate::args::global::Global;
+use crate::args::values::Size;
 use crate::exit::Exit;
 use crate::history::History;
-use crate::places::{Location, Places, this_host};
+use crate::places::{BadLocation, Location, Places, this_host};
+use crate::remote::Introduction;
 use crate::report::{Failure, Report};
-use crate::repository::{LocalClient, Repository};
+use crate::repository::{Credentials, Enrolled, LocalClient, Repository, list_descriptors};
 use crate::secrets::{Credential, Kind, Sources, Terminal};
-use crate::site::Site;
+use crate::site::{Means, Site};
 use crate::wait::wait;
 
 /// What every command starts from.
@@ -30,16 +35,48 @@ impl<'a> Context<'a> {
 
     /// Where the repository is, or is to be.
     pub(super) fn location(&self) -> Result<Location, Failure> {
-        Ok(Location::parse(self.global.repository.as_deref())?)
+        match Location::parse(self.global.repository.as_deref()) {
+            Err(BadLocation::Missing) => Ok(self.enrolled_at()?.ok_or(BadLocation::Missing)?),
+            location => Ok(location?),
+        }
+    }
+
+    /// Where the one repository is that this machine is enrolled in as write-only.
+    fn enrolled_at(&self) -> Result<Option<Location>, Failure> {
+        let directories = self.places().map(|places| Credentials::directories(places.state())).unwrap_or_default();
+        let [only] = directories.as_slice() else { return Ok(None) };
+        let credentials = Credentials::find(only).map_err(of_client)?;
+        let address = credentials.map(|credentials| credentials.address);
+        Ok(address.map(|address| Location::parse(Some(address.as_ref()))).transpose()?)
     }
 
     /// Where a repository is. Nobody is asked for a passphrase of something that is not there.
     pub(super) fn site(&self) -> Result<Site, Failure> {
-        let site = Site::open(&self.location()?).map_err(of_site)?;
+        let site = Site::open(&self.location()?, &self.means()).map_err(of_site)?;
+        self.introduce(&site)?;
         if !Repository::is_at(&site).map_err(of_store)? {
             return Err(Failure::NoRepository { location: site.location().to_string() });
         }
+        site.prove().map_err(of_store)?;
         Ok(site)
+    }
+
+    /// Tells a gateway who this machine is.
+    pub(super) fn introduce(&self, site: &Site) -> Result<(), Failure> {
+        let (state, ca_file) = (self.places()?.state().to_owned(), self.global.ca_file.clone());
+        site.introduce(Introduction { state, ca_file });
+        Ok(())
+    }
+
+    /// How its store is reached.
+    pub(super) fn means(&self) -> Means {
+        let rate = |size: Option<Size>| size.map(|size| size.0);
+        Means {
+            rates: Rates { upload: rate(self.global.limit_upload), download: rate(self.global.limit_download) },
+            storage_class: self.global.storage_class.clone(),
+            kms_key: self.global.kms_key.clone(),
+            cache: self.places().ok().map(|places| places.cache().to_owned()),
+        }
     }
 
     pub(super) fn places(&self) -> Result<Places, Failure> {
@@ -55,10 +92,52 @@ impl<'a> Context<'a> {
         this_host(environment)
     }
 
-    /// Opens the repository with the secret at hand.
+    /// What this machine holds for a repository, if it is enrolled there as write-only.
+    pub(super) fn enrolled(&self, site: &Site) -> Result<Option<Credentials>, Failure> {
+        let places = self.places()?;
+        let directories = Credentials::directories(places.state());
+        // Other machines need not look.
+        if directories.is_empty() {
+            return Ok(None);
+        }
+        let descriptors = list_descriptors(site.store().as_ref()).map_err(of_store)?;
+        let newest = descriptors.iter().rev().find_map(|(_, read)| read.as_ref().ok());
+        let of_this = newest.map(|descriptor| Credentials::find(&places.state_of(descriptor.repository)));
+        if let Some(credentials) = of_this.transpose().map_err(of_client)?.flatten() {
+            return Ok(Some(credentials));
+        }
+        // Another repository in the place of the one it is enrolled in, or one whose descriptor is lost, is told as such.
+        let here = address(site);
+        let kept = directories.iter().filter_map(|directory| Credentials::find(directory).ok().flatten());
+        Ok(kept.into_iter().find(|credentials| credentials.address == here))
+    }
+
+    /// Opens a repository as the write-only client that this machine is.
+    pub(super) fn open_enrolled(&self, site: &Site, credentials: Credentials) -> Result<Enrolled, Failure> {
+        // Without a cache every file is read again, and that is all.
+        let cache_dir = self.places()?.cache_of(credentials.repository);
+        let cache_dir = cache_dir.inspect_err(|error| self.report.warn(&format!("{error}: every file is read"))).ok();
+        Enrolled::open(site, credentials, cache_dir).map_err(|error| of_open(error, Kind::Passphrase))
+    }
+
+    /// Opens the repository with the secret at hand. Nobody is asked for one where the machine is to do without.
     pub(super) fn open(&self) -> Result<Repository, Failure> {
         let site = self.site()?;
-        self.open_with(&site, &self.credential()?)
+        self.open_with(&site, &self.owners_credential(&site)?)
+    }
+
+    /// Opens it without local copies of anything: for whoever looks for damage.
+    pub(super) fn open_bare(&self) -> Result<Repository, Failure> {
+        let site = self.site()?;
+        self.open_as_it_is(&site, &self.owners_credential(&site)?)
+    }
+
+    /// The secret at hand for what a write-only client may not do.
+    fn owners_credential(&self, site: &Site) -> Result<Credential, Failure> {
+        if !self.secrets().is_given() && self.enrolled(site)?.is_some() {
+            return Err(Failure::WriteOnly);
+        }
+        self.credential()
     }
 
     /// The secret at hand for a repository that is there.
@@ -67,6 +146,16 @@ impl<'a> Context<'a> {
     }
 
     pub(super) fn open_with(&self, site: &Site, credential: &Credential) -> Result<Repository, Failure> {
+        let mut repository = self.open_as_it_is(site, credential)?;
+        if site.is_far()
+            && let Ok(cache) = self.places()?.cache_of(repository.id())
+        {
+            repository.keep_copies_in(&cache);
+        }
+        Ok(repository)
+    }
+
+    fn open_as_it_is(&self, site: &Site, credential: &Credential) -> Result<Repository, Failure> {
         let input = input(credential)?;
         let places = self.places()?;
         let repository = Repository::open(site, &input, |id| places.state_of(id));
@@ -108,9 +197,9 @@ impl<'a> Context<'a> {
         if history.problems.is_empty() { Exit::Done } else { Exit::Damage }
     }
 
-    /// Decides what is undecided and folds in new changes.
+    /// Decides what is undecided and folds in new changes, where that is the clients' business.
     pub(super) fn ingest(&self, repository: &Repository) -> Result<(), Failure> {
-        if let Some(descriptor) = &repository.descriptor {
+        if let Some(descriptor) = repository.descriptor.as_ref().filter(|known| known.ingest == IngestBy::Client) {
             wait(ingest(&repository.host(), descriptor.ingest, Scope::All, &|_| false)).map_err(of_job)?;
         }
         Ok(())

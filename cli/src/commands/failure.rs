@@ -16,7 +16,7 @@ use crate::materialize::WriteError;
 use crate::reader::ReadError;
 use crate::report::Failure;
 use crate::report::field::{Hex, PathField};
-use crate::repository::{ClientError, InitError, OpenError};
+use crate::repository::{ClientError, InitError, JoinError, OpenError};
 use crate::restore::{RestoreError, ScopeError};
 use crate::secrets::Kind;
 use crate::site::SiteError;
@@ -41,6 +41,7 @@ pub(super) fn of_site(error: SiteError) -> Failure {
         SiteError::Absent(location) => Failure::NoRepository { location },
         SiteError::Store(error) => of_store(error),
         SiteError::Location(error) => error.into(),
+        SiteError::Bucket(error) => Failure::Usage(error.to_string()),
     }
 }
 
@@ -54,7 +55,8 @@ pub(super) fn of_init(error: InitError) -> Failure {
 
 pub(super) fn of_client(error: ClientError) -> Failure {
     match error {
-        ClientError::Revoked(_) => Failure::NotPermitted { act: "change" },
+        ClientError::Revoked(client) => Failure::Revoked { client: Hex(client).short() },
+        ClientError::WriteOnly => Failure::WriteOnly,
         ClientError::Place(error) => Failure::Place(error),
         ClientError::Store(error) => of_store(error),
         ClientError::Job(error) => of_job(error),
@@ -68,6 +70,16 @@ pub(super) fn of_client(error: ClientError) -> Failure {
 /// Without a descriptor nothing can be written.
 fn no_descriptor() -> Failure {
     Failure::Damaged { object: "the descriptor in copal/".into(), cause: "nothing can be written without it".into() }
+}
+
+pub(super) fn of_join(error: JoinError) -> Failure {
+    match error {
+        JoinError::Client(error) => of_client(error),
+        JoinError::Place(error) => Failure::Place(error),
+        JoinError::Store(error) => of_store(error),
+        JoinError::Job(error) => of_job(error),
+        other => Failure::Enrollment(other.into()),
+    }
 }
 
 pub(super) fn of_job(error: JobError) -> Failure {
@@ -92,6 +104,7 @@ pub(super) fn of_change(error: ChangeError) -> Failure {
         ChangeError::Store(error) => of_store(error),
         ChangeError::Job(error) => of_job(error),
         ChangeError::NoDescriptor => no_descriptor(),
+        ChangeError::NotFolded { .. } => Failure::NotYetAccepted { what: "the change" },
     }
 }
 
@@ -103,7 +116,8 @@ pub(super) fn of_backup(error: BackupError) -> Failure {
     match error {
         BackupError::Store(error) => of_store(error),
         BackupError::Job(error) => of_job(error),
-        BackupError::Rejected(why) => Failure::Rejected { reasons: vec![why] },
+        BackupError::Rejected(why) | BackupError::Barred(why) => Failure::Rejected { reasons: vec![why] },
+        BackupError::Unanswered { .. } => Failure::NotYetAccepted { what: "the backup" },
         BackupError::Interrupted => Failure::Interrupted,
         BackupError::NoDescriptor => no_descriptor(),
         other => Failure::Other(other.into()),

@@ -31,7 +31,8 @@ pub(super) fn create(
     credential: &Credential,
     ingest: args::repository::IngestBy,
 ) -> Result<InitSummary, Failure> {
-    let site = Site::create(&context.location()?).map_err(of_site)?;
+    let site = Site::create_by(&context.location()?, &context.means()).map_err(of_site)?;
+    context.introduce(&site)?;
     let mut inputs = vec![input(credential)?];
     let key_file = context.global.key_file.as_ref();
     if let Some(path) = key_file {

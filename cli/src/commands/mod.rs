@@ -5,6 +5,7 @@ mod backup;
 mod cache;
 mod cat;
 mod check;
+mod client;
 mod compact;
 mod context;
 mod diff;
@@ -17,14 +18,18 @@ mod init;
 mod key;
 mod ls;
 mod marks;
+mod opening;
 mod place;
+mod policy;
 mod prune;
 mod rebuild;
 mod repair;
 mod restore;
+mod serve;
 mod signals;
 mod snapshots;
 mod stats;
+mod status;
 
 use std::ffi::OsString;
 
@@ -69,8 +74,12 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Unpin(options) => marks::run(context, options, marks::Act::Unpin),
         Command::Undelete(options) => marks::run(context, options, marks::Act::Undelete),
         Command::Ingest => ingest::run(context),
+        Command::Serve(options) => serve::run(context, options),
         Command::Repair => repair::run(context),
         Command::Stats => stats::run(context),
+        Command::Client(options) => client::run(context, options),
+        Command::Policy(options) => policy::run(context, options),
+        Command::Status => status::run(context),
         Command::RebuildIndex => rebuild::run(context),
         Command::Compact => compact::run(context),
         Command::Completions(options) => about::completions(context, options),

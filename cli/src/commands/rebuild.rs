@@ -12,7 +12,7 @@ use crate::verify::genuine;
 use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
-    let repository = context.open()?;
+    let repository = context.open_bare()?;
     if repository.descriptor.is_none() {
         return Err(of_client(ClientError::NoDescriptor));
     }

@@ -22,11 +22,11 @@ use crate::verify::{Fates, Hits, read_again, walk};
 use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
-    let mut repository = context.open()?;
+    let mut repository = context.open_bare()?;
     let mut copies = restore_copies(repository.store().as_ref()).map_err(of_store)?;
     if let Some(name) = restore_descriptor(&repository).map_err(of_job)? {
         copies.restored.push(name);
-        repository = context.open()?;
+        repository = context.open_bare()?;
     }
     context.ingest(&repository)?;
     let before = context.view(&repository)?;

@@ -35,7 +35,8 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     let snapshot = history.find(&options.snapshot.which, &options.narrow, &context.this_host())?;
     let pages = pages(&repository, &view, snapshot.domain);
     let scope = place(&pages, snapshot, options.snapshot.path.as_ref())?;
-    let request = request(options, snapshot, &pages, scope, selection, target);
+    let threads = repository.site().readers(std::thread::available_parallelism().map_or(2, usize::from));
+    let request = request(options, threads, snapshot, &pages, scope, selection, target);
     let progress = Arc::new(Progress::default());
     if options.snapshot.path.is_none() && request.selection.is_everything() {
         progress.expect(snapshot.info.counts.files, snapshot.info.counts.bytes);
@@ -60,6 +61,7 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
 
 fn request<'a>(
     options: &Restore,
+    threads: usize,
     snapshot: &Snapshot,
     pages: &'a PageReader,
     scope: Scope,
@@ -87,7 +89,7 @@ fn request<'a>(
         deletes: options.delete,
         verifies: options.verify,
         is_dry_run: options.dry_run,
-        threads: std::thread::available_parallelism().map_or(2, usize::from),
+        threads,
     }
 }
 

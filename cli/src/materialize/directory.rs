@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use copal_engine::path::TreePath;
-use rustix::fs::{OFlags, getxattr};
+use rustix::fs::{Mode, OFlags, getxattr};
 
 use crate::open;
 use crate::stat::EntryStat;
@@ -14,23 +14,27 @@ use crate::stat::EntryStat;
 /// An open directory.
 pub(super) struct Directory {
     fd: OwnedFd,
-    /// The owner and group that files made here get, once one was made.
-    newcomers: OnceLock<(u32, u32)>,
+    newcomers: Newcomers,
     /// Whether new entries inherit an ACL.
     passes_acl_on: bool,
 }
+
+/// The owner and group that entries made in a directory get, once one was made.
+type Newcomers = Arc<OnceLock<(u32, u32)>>;
 
 /// The directories opened lately, by their paths below the target.
 #[derive(Default)]
 pub(super) struct Directories {
     open: Mutex<HashMap<TreePath, Arc<Directory>>>,
+    /// Of a target that was empty and passes on neither an ACL nor its group: what is true of one directory is true of
+    /// all, since all are made in the same way.
+    alike: Option<Newcomers>,
 }
 
 impl Directory {
-    fn new(fd: OwnedFd) -> Self {
-        let through = format!("/proc/self/fd/{}", fd.as_raw_fd());
-        let passes_acl_on = getxattr(through, c"system.posix_acl_default", &mut [0; 0]).is_ok();
-        Self { fd, newcomers: OnceLock::new(), passes_acl_on }
+    fn new(fd: OwnedFd, alike: Option<Newcomers>) -> Self {
+        let passes_acl_on = alike.is_none() && has_default_acl(fd.as_fd());
+        Self { fd, newcomers: alike.unwrap_or_default(), passes_acl_on }
     }
 
     /// Whether new entries inherit an ACL from here.
@@ -61,13 +65,30 @@ impl AsRawFd for Directory {
 }
 
 impl Directories {
+    /// None is open yet; `target` was just opened.
+    pub(super) fn new(target: BorrowedFd<'_>, is_empty: bool) -> Self {
+        let passes_group_on = |stat: &EntryStat| stat.mode & Mode::SGID.as_raw_mode() != 0;
+        let is_plain = EntryStat::of(target).is_ok_and(|stat| !passes_group_on(&stat)) && !has_default_acl(target);
+        Self { open: Mutex::default(), alike: (is_empty && is_plain).then(Newcomers::default) }
+    }
+
+    /// Whether all directories were made by this restore, and pass nothing on.
+    pub(super) fn are_alike(&self) -> bool {
+        self.alike.is_some()
+    }
+
+    /// Whether all entries belong to this owner and group as long as nobody gives them another one.
+    pub(super) fn all_give(&self, owner: (u32, u32)) -> bool {
+        self.alike.as_ref().and_then(|newcomers| newcomers.get()).is_some_and(|newcomers| *newcomers == owner)
+    }
+
     /// A directory below the target, opened without following links.
     pub(super) fn at(&self, target: BorrowedFd<'_>, path: &TreePath) -> io::Result<Arc<Directory>> {
         if let Some(open) = self.lock().get(path) {
             return Ok(open.clone());
         }
         let fd = open::beneath(target, path.as_bytes(), OFlags::PATH | OFlags::DIRECTORY)?;
-        let directory = Arc::new(Directory::new(fd));
+        let directory = Arc::new(Directory::new(fd, self.alike.clone()));
         let mut open = self.lock();
         if open.len() >= OPEN {
             open.clear();
@@ -84,6 +105,11 @@ impl Directories {
     fn lock(&self) -> MutexGuard<'_, HashMap<TreePath, Arc<Directory>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn has_default_acl(directory: BorrowedFd<'_>) -> bool {
+    let through = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    getxattr(through, c"system.posix_acl_default", &mut [0; 0]).is_ok()
 }
 
 /// Directories kept open.

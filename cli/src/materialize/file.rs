@@ -22,13 +22,13 @@ use crate::stat::EntryStat;
 pub struct TargetFile {
     path: TreePath,
     pub(super) file: File,
-    /// Where it was just made; none if it was there before.
-    pub(super) made_in: Option<Arc<Directory>>,
+    /// Where it was just made, and with which mode; none if it was there before.
+    pub(super) made: Option<(Arc<Directory>, Mode)>,
 }
 
 impl TargetFile {
-    pub(super) fn new(path: TreePath, file: File, made_in: Option<Arc<Directory>>) -> Self {
-        Self { path, file, made_in }
+    pub(super) fn new(path: TreePath, file: File, made: Option<(Arc<Directory>, Mode)>) -> Self {
+        Self { path, file, made }
     }
 
     /// Which entry it is.
@@ -81,7 +81,7 @@ impl Target {
     /// Copies what is not a hole.
     pub(super) fn copy(&self, path: &TreePath, from: &File, stat: &EntryStat) -> io::Result<TargetFile> {
         let holes = holes_of(from, stat.size)?;
-        let file = self.create_file(path).map_err(io::Error::other)?;
+        let file = self.create_file(path, 0o600).map_err(io::Error::other)?;
         file.file.set_len(stat.size)?;
         let mut buffer = vec![0; COPY_BYTES];
         for mut part in Extents::new(stat.size, &holes).place(0..stat.size) {

@@ -1,5 +1,9 @@
 //! Later: the metadata of restored directories, kept until their content is there.
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
 use copal_engine::path::TreePath;
 use copal_engine::time::Time;
 
@@ -65,15 +69,54 @@ impl DirectoriesLater {
 
     /// Sets the metadata of all, what is inside another before that one. One that fails does not keep the others from
     /// getting theirs.
-    pub fn apply(mut self, target: &Target, mut failed: impl FnMut(WriteError)) {
-        for position in (0..self.directories.len()).rev() {
-            let xattrs = self.xattrs.pop_if(|(at, _)| *at == position).map(|(_, xattrs)| xattrs).unwrap_or_default();
-            let Directory { mode, uid, gid, mtime, .. } = self.directories[position];
-            let metadata = Metadata { mode, uid, gid, mtime, xattrs: &xattrs };
-            if let Err(error) = target.set_metadata(&self.path(position), &metadata) {
+    pub fn apply(self, target: &Target, threads: usize, failed: impl Fn(WriteError) + Sync) {
+        let (apart, above) = self.parts(threads);
+        let next = AtomicUsize::new(0);
+        let set = |position| {
+            if let Err(error) = self.set(target, position) {
                 failed(error);
             }
+        };
+        thread::scope(|scope| {
+            for _ in 0..threads.min(apart.len()) {
+                scope.spawn(|| {
+                    while let Some(part) = apart.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        part.clone().rev().for_each(set);
+                    }
+                });
+            }
+        });
+        above.into_iter().rev().for_each(set);
+    }
+
+    /// Directories with all that is inside them, which do not depend on one another, and those above.
+    fn parts(&self, threads: usize) -> (Vec<Range<usize>>, Vec<usize>) {
+        let mut within = vec![1; self.directories.len()];
+        for position in (0..within.len()).rev() {
+            let parent = self.directories[position].parent;
+            if parent != NONE {
+                within[parent as usize] += within[position];
+            }
         }
+        let most = within.len() / (threads * PARTS) + 1;
+        let (mut apart, mut above, mut position) = (Vec::new(), Vec::new(), 0);
+        while position < within.len() {
+            if within[position] <= most {
+                apart.push(position..position + within[position]);
+                position += within[position];
+            } else {
+                above.push(position);
+                position += 1;
+            }
+        }
+        (apart, above)
+    }
+
+    fn set(&self, target: &Target, position: usize) -> Result<(), WriteError> {
+        let xattrs = self.xattrs.binary_search_by_key(&position, |(at, _)| *at);
+        let xattrs = xattrs.map(|at| self.xattrs[at].1.as_slice()).unwrap_or_default();
+        let Directory { mode, uid, gid, mtime, .. } = self.directories[position];
+        target.set_metadata(&self.path(position), &Metadata { mode, uid, gid, mtime, xattrs })
     }
 
     fn path(&self, position: usize) -> TreePath {
@@ -94,3 +137,5 @@ impl DirectoriesLater {
 }
 
 const NONE: u32 = u32::MAX;
+/// Parts for each thread, so that all are busy to the end.
+const PARTS: usize = 16;

@@ -43,8 +43,11 @@ impl Target {
         let at = self.at(path).map_err(|error| WriteError::io("set the metadata of", path, error))?;
         let openable = matches!(metadata.kind(), FileType::Directory | FileType::RegularFile);
         let object = Object::at(&at, openable);
-        self.set_owner_and_mode(&object, path, metadata, false);
-        if !self.options.no_xattrs {
+        // Where all directories were made by this restore, nothing need be taken from one but the target's own.
+        let is_new = metadata.kind() == FileType::Directory && self.open.are_alike() && !path.is_top();
+        let is_ours = is_new && self.open.all_give((metadata.uid, metadata.gid));
+        self.set_owner_and_mode(&object, path, metadata, is_ours);
+        if !is_new && !self.options.no_xattrs {
             self.remove_other_xattrs(&object, path, metadata);
         }
         self.set_xattrs(&object, path, metadata);
@@ -81,9 +84,13 @@ impl Target {
     pub fn set_file_rights(&self, file: &TargetFile, metadata: &Metadata<'_>) {
         let object = Object::Open(file.file.as_fd());
         let owner = (metadata.uid, metadata.gid);
-        let is_ours = file.made_in.as_ref().is_some_and(|made_in| made_in.gives(file.file.as_fd(), owner));
-        self.set_owner_and_mode(&object, file.path(), metadata, is_ours);
-        if file.made_in.as_ref().is_none_or(|made_in| made_in.passes_acl_on()) && !self.options.no_xattrs {
+        let is_ours = file.made.as_ref().is_some_and(|(made_in, _)| made_in.gives(file.file.as_fd(), owner));
+        let mode = Mode::from_bits_truncate(metadata.mode & 0o7777);
+        let has_mode = self.open.are_alike() && file.made.as_ref().is_some_and(|(_, made_with)| *made_with == mode);
+        if !is_ours || !has_mode {
+            self.set_owner_and_mode(&object, file.path(), metadata, is_ours);
+        }
+        if file.made.as_ref().is_none_or(|(made_in, _)| made_in.passes_acl_on()) && !self.options.no_xattrs {
             self.remove_other_xattrs(&object, file.path(), metadata);
         }
         self.set_xattrs(&object, file.path(), metadata);

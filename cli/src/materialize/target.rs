@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use copal_engine::path::TreePath;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, linkat, mkdirat, mknodat, openat, symlinkat, unlinkat};
@@ -22,7 +22,7 @@ use crate::stat::EntryStat;
 pub struct Target {
     directory: OwnedFd,
     pub(super) options: TargetOptions,
-    open: Directories,
+    pub(super) open: Directories,
     shortfalls: Mutex<Shortfalls>,
 }
 
@@ -64,7 +64,9 @@ impl Target {
         let failed = |source: io::Error| WriteError::Target { path: path.into(), source };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = openat(CWD, path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
-        Ok(Self { directory, options, open: Directories::default(), shortfalls: Mutex::default() })
+        let is_empty = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+        let open = Directories::new(directory.as_fd(), is_empty);
+        Ok(Self { directory, options, open, shortfalls: Mutex::default() })
     }
 
     /// Makes a directory, and those above it, readable by nobody else until its metadata is set. What is in the way is
@@ -102,13 +104,18 @@ impl Target {
         }
     }
 
-    /// Makes an empty file, readable by nobody else until its metadata is set. Nothing may be there.
-    pub fn create_file(&self, path: &TreePath) -> Result<TargetFile, WriteError> {
+    /// Makes an empty file, readable by nobody else until its metadata is set: unless it is to have that mode, and it can
+    /// be had at once, in a directory that is closed to others until its own metadata is set. Nothing may be there.
+    pub fn create_file(&self, path: &TreePath, mode: u32) -> Result<TargetFile, WriteError> {
         let at = self.at_made(path)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&at.directory, &at.name, flags, Mode::RUSR | Mode::WUSR);
+        let mode = Mode::from_bits_truncate(mode & 0o7777);
+        // Its owner may have to open it again.
+        let at_once = self.open.are_alike() && mode.contains(Mode::WUSR) && !mode.intersects(cut_off());
+        let made_with = if at_once { mode } else { Mode::RUSR | Mode::WUSR };
+        let file = openat(&at.directory, &at.name, flags, made_with);
         let file = file.map_err(|errno| WriteError::io("create", path, errno))?;
-        Ok(TargetFile::new(path.clone(), file.into(), Some(at.directory)))
+        Ok(TargetFile::new(path.clone(), file.into(), Some((at.directory, made_with))))
     }
 
     /// Opens a file made earlier, to go on writing.
@@ -230,6 +237,18 @@ impl Target {
         }
         .map_err(|error| WriteError::io("reach", path, error))
     }
+}
+
+/// The bits of a mode that a new file does not get: those that the umask takes, all if that is not known, and the special
+/// ones.
+fn cut_off() -> Mode {
+    static CUT_OFF: OnceLock<Mode> = OnceLock::new();
+    *CUT_OFF.get_or_init(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+        let umask = umask.and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok()).unwrap_or(0o777);
+        Mode::from_bits_truncate(umask) | Mode::SUID | Mode::SGID | Mode::SVTX
+    })
 }
 
 /// Whether a path leads nowhere, because a directory on it is missing or is something else.

@@ -46,6 +46,14 @@ impl Playground {
         EntryStat::of_path(&self.at(path)).unwrap()
     }
 
+    /// The bits that new files do not get.
+    fn umask(&self) -> u32 {
+        fs::write(self.path.join("outside/new"), "").unwrap();
+        let mode = EntryStat::of_path(&self.path.join("outside/new")).unwrap().mode;
+        fs::remove_file(self.path.join("outside/new")).unwrap();
+        !mode & 0o666
+    }
+
     fn assert_outside_is_untouched(&self) {
         let file = self.path.join("outside/below/file");
         assert_eq!(fs::read_to_string(&file).unwrap(), "safe");
@@ -71,7 +79,7 @@ fn wanted(size: u64) -> Wanted<'static> {
 }
 
 fn write(target: &Target, at: &str, content: &[u8]) {
-    let file = target.create_file(&path(at)).unwrap();
+    let file = target.create_file(&path(at), 0o600).unwrap();
     file.write_at(0, content).unwrap();
     target.set_file_metadata(&file, &metadata(0o100644));
 }
@@ -88,7 +96,7 @@ const MTIME: Time = Time(-1_234_567_890_123_456_789);
 fn a_file_comes_with_content_and_metadata() {
     let place = Playground::new();
     let target = place.target(TargetOptions::default());
-    let file = target.create_file(&path("a/b/file")).unwrap();
+    let file = target.create_file(&path("a/b/file"), 0o600).unwrap();
     file.write_at(5, b" world").unwrap();
     file.write_at(0, b"hello").unwrap();
     let xattrs = [Xattr { name: b"user.note".into(), value: b"\0".into() }];
@@ -101,18 +109,60 @@ fn a_file_comes_with_content_and_metadata() {
 
 #[test]
 fn nobody_else_sees_anything_before_its_metadata_is_set() {
-    let place = Playground::new();
-    let target = place.target(TargetOptions::default());
-    target.create_file(&path("directory/file")).unwrap();
-    assert_eq!(place.stat("directory").mode & 0o7777, 0o700);
-    assert_eq!(place.stat("directory/file").mode & 0o7777, 0o600);
+    for is_empty in [true, false] {
+        let place = Playground::new();
+        if !is_empty {
+            fs::write(place.at("other"), "").unwrap();
+        }
+        let target = place.target(TargetOptions::default());
+        target.create_file(&path("directory/file"), 0o644).unwrap();
+        target.create_file(&path("directory/program"), 0o4755).unwrap();
+        assert_eq!(place.stat("directory").mode & 0o7777, 0o700);
+        // What lies in a closed directory may have its mode from the beginning, but not the rights of its owner.
+        let at_once = is_empty && place.umask() & 0o644 == 0;
+        assert_eq!(place.stat("directory/file").mode & 0o7777, if at_once { 0o644 } else { 0o600 });
+        assert_eq!(place.stat("directory/program").mode & 0o7777, 0o600);
+    }
+}
+
+#[test]
+fn modes_and_attributes_come_out_the_same_whether_the_target_was_empty_or_passes_an_acl_on() {
+    let acl = b"\x02\0\0\0\x01\0\x07\0\xff\xff\xff\xff\x04\0\x07\0\xff\xff\xff\xff\x20\0\x07\0\xff\xff\xff\xff";
+    let makes: [&dyn Fn(&Playground); 3] = [&|_| {}, &|place| fs::write(place.at("other"), "").unwrap(), &|place| {
+        let top = fs::File::open(place.at(".")).unwrap();
+        // Not every file system has ACLs.
+        let _ = rustix::fs::fsetxattr(top, "system.posix_acl_default", acl, rustix::fs::XattrFlags::empty());
+    }];
+    for make in makes {
+        let place = Playground::new();
+        make(&place);
+        let target = place.target(TargetOptions::default());
+        let mut later = DirectoriesLater::new();
+        let modes = [0o644, 0o600, 0o444, 0o664, 0o755, 0o4755, 0o2711, 0o777, 0];
+        for mode in modes {
+            let directory = format!("d{mode:o}");
+            target.ensure_directory(&path(&directory)).unwrap();
+            later.push(&path(&directory), &metadata(0o040000 | mode));
+            let file = target.create_file(&path(&format!("{directory}/file")), mode).unwrap();
+            target.set_file_metadata(&file, &metadata(0o100000 | mode));
+        }
+        later.apply(&target, 2, |error| panic!("{error}"));
+        for mode in modes {
+            let (directory, file) = (format!("d{mode:o}"), format!("d{mode:o}/file"));
+            assert_eq!((place.stat(&directory).mode, place.stat(&directory).mtime), (0o040000 | mode, MTIME));
+            assert_eq!((place.stat(&file).mode, place.stat(&file).mtime), (0o100000 | mode, MTIME));
+            assert!(Extras::read(&place.at(&directory)).xattrs.is_empty());
+            assert!(Extras::read(&place.at(&file)).xattrs.is_empty());
+        }
+        assert!(target.finish().is_empty());
+    }
 }
 
 #[test]
 fn what_is_not_written_stays_a_hole() {
     let place = Playground::new();
     let target = place.target(TargetOptions::default());
-    let file = target.create_file(&path("sparse")).unwrap();
+    let file = target.create_file(&path("sparse"), 0o600).unwrap();
     file.set_length(3 << 20).unwrap();
     drop(file);
     target.reopen_file(&path("sparse")).unwrap().write_at(1 << 20, &[1; 4096]).unwrap();
@@ -167,7 +217,7 @@ fn metadata_of_directories_outlives_their_content() {
     for directory in &directories[1..] {
         write(&target, &format!("{directory}/file"), b"");
     }
-    later.apply(&target, |error| panic!("{error}"));
+    later.apply(&target, 2, |error| panic!("{error}"));
     for (index, directory) in directories.into_iter().enumerate() {
         let stat = place.stat(directory);
         assert_eq!((stat.mode, stat.mtime), (0o040500 + index as u32, Time(index as i64)), "{directory:?}");
@@ -217,7 +267,7 @@ fn an_acl_that_new_entries_inherit_does_not_reach_what_is_restored() {
 fn a_copy_has_the_holes_of_the_original() {
     let place = Playground::new();
     let target = place.target(TargetOptions::default());
-    let file = target.create_file(&path("original")).unwrap();
+    let file = target.create_file(&path("original"), 0o600).unwrap();
     file.set_length(3 << 20).unwrap();
     file.write_at(1 << 20, &[7; 100_000]).unwrap();
     let from = target.open_to_read(&path("original")).unwrap();
@@ -247,13 +297,13 @@ fn root_restores_owners_and_others_are_told_what_they_lack() {
     let place = Playground::new();
     let foreign = Metadata { uid: 1234, gid: 4321, ..metadata(0o106755) };
     let target = place.target(TargetOptions::default());
-    target.set_file_metadata(&target.create_file(&path("by root")).unwrap(), &foreign);
+    target.set_file_metadata(&target.create_file(&path("by root"), 0o600).unwrap(), &foreign);
     assert!(target.finish().is_empty());
     let stat = place.stat("by root");
     assert_eq!((stat.uid, stat.gid, stat.mode), (1234, 4321, 0o106755));
 
     let target = place.target(TargetOptions { no_owner: true, ..TargetOptions::default() });
-    target.set_file_metadata(&target.create_file(&path("left")).unwrap(), &foreign);
+    target.set_file_metadata(&target.create_file(&path("left"), 0o600).unwrap(), &foreign);
     assert_eq!((place.stat("left").uid, place.stat("left").mode), (0, 0o100755));
 
     fs::set_permissions(&place.path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -261,7 +311,7 @@ fn root_restores_owners_and_others_are_told_what_they_lack() {
     let target = place.target(TargetOptions::default());
     as_nobody(|| {
         for name in ["1", "2", "3", "4", "5"] {
-            target.set_file_metadata(&target.create_file(&path(name)).unwrap(), &foreign);
+            target.set_file_metadata(&target.create_file(&path(name), 0o600).unwrap(), &foreign);
         }
         target.device(&path("null"), FileType::CharacterDevice, (1, 3)).unwrap();
     });
@@ -280,7 +330,7 @@ fn the_owner_can_write_again_into_a_directory_restored_as_closed() {
         let mine = metadata(0o040500);
         for name in ["closed/one", "closed/two"] {
             target.ensure_directory(&path("closed")).unwrap();
-            target.create_file(&path(name)).unwrap();
+            target.create_file(&path(name), 0o600).unwrap();
             target.set_metadata(&path("closed"), &mine).unwrap();
         }
     });

@@ -1,6 +1,6 @@
 //! Blocks: stored blocks read, opened and checked; session keys unwrapped once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, RwLock};
 
 use bytes::Bytes;
@@ -50,6 +50,15 @@ pub struct BlockReader {
     domain: DomainId,
     tables: RwLock<HashMap<PackId, Arc<PackTable>>>,
     ciphers: Mutex<HashMap<Vec<u8>, SessionCipher>>,
+    /// Parts of packs that were read together, the newest last; of a store far away only.
+    stretches: Mutex<VecDeque<Stretch>>,
+}
+
+/// A part of a pack.
+struct Stretch {
+    pack: PackId,
+    start: u64,
+    bytes: Bytes,
 }
 
 /// What went wrong with one copy.
@@ -103,7 +112,8 @@ impl BlockReader {
     /// Reads from a store with the owner's secret.
     pub fn new(store: Arc<dyn Store>, owner: Arc<OwnerSecret>, domain: DomainId) -> Self {
         let repository = owner.repository();
-        Self { store, owner, repository, domain, tables: RwLock::default(), ciphers: Mutex::default() }
+        let (tables, ciphers, stretches) = Default::default();
+        Self { store, owner, repository, domain, tables, ciphers, stretches }
     }
 
     /// The copies of an id that may be tried, the best first: that is the one that [`Index::lookup`] gives.
@@ -120,10 +130,36 @@ impl BlockReader {
         kind: BlockKind,
         tools: &mut OpenTools,
     ) -> Result<OpenBlock, CopyError> {
-        let start = u64::from(location.offset);
-        let name = objects::key(layout::pack(location.place, location.pack));
-        let stored = wait(self.store.read_range(&name, start..start + u64::from(location.length)))?;
+        let stored = self.stored(location)?;
         self.open_stored(location.place, location.pack, location.pack_length, location.offset, kind, &stored, tools)
+    }
+
+    /// The stored bytes of a block. Where a request takes a round trip, those that follow are read with them: a walk
+    /// through a tree wants them next.
+    fn stored(&self, location: &Location) -> Result<Bytes, CopyError> {
+        let start = u64::from(location.offset);
+        let wanted = start..start + u64::from(location.length);
+        let name = objects::key(layout::pack(location.place, location.pack));
+        if !self.store.is_far() {
+            return Ok(wait(self.store.read_range(&name, wanted))?);
+        }
+        let part = |have: &Stretch| {
+            let within = have.pack == location.pack && have.start <= wanted.start;
+            let from = wanted.start.checked_sub(have.start)? as usize;
+            let to = from + location.length as usize;
+            (within && to <= have.bytes.len()).then(|| have.bytes.slice(from..to))
+        };
+        if let Some(bytes) = self.stretches.lock().expect("no reader panics").iter().find_map(part) {
+            return Ok(bytes);
+        }
+        let end = location.pack_length.min(start + STRETCH).max(wanted.end);
+        let bytes = wait(self.store.read_range(&name, start..end))?;
+        let mut stretches = self.stretches.lock().expect("no reader panics");
+        if stretches.len() >= STRETCHES {
+            stretches.pop_front();
+        }
+        stretches.push_back(Stretch { pack: location.pack, start, bytes: bytes.clone() });
+        Ok(bytes.slice(..location.length as usize))
     }
 
     /// Opens a block whose stored bytes were read already.
@@ -185,5 +221,9 @@ impl BlockReader {
     }
 }
 
+/// Bytes read at once from a store far away.
+const STRETCH: u64 = 4 << 20;
+/// How many of these are kept.
+const STRETCHES: usize = 8;
 /// Tables kept at once.
 const TABLES: usize = 1024;

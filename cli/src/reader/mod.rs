@@ -13,7 +13,7 @@ use crate::report::Failure;
 pub(crate) use blocks::CopyError;
 pub use blocks::{BlockReader, ReadError};
 pub use chunks::ChunkReader;
-pub use pages::{EntryStream, PageReader, TreeError};
+pub use pages::{EntryStream, PageReader, Pages, TreeError, pieces};
 
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {

@@ -14,6 +14,12 @@ use copal_engine::tree::{Entry, ListStep, ListWalk, LostRange, Piece, Step, Tree
 
 use super::blocks::{BlockReader, CopyError, ReadError};
 
+/// Where checked pages come from.
+pub trait Pages: Send + Sync {
+    /// A page whose height, references and plaintext have the id asked for.
+    fn page(&self, id: &ChunkId) -> Result<VerifiedPage, ReadError>;
+}
+
 /// Reads pages of one domain.
 pub struct PageReader {
     blocks: Arc<BlockReader>,
@@ -106,30 +112,41 @@ impl PageReader {
 
     /// The entries of a tree.
     pub fn entries(&self, root: ChunkId) -> EntryStream<'_> {
-        EntryStream { pages: self, walk: TreeWalk::new(root), lost: Vec::new() }
+        EntryStream::new(self, root)
     }
 
     /// All pieces of an entry's content, wherever they are listed, with their offsets in the content.
-    pub fn pieces(&self, entry: &Entry, mut take: impl FnMut(u64, Piece)) -> Result<(), TreeError> {
-        use copal_engine::tree::Content;
-        match &entry.content {
-            Content::None | Content::Inline(_) => Ok(()),
-            Content::Chunks(pieces) => {
-                let mut offset = 0;
-                for piece in pieces {
-                    take(offset, *piece);
-                    offset += u64::from(piece.length);
-                }
-                Ok(())
+    pub fn pieces(&self, entry: &Entry, take: impl FnMut(u64, Piece)) -> Result<(), TreeError> {
+        pieces(self, entry, take)
+    }
+}
+
+impl Pages for PageReader {
+    fn page(&self, id: &ChunkId) -> Result<VerifiedPage, ReadError> {
+        PageReader::page(self, id)
+    }
+}
+
+/// All pieces of an entry's content, wherever they are listed, with their offsets in the content.
+pub fn pieces(pages: &dyn Pages, entry: &Entry, mut take: impl FnMut(u64, Piece)) -> Result<(), TreeError> {
+    use copal_engine::tree::Content;
+    match &entry.content {
+        Content::None | Content::Inline(_) => Ok(()),
+        Content::Chunks(pieces) => {
+            let mut offset = 0;
+            for piece in pieces {
+                take(offset, *piece);
+                offset += u64::from(piece.length);
             }
-            Content::List { root, height } => {
-                let mut walk = ListWalk::new(*root, *height, entry.content_bytes());
-                loop {
-                    match walk.step() {
-                        ListStep::Piece { offset, piece } => take(offset, piece),
-                        ListStep::Need(id) => walk.supply(self.page(&id)?)?,
-                        ListStep::Done => return Ok(()),
-                    }
+            Ok(())
+        }
+        Content::List { root, height } => {
+            let mut walk = ListWalk::new(*root, *height, entry.content_bytes());
+            loop {
+                match walk.step() {
+                    ListStep::Piece { offset, piece } => take(offset, piece),
+                    ListStep::Need(id) => walk.supply(pages.page(&id)?)?,
+                    ListStep::Done => return Ok(()),
                 }
             }
         }
@@ -138,12 +155,17 @@ impl PageReader {
 
 /// The entries of a tree, in order.
 pub struct EntryStream<'a> {
-    pages: &'a PageReader,
+    pages: &'a dyn Pages,
     walk: TreeWalk,
     lost: Vec<(LostRange, ReadError)>,
 }
 
-impl EntryStream<'_> {
+impl<'a> EntryStream<'a> {
+    /// The entries of the tree below a root page.
+    pub fn new(pages: &'a dyn Pages, root: ChunkId) -> Self {
+        Self { pages, walk: TreeWalk::new(root), lost: Vec::new() }
+    }
+
     /// Goes on at a path; everything before is passed over without being read.
     pub fn seek(&mut self, path: TreePath) {
         self.walk.seek(path);

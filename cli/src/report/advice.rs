@@ -3,6 +3,7 @@
 use std::io;
 
 use copal_store::StoreError;
+use copal_store::s3::Trouble;
 
 use super::failure::Failure;
 use crate::places::{BadLocation, PlaceError};
@@ -40,7 +41,12 @@ impl Failure {
                 "try again; the recovery code opens the repository too, where a passphrase is asked for"
             }
             Self::BadSecret { .. } => "compare it with what was written down, letter by letter",
-            Self::NotPermitted { .. } => "use a machine that knows the passphrase, or give the passphrase",
+            Self::Revoked { .. } => {
+                "what it saved before counts; the owner may let the machine join again with \"copal client add\""
+            }
+            Self::NotPermitted { .. } | Self::WriteOnly => {
+                "use a machine that knows the passphrase, or give the passphrase"
+            }
             Self::NoSnapshot { .. } => {
                 "\"copal snapshots\" lists what there is; --host, --path and --tag narrow \"latest\""
             }
@@ -67,7 +73,7 @@ impl Failure {
                 "open the repository with another key or the recovery code, and make a new key with \"copal key add\""
             }
             Self::ClientKeys { .. } => {
-                "delete it: \"copal backup\" then registers this machine again, and nothing is uploaded twice"
+                "delete it: \"copal backup\" then registers this machine again (a write-only one joins again, with a new line from \"copal client add\"), and nothing is uploaded twice"
             }
             Self::Damaged { .. } => {
                 "run \"copal check --full\" to see what is hit; back up the sources again, and what they still have heals"
@@ -75,9 +81,10 @@ impl Failure {
             Self::Rejected { .. } => {
                 "nothing that was saved before is affected; run the backup again, and \"copal check\" if it recurs"
             }
-            Self::NotYetAccepted => {
-                "it counts once \"copal ingest\" (or the service) has run; nothing needs to be uploaded again"
+            Self::NotYetAccepted { .. } => {
+                "it counts once the service (or \"copal ingest\" on a machine that knows the passphrase) has run; \"copal status\" shows what waits, and nothing needs to be uploaded again"
             }
+            Self::Enrollment(_) => "the owner makes a new one with \"copal client add\"",
             Self::Interrupted => "what is done is kept: the next run goes on from there",
             Self::Store(error) => return advice_on_store(error),
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
@@ -101,15 +108,23 @@ fn is_index(object: &str) -> bool {
 fn advice_on_store(error: &StoreError) -> Option<&'static str> {
     Some(match error {
         StoreError::Full { .. } => return advice_on(&io::ErrorKind::StorageFull.into()),
+        StoreError::Denied { source, .. } if matches!(source.downcast_ref(), Some(Trouble::Credentials(_))) => {
+            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+        }
         StoreError::Denied { .. } => "look at who may read and write the repository",
         StoreError::ReadOnly { .. } => return advice_on(&io::ErrorKind::ReadOnlyFilesystem.into()),
         StoreError::Gone { .. } => {
-            "look whether it is mounted, and run it again once it is back: nothing was written elsewhere"
+            "look at its name and whether it is mounted, and run it again once it is back: nothing was written elsewhere"
         }
         StoreError::Obstructed { .. } => "something else was put into the repository's directory: move it away",
         StoreError::NotCreateOnly { .. } => "keep the repository on another file system",
+        StoreError::Unfit { .. } => "keep the repository on another server, or bring this one up to date",
         StoreError::Transient { .. } => "run it again in a while",
-        StoreError::Io { source, .. } => return source.downcast_ref().and_then(advice_on),
+        StoreError::Io { source, .. } => match source.downcast_ref() {
+            Some(Trouble::ClockSkew) => "set this machine's clock",
+            Some(Trouble::Region(_)) => "set AWS_REGION to the bucket's region",
+            _ => return source.downcast_ref().and_then(advice_on),
+        },
         StoreError::NotFound { .. } | StoreError::OutOfRange { .. } | StoreError::Crashed => return None,
     })
 }

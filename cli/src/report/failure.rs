@@ -75,12 +75,24 @@ pub enum Failure {
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
-    /// The machine may not do this: it is registered as write-only, or was revoked.
+    /// The machine may not do this: its client is not a full one.
     #[error("this machine may not {act} this repository")]
     NotPermitted {
         /// What it may not do: `read`, `change`.
         act: &'static str,
     },
+    /// The owner has revoked the client that this machine is.
+    #[error("this machine's client {client} was revoked by the owner")]
+    Revoked {
+        /// The client's first digits.
+        client: String,
+    },
+    /// The machine is enrolled as write-only, and no secret is given that would open the repository.
+    #[error("this machine's client is write-only: it saves, and can do nothing else")]
+    WriteOnly,
+    /// A client cannot be made, or a machine cannot become one.
+    #[error(transparent)]
+    Enrollment(Box<dyn Error + Send + Sync>),
     /// No snapshot is meant.
     #[error("no snapshot fits \"{wanted}\"")]
     NoSnapshot {
@@ -159,8 +171,11 @@ pub enum Failure {
         reasons: Vec<String>,
     },
     /// The ingest has not said anything yet.
-    #[error("the backup is uploaded, but not accepted yet")]
-    NotYetAccepted,
+    #[error("{what} is uploaded, but not accepted yet")]
+    NotYetAccepted {
+        /// What was uploaded: the backup, a change.
+        what: &'static str,
+    },
     /// The store refuses.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -207,7 +222,7 @@ impl Failure {
             Self::NoRepository { .. } => Exit::NoRepository,
             Self::WrongSecret(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
             Self::Damaged { .. } => Exit::Damage,
-            Self::Rejected { .. } | Self::NotYetAccepted => Exit::Rejected,
+            Self::Rejected { .. } | Self::NotYetAccepted { .. } => Exit::Rejected,
             Self::Interrupted => Exit::Interrupted,
             Self::OutputClosed => Exit::Done,
             _ => Exit::Failed,
@@ -227,7 +242,8 @@ impl Failure {
             Self::NewerFormat { .. } => "newer_format",
             Self::WrongSecret(_) | Self::BadSecret { .. } => "wrong_passphrase",
             Self::UnfitStore { .. } => "unfit_store",
-            Self::NotPermitted { .. } => "not_permitted",
+            Self::NotPermitted { .. } | Self::Revoked { .. } | Self::WriteOnly => "not_permitted",
+            Self::Enrollment(_) => "enrollment",
             Self::NoSnapshot { .. } | Self::Freed { .. } => "no_snapshot",
             Self::AmbiguousSnapshot { .. } => "ambiguous_snapshot",
             Self::NoObject { .. } => "no_object",
@@ -238,7 +254,7 @@ impl Failure {
             Self::Damaged { .. } => "damaged",
             Self::ClientKeys { .. } => "client_keys",
             Self::Rejected { .. } => "rejected",
-            Self::NotYetAccepted => "not_yet_accepted",
+            Self::NotYetAccepted { .. } => "not_yet_accepted",
             Self::Store(_) | Self::Io { .. } => "io",
             Self::Interrupted => "interrupted",
             Self::OutputClosed => "output_closed",

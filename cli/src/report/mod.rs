@@ -11,11 +11,14 @@ use crate::args::global::Global;
 use crate::exit::Exit;
 
 mod advice;
+pub mod clients;
 mod failure;
 pub mod field;
 pub mod human;
+pub mod policy;
 pub mod progress;
 pub mod rows;
+pub mod status;
 pub mod summary;
 #[cfg(test)]
 mod tests;
@@ -94,6 +97,13 @@ impl Report {
     /// Says something that a person may want to know: not with `--quiet`, nor in JSON.
     pub fn note(&self, text: &str) {
         self.say(Amount::Normal, text);
+    }
+
+    /// Shows a picture, drawn in characters, to a person: not with `--quiet`, nor in JSON.
+    pub fn picture(&self, text: &str) {
+        if self.form == Form::Human && self.says(Amount::Normal) {
+            self.on_stderr(text);
+        }
     }
 
     /// Says something at `-v` (`Verbose`) or `-vv` (`Debug`); not in JSON.

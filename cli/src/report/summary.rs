@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use copal_engine::id::SnapshotId;
+use copal_engine::receipt::IngestBy;
 use serde::Serialize;
 
 use super::Answer;
@@ -38,6 +39,27 @@ pub struct BackupSummary {
     pub seconds: f64,
     /// Whether nothing was written because `--dry-run` was given.
     pub dry_run: bool,
+    /// Who has verified and accepted the snapshot; none if nobody has yet.
+    pub accepted_by: Option<Decider>,
+}
+
+/// Who decides about manifests.
+#[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Decider {
+    /// The client itself.
+    Client,
+    /// The service beside the store.
+    Service,
+}
+
+impl From<IngestBy> for Decider {
+    fn from(by: IngestBy) -> Self {
+        match by {
+            IngestBy::Client => Self::Client,
+            IngestBy::Service => Self::Service,
+        }
+    }
 }
 
 impl Answer for BackupSummary {
@@ -57,9 +79,13 @@ impl Answer for BackupSummary {
             return writeln!(out, "{} would be new; nothing was saved (dry run)", human::size(self.bytes_new));
         }
         writeln!(out, "{} new, {} stored", human::size(self.bytes_new), human::size(self.bytes_stored))?;
-        match &self.snapshot_id {
-            Some(id) => writeln!(out, "snapshot {} saved", id.short()),
-            None => writeln!(out, "nothing has changed: no snapshot made"),
+        match (&self.snapshot_id, self.accepted_by) {
+            (Some(id), Some(Decider::Client)) => writeln!(out, "snapshot {} saved", id.short()),
+            (Some(id), Some(Decider::Service)) => {
+                writeln!(out, "snapshot {} saved, verified by the service", id.short())
+            }
+            (Some(id), None) => writeln!(out, "snapshot {} uploaded; the service has not verified it yet", id.short()),
+            (None, _) => writeln!(out, "nothing has changed: no snapshot made"),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What a command says: in JSON with the documented fields, for people with a remedy.
 
+mod managed;
+
 use std::io;
 
 use copal_engine::id::{ClientId, RepositoryId, SlotId, SnapshotId};
@@ -171,7 +173,7 @@ fn samples() -> Vec<(&'static str, Value)> {
 #[test]
 fn the_reference_names_every_json_field() {
     let reference = include_str!("../../../docs/cli.md");
-    for (command, sample) in samples() {
+    for (command, sample) in samples().into_iter().chain(managed::samples()) {
         let heading = if command == "JSON" { "\n## JSON".to_owned() } else { format!("\n### copal {command}\n") };
         let section = reference.split(&heading).nth(1).unwrap_or_else(|| panic!("docs/cli.md lacks {command}"));
         let section = section.split("\n#").next().unwrap_or_default();
@@ -262,6 +264,10 @@ fn a_backup_says_what_was_saved_or_that_nothing_was() {
     let mut summary = BackupSummary { files_new: 1, dirs: 2, bytes_new: 5, ..BackupSummary::default() };
     assert!(human_of(&summary).contains("no snapshot made"));
     summary.snapshot_id = Some(snapshot());
+    assert!(human_of(&summary).contains("uploaded; the service has not verified it yet"));
+    summary.accepted_by = Some(Decider::Service);
+    assert!(human_of(&summary).contains("snapshot abababab saved, verified by the service"));
+    summary.accepted_by = Some(Decider::Client);
     assert!(
         human_of(&summary).starts_with("1 file (1 new, 0 changed), 2 directories")
             && human_of(&summary).contains("snapshot abababab saved")
@@ -326,7 +332,7 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
         (Failure::Damaged { object: "packs/x".into(), cause: broken() }, 4, "copal check --full"),
         (Failure::Damaged { object: "roots/x".into(), cause: broken() }, 4, "copal rebuild-index"),
         (Failure::Rejected { reasons: vec!["gap".into()] }, 5, "again"),
-        (Failure::NotYetAccepted, 5, "copal ingest"),
+        (Failure::NotYetAccepted { what: "the backup" }, 5, "copal ingest"),
         (Failure::io("write", "/a", full()), 1, "free some space"),
         (Failure::Interrupted, 130, "kept"),
     ];

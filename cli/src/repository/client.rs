@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
@@ -17,7 +17,7 @@ use copal_service::objects;
 use copal_store::{Store, StoreError};
 use zeroize::Zeroizing;
 
-use super::Repository;
+use super::{Credentials, Repository};
 use crate::entropy::{random, secret};
 use crate::places::{PlaceError, create_private_dir, write_private};
 use crate::wait::wait;
@@ -50,6 +50,9 @@ pub enum ClientError {
     /// The file with its keys is damaged.
     #[error("{} does not hold a client's keys", .0.display())]
     Damaged(PathBuf),
+    /// It is enrolled as write-only.
+    #[error("this machine's client is write-only: it saves, and does nothing else")]
+    WriteOnly,
     /// The owner has revoked it.
     #[error("this machine's client {0} was revoked by the owner")]
     Revoked(ClientId),
@@ -70,16 +73,18 @@ pub enum ClientError {
 impl LocalClient {
     /// The client that this machine is; registers it as a new full client if it is none yet.
     pub fn load_or_register(repository: &Repository, name: &str) -> Result<Self, ClientError> {
-        let path = repository.state_dir().join("client");
-        match fs::read(&path) {
-            Ok(bytes) => Self::load(repository, path, &Zeroizing::new(bytes), name),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::register(repository, path, name),
-            Err(source) => Err(ClientError::File { path, source }),
+        // Keys of a full client would let whoever takes this machine over forget snapshots.
+        if Credentials::are_in(repository.state_dir()) {
+            return Err(ClientError::WriteOnly);
+        }
+        let path = repository.state_dir().join(KEYS);
+        match kept(&path)? {
+            Some((id, keys)) => Self::load(repository, id, keys, name),
+            None => Self::register(repository, path, name),
         }
     }
 
-    fn load(repository: &Repository, path: PathBuf, bytes: &[u8], name: &str) -> Result<Self, ClientError> {
-        let (id, keys) = decode(bytes).ok_or(ClientError::Damaged(path))?;
+    fn load(repository: &Repository, id: ClientId, keys: ClientKeys, name: &str) -> Result<Self, ClientError> {
         match wait(clients::read(&repository.host(), id))? {
             Some(record) if record.revoked.is_some() => Err(ClientError::Revoked(id)),
             Some(record) if record.keys.as_ref().is_some_and(|public| public.manifest == keys.manifest_public()) => {
@@ -124,8 +129,20 @@ impl LocalClient {
     }
 }
 
+/// The keys in a file; none if it is not there.
+pub(super) fn kept(path: &Path) -> Result<Option<(ClientId, ClientKeys)>, ClientError> {
+    match fs::read(path) {
+        Ok(bytes) => match decode(&Zeroizing::new(bytes)) {
+            Some(kept) => Ok(Some(kept)),
+            None => Err(ClientError::Damaged(path.to_owned())),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ClientError::File { path: path.to_owned(), source }),
+    }
+}
+
 /// `version u8 (1) ‖ client id 16 ‖ seeds 64 ‖ SHA-256 of all before`.
-fn encode(id: ClientId, keys: &ClientKeys) -> Zeroizing<Vec<u8>> {
+pub(super) fn encode(id: ClientId, keys: &ClientKeys) -> Zeroizing<Vec<u8>> {
     let mut bytes = Zeroizing::new(vec![VERSION]);
     bytes.extend_from_slice(id.as_bytes());
     bytes.extend_from_slice(keys.to_bytes().as_slice());
@@ -143,6 +160,8 @@ fn decode(bytes: &[u8]) -> Option<(ClientId, ClientKeys)> {
     Some((ClientId::from_slice(&body[1..=ClientId::LEN])?, ClientKeys::from_bytes(seeds)))
 }
 
+/// The file of a full client's keys in the state directory.
+pub(super) const KEYS: &str = "client";
 const VERSION: u8 = 1;
 
 #[cfg(test)]

@@ -76,6 +76,7 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
         Some(Err(_)) => return Err(InitError::Exists(name)),
         None => OwnerSecret::new(RepositoryId(random()), secret(), secret(), secret()),
     };
+    options.site.know_owner(&owner);
     restore_copies(&store)?;
     let recovery = secret();
     let recovery_code = text::encode_recovery(&recovery);

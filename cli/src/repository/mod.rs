@@ -1,9 +1,13 @@
 //! The repository as this machine uses it: the store, what it says of itself, and the secrets that open it.
 
+mod access;
 mod client;
 mod copies;
 mod descriptor;
+mod enrolled;
 mod init;
+mod join;
+mod kept;
 mod slots;
 mod unlock;
 
@@ -13,7 +17,7 @@ use std::sync::Arc;
 use copal_engine::id::{DomainId, RepositoryId, SlotId};
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::session::{SessionKey, SessionRecord};
+use copal_engine::keys::session::SessionRecord;
 use copal_engine::keys::slot::{SlotError, SlotInput};
 use copal_engine::layout;
 use copal_engine::repository::{Descriptor, DescriptorError};
@@ -24,14 +28,18 @@ use copal_service::host::Host;
 use copal_service::objects;
 use copal_store::{Store, StoreError};
 
+pub use access::Access;
 pub use client::{ClientError, LocalClient};
 pub use copies::{Copies, restore_copies};
 pub use descriptor::restore_descriptor;
+pub use enrolled::{Credentials, Enrolled};
 pub use init::{Init, InitError, Initialised, add_slot, init};
+pub use join::{JoinError, join};
+pub use kept::kept_request_key;
 pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 pub use unlock::{find_slots, unlock};
 
-use crate::entropy::{SystemEntropy, random, secret};
+use crate::entropy::SystemEntropy;
 use crate::places::Location;
 use crate::site::Site;
 use crate::wait::wait;
@@ -113,6 +121,7 @@ impl Repository {
             return Err(OpenError::NoRepository(site.location().clone()));
         }
         let (owner, slot) = unlock(site.location(), slots, input)?;
+        site.know_owner(&owner);
         let (descriptor, descriptor_fault) = match newest_descriptor(&descriptors, &owner)? {
             Newest::Whole(descriptor) => (Some(*descriptor), None),
             Newest::Damaged(object, fault) => (None, Some((object, fault))),
@@ -142,6 +151,11 @@ impl Repository {
         &self.store
     }
 
+    /// Keeps copies of the index and the state in a directory, and reads them there.
+    pub fn keep_copies_in(&mut self, directory: &Path) {
+        self.store = self.site.cached_store(directory);
+    }
+
     /// What jobs of the service work with.
     pub fn host(&self) -> Host<'_> {
         Host {
@@ -159,10 +173,7 @@ impl Repository {
 
     /// A new session in a domain: its key lives in this process's memory only.
     pub fn new_session(&self, domain: DomainId) -> (SessionRecord, SessionCipher) {
-        let key = SessionKey::new(secret());
-        let record = key.record(self.id(), domain, &[(&self.owner.kem_public(), random())]);
-        let cipher = SessionCipher::new(&key, self.id(), record.id(self.id()));
-        (record, cipher)
+        access::new_session(self.id(), domain, &self.owner.kem_public())
     }
 
     /// Where this machine keeps what belongs to the repository.

@@ -189,7 +189,7 @@ impl Restoring {
         if self.replaces {
             target.remove_existing(&self.place)?;
         }
-        let file = target.create_file(&self.place)?;
+        let file = target.create_file(&self.place, self.kept.metadata().mode)?;
         if !self.is_one_piece && self.size > 0 {
             file.set_length(self.size)?;
         }

@@ -136,7 +136,7 @@ pub fn restore(
         tell(Event::Note("nothing is deleted, since not all entries of the snapshot can be read"));
     }
     if let (Some(target), false) = (work.target, request.is_dry_run) {
-        later.apply(target, |error| work.write_failed(&error));
+        later.apply(target, request.threads, |error| work.write_failed(&error));
         if request.verifies {
             verify::verify(&work, target)?;
         }

@@ -58,6 +58,11 @@ impl Machine {
         machine
     }
 
+    /// The directory that everything of it lies in.
+    pub(crate) fn into_directory(self) -> TempDir {
+        self.directory
+    }
+
     /// The same machine once more, with all that is there.
     pub(crate) fn copy(&self) -> Self {
         let machine = Self::bare();
@@ -310,7 +315,7 @@ fn gather(directory: &Path, prefix: &str, into: &mut BTreeMap<String, Vec<u8>>) 
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

@@ -50,6 +50,7 @@ pub(crate) fn usual(source: &Path) -> Options {
         skip_if_unchanged: false,
         rewrite_budget: Percent::ALL,
         threads: 2,
+        wait: None,
     }
 }
 

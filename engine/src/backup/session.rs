@@ -111,6 +111,8 @@ pub struct Session {
     jobs_out: u64,
     listed: Vec<(PackKind, PackId, u64)>,
     tally: Tally,
+    /// The pages of the tree so far, if they are kept.
+    kept: Option<Vec<Page>>,
 }
 
 impl Session {
@@ -136,7 +138,19 @@ impl Session {
             jobs_out: 0,
             listed: Vec::new(),
             tally: Tally::default(),
+            kept: None,
         })
+    }
+
+    /// Keeps a copy of every page it makes from now on, also of those that the repository has, for [`Session::take_kept`]:
+    /// a client that cannot open what it has stored compares with its own copy.
+    pub fn keep_pages(&mut self) {
+        self.kept.get_or_insert_default();
+    }
+
+    /// The pages made since the last call, as they are stored; none unless they are kept.
+    pub fn take_kept(&mut self) -> Vec<Page> {
+        self.kept.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Takes a chunk; `is_known` says whether the repository has a copy that may be referred to.
@@ -282,6 +296,9 @@ impl Session {
 
     fn add_pages(&mut self, pages: Vec<Page>, is_known: &impl Fn(&ChunkId) -> bool) -> Result<(), SessionError> {
         for page in pages {
+            if let Some(kept) = &mut self.kept {
+                kept.push(page.clone());
+            }
             if self.seen.contains(&page.id) || is_known(&page.id) {
                 continue;
             }

@@ -141,6 +141,18 @@ fn a_record_under_another_name_or_from_another_repository_is_refused() {
 }
 
 #[test]
+fn joining_adds_keys_and_leaves_what_the_owner_decided_and_a_revocation_leaves_the_keys() {
+    let keys = registered().keys.unwrap();
+    let joined = enrollment().joined(keys, Time(6));
+    assert!(joined.joins(&enrollment()) && (joined.version, joined.created) == (2, Time(6)));
+    let gone = joined.revoked((7, ObjectHash([7; 32])), None, Time(7));
+    assert_eq!((gone.version, gone.keys, gone.signed_by), (3, Some(keys), SignedBy::Owner));
+    assert_eq!(gone.revoked, Some((7, ObjectHash([7; 32]))));
+    let withdrawn = enrollment().revoked((0, ObjectHash::NONE), None, Time(7));
+    assert!(withdrawn.enrollment.is_some() && withdrawn.joinable().is_none());
+}
+
+#[test]
 fn keys_and_enrollment_key_exclude_each_other() {
     for bad in [
         ClientRecord { enrollment: Some(public(4)), ..registered() },

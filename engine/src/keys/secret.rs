@@ -12,6 +12,9 @@ use crate::wire::record::label;
 pub struct Secret([u8; 32]);
 
 impl Secret {
+    /// Bytes of a secret.
+    pub const LEN: usize = 32;
+
     /// Takes the bytes; the caller wipes its own copy.
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)

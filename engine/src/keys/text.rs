@@ -97,7 +97,7 @@ fn encode(form: &Form, secret: &Secret) -> Zeroizing<String> {
         if index % GROUP == 0 {
             text.push('-');
         }
-        text.push(ALPHABET[five_bits(&bytes, index)] as char);
+        text.push(ALPHABET[five_bits(bytes.as_slice(), index)] as char);
     }
     text
 }
@@ -149,7 +149,7 @@ fn values(form: &Form, text: &str) -> Result<Zeroizing<Vec<u8>>, TextError> {
 }
 
 /// The five bits at an index, the most significant first.
-fn five_bits(bytes: &[u8; BYTES], index: usize) -> usize {
+pub(crate) fn five_bits(bytes: &[u8], index: usize) -> usize {
     let at = index * 5 / 8;
     let next = bytes.get(at + 1).copied().unwrap_or(0);
     let pair = u16::from_be_bytes([bytes[at], next]);
@@ -158,7 +158,8 @@ fn five_bits(bytes: &[u8; BYTES], index: usize) -> usize {
 
 const RECOVERY: Form = Form { name: "recovery code", prefix: "copal-recovery-1", label: "recovery" };
 const KEY_FILE: Form = Form { name: "key file", prefix: "copal-key-1", label: "key-file" };
-const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/// Crockford's base 32.
+pub(crate) const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const CHECKSUM: usize = 3;
 const BYTES: usize = 35;
 const CHARACTERS: usize = 56;

@@ -64,6 +64,11 @@ impl SignedPolicy {
         &self.rules
     }
 
+    /// Where its days begin, as POSIX writes a time zone; empty for UTC.
+    pub fn zone(&self) -> &str {
+        &self.zone
+    }
+
     /// How long prune leaves what nothing needs; whole seconds.
     pub fn grace(&self) -> Duration {
         self.grace

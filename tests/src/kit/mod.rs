@@ -3,11 +3,13 @@
 
 pub mod client;
 pub mod craft;
+pub mod lambda;
 pub mod picture;
 pub mod random;
 pub mod reader;
 pub mod repository;
 pub mod run;
+pub mod s3;
 pub mod world;
 
 pub use client::{Client, Failure, How};

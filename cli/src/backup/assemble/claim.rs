@@ -1,49 +1,63 @@
 //! Claim: what is stored is flushed, named by a manifest, and answered.
 
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use copal_engine::backup::session::FinishedTree;
 use copal_engine::block::{BlockBuilder, SealTools};
 use copal_engine::compress::Parameters;
+use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::limits::MANIFEST_PACKS;
 use copal_engine::manifest::SnapshotClaim;
+use copal_engine::pack::PackKind;
+use copal_engine::receipt::Receipt;
 use copal_engine::seal::BlockKind;
-use copal_service::view;
+use copal_engine::state::RunKind;
+use copal_service::view::{self, Parts};
 
 use super::super::basis::index_of;
-use super::super::manifest::{Chain, MANIFEST_EVERY, refusal};
-use super::super::{BackupError, Outcome};
+use super::super::kept::KeptSnapshot;
+use super::super::manifest::{MANIFEST_EVERY, refusal};
+use super::super::{BackupError, Carried, Claim, Outcome};
 use super::{Assembly, Known};
-use crate::wait::wait;
+use crate::wait::{Patience, wait};
 
 impl Assembly<'_, '_> {
     /// Writes an intermediate manifest if enough is stored, or enough time has passed: so that what an interrupted run
-    /// has uploaded is not uploaded again, and no ingest has too much to do.
+    /// has uploaded is not uploaded again, and no ingest has too much to do. Nobody waits for the answer here; what has
+    /// come since the last time is taken.
     pub(super) fn claim_if_due(&mut self) -> Result<(), BackupError> {
         let packs = self.carried.packs.len();
         let is_due = packs >= MANIFEST_PACKS || (packs > 0 && self.listed.elapsed() >= MANIFEST_EVERY);
-        if is_due && !self.attempt.options.is_dry_run {
-            if let Some(why) = self.claim_so_far()? {
-                return Err(BackupError::Rejected(why));
-            }
-            // What is in the index need not be remembered, however long the run.
-            let view = wait(view::read(self.attempt.repository.store().as_ref()))?;
-            self.index = index_of(&view, self.attempt.client.domain);
-            self.session.forget_seen();
-            self.carried.ids.clear();
+        if !is_due || self.attempt.options.is_dry_run {
+            return Ok(());
+        }
+        self.claim_so_far()?;
+        // All of it is noted with its claim, until that is in the index.
+        self.session.forget_seen();
+        let before = self.carried.accepted;
+        if let Some(why) = self.settle(Patience::none())? {
+            return Err(BackupError::Rejected(why));
+        }
+        // What is in the index need not be remembered, however long the run.
+        if self.carried.accepted > before {
+            let domain = self.attempt.client.domain;
+            let parts = Parts { kinds: INDEX, ..Parts::of_domain(domain) };
+            let view = wait(view::read_parts(self.attempt.access.store().as_ref(), &parts))?;
+            self.index = index_of(&view, domain);
         }
         Ok(())
     }
 
-    /// Claims what is stored, and the tree as far as it has come as a checkpoint for the next run; gives why that was
-    /// rejected, if it was.
-    fn claim_so_far(&mut self) -> Result<Option<String>, BackupError> {
+    /// Claims what is stored, and the tree as far as it has come as a checkpoint for the next run.
+    fn claim_so_far(&mut self) -> Result<(), BackupError> {
         let known = Known::new(&self.index, self.carried);
         let tree = self.session.checkpoint(|id| known.has(id))?;
+        self.keep_pages();
         self.flush()?;
         let checkpoint = tree.map(|tree| self.snapshot_claim(&tree, true)).transpose()?;
-        self.claim(checkpoint)
+        self.claim(checkpoint)?;
+        Ok(())
     }
 
     fn has_new(&self) -> bool {
@@ -51,57 +65,78 @@ impl Assembly<'_, '_> {
         tally.chunks_new + tally.pages_new > 0
     }
 
-    /// Claims what is stored, in as many manifests as that takes; gives why one was rejected, if it was.
-    fn claim(&mut self, snapshot: Option<SnapshotClaim>) -> Result<Option<String>, BackupError> {
-        // Pages refer to data: wherever the list is cut, what comes first stands by itself.
-        self.carried.packs.sort_by_key(|(kind, ..)| *kind);
-        while self.carried.packs.len() > MANIFEST_PACKS {
-            let rest = self.carried.packs.split_off(MANIFEST_PACKS);
-            let refused = self.claim_at_once(None)?;
-            if refused.is_none() || !self.carried.packs.is_empty() {
-                self.carried.packs.extend(rest);
-            }
-            if refused.is_some() {
-                return Ok(refused);
-            }
-        }
-        self.claim_at_once(snapshot)
-    }
-
-    /// Claims what is stored in one manifest; gives why it was rejected, if it was.
-    fn claim_at_once(&mut self, snapshot: Option<SnapshotClaim>) -> Result<Option<String>, BackupError> {
-        if self.chain.is_none() {
-            let attempt = self.attempt;
-            let ingest = attempt.descriptor.ingest;
-            self.chain = Some(Chain::find(attempt.repository, attempt.client, ingest, &attempt.view)?);
-        }
-        let chain = self.chain.as_mut().expect("found above");
+    /// Claims what is stored, in as many manifests as that takes; gives the hash of the last.
+    fn claim(&mut self, snapshot: Option<SnapshotClaim>) -> Result<ObjectHash, BackupError> {
         self.session.take_listing();
         self.listed = Instant::now();
+        let mut packs = std::mem::take(&mut self.carried.packs);
+        // Pages refer to data: wherever the list is cut, what comes first stands by itself.
+        packs.sort_by_key(|(kind, ..)| *kind);
+        while packs.len() > MANIFEST_PACKS {
+            let rest = packs.split_off(MANIFEST_PACKS);
+            self.claim_at_once(packs, None)?;
+            packs = rest;
+        }
+        let hash = self.claim_at_once(packs, snapshot)?;
+        let last = self.carried.claims.back_mut().expect("it was just added");
+        last.ids = std::mem::take(&mut self.carried.ids);
+        Ok(hash)
+    }
+
+    /// Claims packs in one manifest.
+    fn claim_at_once(
+        &mut self,
+        packs: Vec<(PackKind, PackId, u64)>,
+        snapshot: Option<SnapshotClaim>,
+    ) -> Result<ObjectHash, BackupError> {
         let is_final = snapshot.as_ref().is_some_and(|claim| !claim.partial);
-        let packs = self.carried.packs.iter().map(|(_, id, length)| (*id, *length)).collect();
-        let (hash, receipt) = chain.add(packs, snapshot, &self.own)?;
-        match refusal(&receipt) {
-            None => {
-                self.carried.accepted += 1;
-                self.carried.packs.clear();
-                if is_final {
-                    self.outcome.snapshot = Some(hash.snapshot());
+        let named = packs.iter().map(|(_, id, length)| (*id, *length)).collect();
+        let chain = self.chain.as_mut().expect("nothing is claimed in a dry run");
+        let claimed = chain.add(named, snapshot)?;
+        self.carried.claims.push_back(Claim { claimed, packs, ids: Default::default(), is_final });
+        Ok(claimed.hash)
+    }
+
+    /// Takes the answers to what was claimed, in order, as long as patience lasts; gives why one was rejected, if one
+    /// was. What may be named again is carried on.
+    fn settle(&mut self, mut patience: Patience) -> Result<Option<String>, BackupError> {
+        let Some(chain) = &self.chain else { return Ok(None) };
+        chain.decide(&self.own)?;
+        let mut refused = None;
+        while let Some(claim) = self.carried.claims.front() {
+            let Some(receipt) = chain.answer(claim.claimed, &mut patience, self.attempt.interrupted)? else { break };
+            patience.renew();
+            let claim = self.carried.claims.pop_front().expect("it was just looked at");
+            match refusal(&receipt)? {
+                None => {
+                    self.carried.accepted += 1;
+                    if claim.is_final {
+                        self.outcome.snapshot = Some(claim.claimed.hash.snapshot());
+                        self.outcome.accepted_by = Some(receipt.by);
+                    }
                 }
-                Ok(None)
-            }
-            Some(why) => {
-                // What is doomed or missing is stored again by the next attempt; the rest may be named again.
-                self.carried.packs.retain(|(_, id, _)| !receipt.packs.contains(id));
-                receipt.missing.iter().for_each(|id| {
-                    self.carried.ids.remove(id);
-                });
-                if !receipt.packs.is_empty() {
-                    self.carried.ids.clear();
-                    self.carried.packs.clear();
+                Some(why) => {
+                    carry(self.carried, claim, &receipt);
+                    refused.get_or_insert(why);
                 }
-                Ok(Some(why))
             }
+        }
+        Ok(refused)
+    }
+
+    /// Waits for the answers to all that was claimed, as long as the options say.
+    fn wait_for_all(&mut self) -> Result<Option<String>, BackupError> {
+        let Some(most) = self.attempt.options.wait.or(self.attempt.access.decides().then_some(ONCE)) else {
+            return Ok(None);
+        };
+        if !self.attempt.access.decides() {
+            self.attempt.progress.now_at(b"(waiting for the service to verify it)");
+        }
+        let refused = self.settle(Patience::of(most))?;
+        match self.carried.claims.front() {
+            _ if refused.is_some() => Ok(refused),
+            Some(claim) => Err(BackupError::Unanswered { number: claim.claimed.number }),
+            None => Ok(None),
         }
     }
 
@@ -110,6 +145,9 @@ impl Assembly<'_, '_> {
         if is_interrupted {
             if !self.attempt.options.is_dry_run && self.has_new() {
                 self.claim_so_far()?;
+                if let Some(chain) = &self.chain {
+                    chain.decide(&self.own)?;
+                }
             }
             return Err(BackupError::Interrupted);
         }
@@ -117,17 +155,31 @@ impl Assembly<'_, '_> {
             let known = Known::new(&self.index, self.carried);
             self.session.finish_tree(|id| known.has(id))?
         };
+        self.keep_pages();
         self.flush()?;
         self.outcome.tally = self.session.tally();
-        let is_same = self.attempt.basis.snapshot.is_some_and(|basis| basis.root == tree.root);
+        let is_same = self.attempt.basis.snapshot.is_some_and(|basis| basis.root == tree.root && basis.is_kept);
         if self.attempt.options.is_dry_run || (is_same && self.attempt.options.skip_if_unchanged) {
             return Ok(self.outcome);
         }
         let claim = self.snapshot_claim(&tree, false)?;
-        match self.claim(Some(claim))? {
-            None => Ok(self.outcome),
+        let hash = self.claim(Some(claim))?;
+        self.keep_tree(&tree, hash);
+        match self.wait_for_all()? {
             Some(why) => Err(BackupError::Rejected(why)),
+            None => {
+                self.outcome.snapshot = Some(hash.snapshot());
+                Ok(self.outcome)
+            }
         }
+    }
+
+    /// Ends a write-only client's copy of the tree, whatever the answer: what the repository has is asked of its index.
+    fn keep_tree(&mut self, tree: &FinishedTree, hash: ObjectHash) {
+        let Some(kept) = self.kept.take() else { return };
+        let (begun, bytes) = (self.started, self.outcome.counts.bytes);
+        let kept = kept.finish(KeptSnapshot { id: hash.snapshot(), root: tree.root, begun, bytes });
+        self.outcome.not_kept = kept.err().or(self.outcome.not_kept.take());
     }
 
     fn snapshot_claim(&mut self, tree: &FinishedTree, partial: bool) -> Result<SnapshotClaim, BackupError> {
@@ -157,3 +209,20 @@ impl Assembly<'_, '_> {
         })
     }
 }
+
+/// What of a rejected claim may be named again: what is doomed or missing is stored again by the next attempt.
+fn carry(carried: &mut Carried, claim: Claim, receipt: &Receipt) {
+    if !receipt.packs.is_empty() {
+        return;
+    }
+    carried.packs.extend(claim.packs);
+    carried.ids.extend(claim.ids);
+    receipt.missing.iter().for_each(|id| {
+        carried.ids.remove(id);
+    });
+}
+
+/// What of the state an index is read from.
+const INDEX: &[RunKind] = &[RunKind::Segments, RunKind::OverlayRuns];
+/// Where the client decides itself, the answer is there at once.
+const ONCE: Duration = Duration::ZERO;

@@ -30,17 +30,18 @@ use super::basis::Basis;
 use super::budget::Budget;
 use super::content::Tools;
 use super::entry::Recorder;
+use super::kept::KeptWriter;
 use super::manifest::Chain;
 use super::output::Output;
 use super::{BackupError, Carried, Options, Outcome, Source, Trouble, TroubleKind};
 use crate::clock::now;
 use crate::entropy::secret;
 use crate::report::progress::Progress;
-use crate::repository::{LocalClient, Repository};
+use crate::repository::{Access, LocalClient};
 
 /// One try at a snapshot, on one state of the repository.
 pub(super) struct Attempt<'a> {
-    pub(super) repository: &'a Repository,
+    pub(super) access: Access<'a>,
     pub(super) client: &'a LocalClient,
     pub(super) descriptor: &'a Descriptor,
     pub(super) view: View,
@@ -54,21 +55,39 @@ impl Attempt<'_> {
     pub(super) fn run(&self, source: &mut Source<'_>, carried: &mut Carried) -> Result<Outcome, BackupError> {
         let p = &self.descriptor.parameters;
         let sizes = ChunkSizes::new(p.chunk_min.into(), p.chunk_average.into(), p.chunk_max.into())?;
-        let keys = self.repository.domain_keys(self.client.domain);
+        let keys = self.access.domain_keys(self.client.domain);
         let chunker = Chunker::new(sizes, keys.gear());
         let budget = Budget::new(READ_AHEAD);
         let tools = Tools { keys: &keys, chunker: &chunker, inline_max: p.inline_max as usize, budget: &budget };
-        let (record, cipher) = self.repository.new_session(self.client.domain);
-        let store = (!self.options.is_dry_run).then(|| self.repository.store().clone());
+        let (record, cipher) = self.access.new_session(self.client.domain);
+        let site = (!self.options.is_dry_run).then(|| self.access.site());
         thread::scope(|scope| {
-            let output = Output::start(scope, self.options.threads, &cipher, p.zstd_level, store, self.progress);
-            let session = Session::begin(SessionStart {
+            let output = Output::start(scope, self.options.threads, &cipher, p.zstd_level, site, self.progress);
+            let mut session = Session::begin(SessionStart {
                 parameters: p.clone(),
                 domain: self.client.domain,
                 keys: keys.clone(),
                 record: record.clone(),
                 seed: secret(),
             })?;
+            let mut outcome = Outcome { basis: self.basis.snapshot.map(|basis| basis.id), ..Outcome::default() };
+            let kept = match source {
+                Source::Tree { .. } if !self.options.is_dry_run => self.keep(&keys, &mut outcome),
+                _ => None,
+            };
+            if kept.is_some() {
+                session.keep_pages();
+            }
+            let chain = match self.options.is_dry_run {
+                true => None,
+                false => Some(Chain::find(self.access, self.client, &self.view)?),
+            };
+            // Of a rejected attempt: by now the state tells which of it counts.
+            carried.claims.clear();
+            carried.earlier = match &chain {
+                Some(chain) if !self.access.decides() => chain.unanswered()?,
+                _ => HashSet::new(),
+            };
             let mut assembly = Assembly {
                 attempt: self,
                 session,
@@ -77,12 +96,13 @@ impl Attempt<'_> {
                 record,
                 keys: &keys,
                 carried,
-                chain: None,
+                chain,
+                kept,
                 own: HashSet::new(),
-                index: self.basis.pages.index().clone(),
+                index: self.basis.index.clone(),
                 recorder: Recorder::default(),
                 linked: HashMap::new(),
-                outcome: Outcome { basis: self.basis.snapshot.map(|basis| basis.id), ..Outcome::default() },
+                outcome,
                 started: now(),
                 listed: Instant::now(),
             };
@@ -96,6 +116,20 @@ impl Attempt<'_> {
             assembly.finish()
         })
     }
+
+    /// Begins a copy of the tree, if the client is one that cannot open what it stores.
+    fn keep(&self, keys: &DomainKeys, outcome: &mut Outcome) -> Option<KeptWriter> {
+        let Access::WriteOnly(enrolled) = self.access else { return None };
+        let options = self.options;
+        let source = keys.source_id(&options.host, &options.paths, &options.label);
+        match KeptWriter::begin(enrolled, source, self.basis.kept.clone())? {
+            Ok(writer) => Some(writer),
+            Err(error) => {
+                outcome.not_kept = Some(error);
+                None
+            }
+        }
+    }
 }
 
 struct Assembly<'a, 'c> {
@@ -106,7 +140,10 @@ struct Assembly<'a, 'c> {
     record: SessionRecord,
     keys: &'a DomainKeys,
     carried: &'c mut Carried,
+    /// The end of the client's chain; none in a dry run.
     chain: Option<Chain<'a>>,
+    /// A write-only client's copy of the tree.
+    kept: Option<KeptWriter>,
     own: HashSet<PackId>,
     /// What the repository has, as of the last manifest that was accepted.
     index: Arc<Index<Bytes>>,
@@ -143,7 +180,31 @@ impl Assembly<'_, '_> {
         }
         let known = Known::new(&self.index, self.carried);
         self.session.add_entry(entry, |id| known.has(id))?;
+        self.keep_pages();
         Ok(())
+    }
+
+    /// Keeps the pages that the session has made.
+    fn keep_pages(&mut self) {
+        let pages = self.session.take_kept();
+        if !pages.is_empty() {
+            self.keep(|kept| kept.add(pages));
+        }
+    }
+
+    /// Keeps the pages of an entry's content that is taken over as it is.
+    fn keep_content(&mut self, content: &Content) {
+        if matches!(content, Content::List { .. }) {
+            self.keep(|kept| kept.take_over(content));
+        }
+    }
+
+    /// What cannot be kept costs the next backup reading, and this one nothing.
+    fn keep(&mut self, act: impl FnOnce(&mut KeptWriter) -> std::io::Result<()>) {
+        if let Some(error) = self.kept.as_mut().and_then(|kept| act(kept).err()) {
+            self.kept = None;
+            self.outcome.not_kept = Some(error);
+        }
     }
 
     fn trouble(&mut self, trouble: Trouble) {
@@ -177,16 +238,20 @@ fn noting<'n>(own: &'n mut HashSet<PackId>, carried: &'n mut Carried) -> impl Fn
 /// What need not be stored: what the repository has, and what earlier attempts have stored.
 struct Known<'a> {
     index: &'a Index<Bytes>,
-    carried: &'a HashSet<ChunkId>,
+    carried: &'a Carried,
 }
 
 impl<'a> Known<'a> {
     fn new(index: &'a Index<Bytes>, carried: &'a Carried) -> Self {
-        Self { index, carried: &carried.ids }
+        Self { index, carried }
     }
 
     fn has(&self, id: &ChunkId) -> bool {
-        self.carried.contains(id) || self.index.status(id).may_deduplicate()
+        let carried = self.carried;
+        carried.ids.contains(id)
+            || carried.claims.iter().any(|claim| claim.ids.contains(id))
+            || carried.earlier.contains(id)
+            || self.index.status(id).may_deduplicate()
     }
 }
 

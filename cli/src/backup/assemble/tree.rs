@@ -90,6 +90,7 @@ impl Assembly<'_, '_> {
             entry.extras.hardlink = Some(group);
             self.linked.insert(group, (entry.size, entry.content.clone(), entry.extras.clone()));
         }
+        self.keep_content(&entry.content);
         self.add(entry)
     }
 
@@ -143,6 +144,7 @@ impl Assembly<'_, '_> {
         let mut found = found;
         let content = match (&old, inline) {
             (Some(old), _) if is_reused => {
+                self.keep_content(&old.content);
                 found.extras.holes = old.extras.holes.clone();
                 old.content.clone()
             }

@@ -70,7 +70,7 @@ fn a_file_in_the_place_of_a_directory_is_replaced_only_if_it_may() {
     fs::write(place.at("entry"), "").unwrap();
     let never = place.overwriting(Overwrite::Never);
     assert!(matches!(never.ensure_directory(&path("entry")), Err(WriteError::InTheWay { .. })));
-    assert!(matches!(never.create_file(&path("entry/file")), Err(WriteError::InTheWay { .. })));
+    assert!(matches!(never.create_file(&path("entry/file"), 0o600), Err(WriteError::InTheWay { .. })));
     assert_eq!(place.overwriting(Overwrite::Changed).ensure_directory(&path("entry")).unwrap(), Created::New);
 }
 
@@ -87,8 +87,8 @@ fn a_link_in_the_target_never_leads_out_of_it() {
         let target = place.overwriting(overwrite);
         let inside = path("out/below/file");
         let acts: [&dyn Fn() -> Result<(), WriteError>; 11] = [
-            &|| target.create_file(&path("out/below/new")).map(drop),
-            &|| target.create_file(&path("out/new")).map(drop),
+            &|| target.create_file(&path("out/below/new"), 0o600).map(drop),
+            &|| target.create_file(&path("out/new"), 0o600).map(drop),
             &|| target.reopen_file(&inside).and_then(|file| file.write_at(0, b"escaped")),
             &|| target.ensure_directory(&path("out/below/new")).map(drop),
             &|| target.symlink(&path("out/below/link"), b"x"),
@@ -121,7 +121,7 @@ fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
     let place = Playground::new();
     symlink("../outside/below/file", place.at("file")).unwrap();
     let target = place.overwriting(Overwrite::Always);
-    assert!(target.create_file(&path("file")).is_err());
+    assert!(target.create_file(&path("file"), 0o600).is_err());
     assert!(target.reopen_file(&path("file")).is_err());
     assert_eq!(target.make_way(&path("file"), &wanted(4)).unwrap(), Place::Free);
     write(&target, "file", b"mine");

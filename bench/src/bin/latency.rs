@@ -1,0 +1,196 @@
+//! How much longer backups, restores and checks take when every request of the store takes a round trip:
+//! `latency MILLISECONDS DIR`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use copal_cli::args::values::Percent;
+use copal_cli::backup::{Options, Source, backup};
+use copal_cli::filter::Selection;
+use copal_cli::history::{History, pages};
+use copal_cli::materialize::{Overwrite, TargetOptions};
+use copal_cli::places::Location;
+use copal_cli::repository::{Init, LocalClient, Repository, init};
+use copal_cli::restore::{Request, Scope, restore};
+use copal_cli::scan::{Root, Scan, ScanOptions};
+use copal_cli::site::Site;
+use copal_cli::wait::wait;
+use copal_engine::backup::change::Signs;
+use copal_engine::keys::slot::{Argon2Params, SlotInput};
+use copal_engine::receipt::IngestBy;
+use copal_engine::repository::Parameters;
+use copal_store::fs::FsStore;
+use copal_store::record::Record;
+use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
+use futures::channel::oneshot;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [milliseconds, source] = arguments.as_slice() else { return Err("usage: latency MILLISECONDS DIR".into()) };
+    let delay = Duration::from_millis(milliseconds.parse()?);
+    let temporary = std::env::temp_dir().join(format!("copal-latency-{}", std::process::id()));
+    let result = measure(&temporary, Path::new(source), delay);
+    std::fs::remove_dir_all(&temporary)?;
+    result
+}
+
+fn measure(temporary: &Path, source: &Path, delay: Duration) -> Result<(), Failure> {
+    let directory = temporary.join("repository");
+    std::fs::create_dir_all(&directory)?;
+    let store = Arc::new(Record::new(Delay { inner: FsStore::create(&directory)?, delay }));
+    let site = Site::reached(&Location::Directory(directory), store.clone());
+    let input = SlotInput::passphrase("measured")?;
+    let started = Instant::now();
+    init(&Init {
+        site: &site,
+        inputs: std::slice::from_ref(&input),
+        parameters: Parameters::default(),
+        ingest: IngestBy::Client,
+        argon2: Argon2Params { m_kib: 8 << 10, t: 1, p: 1 },
+    })?;
+    let state = |id: copal_engine::id::RepositoryId| temporary.join(id.to_string());
+    let open = || Repository::open(&site, &input, state);
+    LocalClient::load_or_register(&open()?, "measured")?;
+    tell("init", started, &store);
+    for act in ["first backup", "unchanged"] {
+        let started = Instant::now();
+        let repository = open()?;
+        let client = LocalClient::load_or_register(&repository, "measured")?;
+        back_up(&repository, &client, source)?;
+        tell(act, started, &store);
+    }
+    let started = Instant::now();
+    restored(&open()?, temporary.join("restored"))?;
+    tell("restore", started, &store);
+    Ok(())
+}
+
+fn tell(act: &str, started: Instant, store: &Record<Delay>) {
+    let seconds = started.elapsed().as_secs_f64();
+    let events = store.take();
+    println!("| {act} | {seconds:.2} | {} |", events.len());
+    if std::env::var_os("CALLS").is_some() {
+        for event in events {
+            let key: String = event.key.chars().take(60).collect();
+            println!("    {:>12} {key} {} {:?}", event.op.to_string(), event.length, event.span);
+        }
+    }
+}
+
+fn back_up(repository: &Repository, client: &LocalClient, place: &Path) -> Result<(), Failure> {
+    let root = Root::new(place)?;
+    let options = Options {
+        host: "measured".into(),
+        paths: vec![root.path().as_bytes().to_vec()],
+        label: String::new(),
+        tags: Vec::new(),
+        time: None,
+        user: String::new(),
+        force: false,
+        signs: Signs::default(),
+        is_dry_run: false,
+        skip_if_unchanged: false,
+        rewrite_budget: Percent::NONE,
+        threads: thread::available_parallelism().map_or(2, usize::from),
+        wait: None,
+    };
+    let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() })?);
+    let never = AtomicBool::new(false);
+    backup(repository, client, &mut Source::Tree { scan: &scan, ahead: None }, &options, &Arc::default(), &never)?;
+    Ok(())
+}
+
+fn restored(repository: &Repository, target: PathBuf) -> Result<(), Failure> {
+    let view = wait(copal_service::view::read(repository.store().as_ref()))?;
+    let history = History::read(repository, &view).map_err(|failure| failure.to_string())?;
+    let snapshot = history.snapshots.last().ok_or("there is no snapshot")?;
+    let pages = pages(repository, &view, snapshot.domain);
+    let request = Request {
+        pages: &pages,
+        root: snapshot.root,
+        scope: Scope::whole(),
+        sources: snapshot.sources(),
+        selection: Selection::default(),
+        target,
+        options: TargetOptions {
+            overwrite: Overwrite::Always,
+            replace_full_directories: false,
+            no_owner: false,
+            no_xattrs: false,
+        },
+        numeric_owner: true,
+        deletes: false,
+        verifies: false,
+        is_dry_run: false,
+        threads: repository.site().readers(thread::available_parallelism().map_or(2, usize::from)),
+    };
+    restore(&request, &Default::default(), &|_| {}, &AtomicBool::new(false))?;
+    Ok(())
+}
+
+/// A store that answers late.
+struct Delay {
+    inner: FsStore,
+    delay: Duration,
+}
+
+impl Delay {
+    async fn pass(&self) {
+        if self.delay.is_zero() {
+            return;
+        }
+        let (wake, woken) = oneshot::channel();
+        let delay = self.delay;
+        thread::spawn(move || {
+            thread::sleep(delay);
+            let _ = wake.send(());
+        });
+        let _ = woken.await;
+    }
+}
+
+#[async_trait]
+impl Store for Delay {
+    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        self.pass().await;
+        self.inner.create(key, bytes).await
+    }
+    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        self.pass().await;
+        self.inner.read(key).await
+    }
+    async fn read_range(&self, key: &Key, range: std::ops::Range<u64>) -> Result<Bytes, StoreError> {
+        self.pass().await;
+        self.inner.read_range(key, range).await
+    }
+    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
+        self.pass().await;
+        self.inner.stat(key).await
+    }
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        self.pass().await;
+        self.inner.list(prefix, after, limit).await
+    }
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        self.pass().await;
+        self.inner.delete(key).await
+    }
+    async fn now(&self) -> Result<StoreTime, StoreError> {
+        self.pass().await;
+        self.inner.now().await
+    }
+    async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
+        self.pass().await;
+        self.inner.map(key).await
+    }
+    fn is_far(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,80 @@
+//! Client: commands about the machines that save to the repository.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// What to do with the repository's clients.
+#[derive(Subcommand, Debug)]
+pub enum Client {
+    /// Let another machine join: prints one line, and a QR code, for "client join" there.
+    ///
+    /// Whoever has the line first may use it, once. Send it by a way that nobody else reads, or read the QR code off the
+    /// screen; with --json or --quiet there is no QR code.
+    Add(Add),
+    /// Make this machine a client, with the line that "client add" printed.
+    ///
+    /// The line is asked for, or read from standard input or a file. A write-only client needs no passphrase, now or
+    /// later; a full one needs it to join, too.
+    Join(Join),
+    /// List the machines that may save to the repository, or might once.
+    List,
+    /// Accept nothing more from a machine.
+    ///
+    /// What it saved until then stays, unless --last-good says otherwise. An enrollment that nobody has used is
+    /// withdrawn.
+    Revoke(Revoke),
+}
+
+/// Options of `client add`.
+#[derive(Args, Debug)]
+pub struct Add {
+    /// Its name in lists.
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub name: String,
+    /// What it may do: everything, with the passphrase; or save, and neither read nor forget.
+    #[arg(long, value_name = "ROLE", value_enum)]
+    pub role: Role,
+    /// Whether it shares data with the full clients; a write-only client has data of its own [default: shared for full clients].
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub dedup: Option<Dedup>,
+}
+
+/// What a client may do.
+#[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Knows the passphrase: may do everything.
+    Full,
+    /// Saves, and can neither read nor forget; a service, or a full client, accepts what it saves.
+    WriteOnly,
+}
+
+/// With whom a client deduplicates.
+#[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Dedup {
+    /// With the full clients that do so too.
+    Shared,
+    /// With nobody.
+    Isolated,
+}
+
+/// Options of `client join`.
+#[derive(Args, Debug)]
+pub struct Join {
+    /// File that holds the line; "-" is standard input [default: asked for].
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+}
+
+/// Options of `client revoke`.
+#[derive(Args, Debug)]
+pub struct Revoke {
+    /// Its name, or the first digits of its id.
+    #[arg(value_name = "CLIENT")]
+    pub client: String,
+    /// Number of the last of its manifests that is good [default: the last that was accepted].
+    ///
+    /// Snapshots of later ones stay listed until they are forgotten, and a rebuilt index leaves them out.
+    #[arg(long, value_name = "N")]
+    pub last_good: Option<u64>,
+}

@@ -1,0 +1,352 @@
+//! `client`: the machines that save to the repository.
+
+use std::io::{IsTerminal, Read};
+
+use bytes::Bytes;
+use copal_engine::client::{ClientRecord, Role, SignedBy};
+use copal_engine::enrollment::Enrollment;
+use copal_engine::id::{ClientId, DomainId, ObjectHash};
+use copal_engine::keys::owner::TextPurpose;
+use copal_engine::layout;
+use copal_engine::limits::TEXT_BYTES;
+use copal_engine::receipt::{IngestBy, Outcome, Receipt};
+use copal_engine::time::Time;
+use copal_service::error::JobError;
+use copal_service::view::View;
+use copal_service::{clients, objects};
+use copal_store::{Created, Store, StoreError};
+use qrcode::render::unicode::Dense1x2;
+use qrcode::{EcLevel, QrCode};
+use zeroize::Zeroizing;
+
+use super::context::Context;
+use super::failure::{of_client, of_job, of_join, of_site, of_store};
+use super::opening::address;
+use crate::args::client::{Add, Client, Dedup, Join, Revoke, Role as RoleNamed};
+use crate::entropy::{random, secret};
+use crate::exit::Exit;
+use crate::places::{BadLocation, Location};
+use crate::report::clients::{ClientRow, EnrollmentSummary, JoinSummary, RevokeSummary, RoleField};
+use crate::report::field::{Hex, Stamp};
+use crate::report::{Failure, human};
+use crate::repository::{ClientError, Repository, join};
+use crate::secrets::{Person, Terminal};
+use crate::site::Site;
+use crate::wait::wait;
+
+pub(super) fn run(context: &Context<'_>, options: &Client) -> Result<Exit, Failure> {
+    match options {
+        Client::Add(options) => add(context, options),
+        Client::Join(options) => join_here(context, options),
+        Client::List => list(context),
+        Client::Revoke(options) => revoke(context, options),
+    }
+}
+
+fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
+    if options.name.len() > TEXT_BYTES {
+        return Err(Failure::Usage(format!("a name of {} bytes is too long", options.name.len())));
+    }
+    let repository = context.open()?;
+    let descriptor = repository.descriptor.as_ref().ok_or_else(|| of_client(ClientError::NoDescriptor))?;
+    let role = match options.role {
+        RoleNamed::Full => Role::Full,
+        RoleNamed::WriteOnly => Role::WriteOnly,
+    };
+    if role == Role::WriteOnly && descriptor.ingest == IngestBy::Client {
+        let why = "nobody would accept what a write-only client saves: clients of this repository do that themselves \
+                   (\"copal init --ingest service\" makes one where a service does)";
+        return Err(Failure::Usage(why.into()));
+    }
+    let domain = match (role, options.dedup) {
+        (Role::WriteOnly, Some(Dedup::Shared)) => {
+            return Err(Failure::Usage("a write-only client shares no data with others: leave out --dedup".into()));
+        }
+        (Role::Full, None | Some(Dedup::Shared)) => descriptor.shared_domain,
+        (Role::WriteOnly, _) | (Role::Full, Some(Dedup::Isolated)) => DomainId(random()),
+    };
+    let is_taken = |known: &Known| known.name == options.name && !known.is_revoked();
+    if known(&repository)?.iter().any(is_taken) {
+        return Err(Failure::Usage(format!("there is a client called \"{}\" already", options.name)));
+    }
+    let enrollment = Enrollment {
+        repository: repository.id(),
+        client: ClientId(random()),
+        domain,
+        owner: repository.owner.fingerprint(),
+        seed: secret(),
+        domain_key: (role == Role::WriteOnly).then(|| repository.owner.domain_key(domain)),
+        address: address(repository.site()),
+    };
+    let id = enrollment.client;
+    let record = ClientRecord {
+        client: id,
+        version: 1,
+        sealed_name: repository.owner.seal_text(TextPurpose::ClientName, &id.0, &options.name),
+        role,
+        domain,
+        keys: None,
+        created: now(&repository)?,
+        revoked: None,
+        last_change: None,
+        enrollment: Some(enrollment.key().verifying_key().to_bytes()),
+        signed_by: SignedBy::Owner,
+    };
+    if !create(&repository, &record)? {
+        return Err(Failure::Damaged { object: layout::client(id, 1), cause: "it is there already".into() });
+    }
+    let line = enrollment.encode();
+    show_code(context, &line);
+    context.report.note("on the other machine, \"copal client join\" asks for this line; it can be used once:");
+    context.report.answer(&EnrollmentSummary {
+        client: Hex(id),
+        name: &options.name,
+        role: RoleField::from(role),
+        domain: Hex(domain),
+        line: &line,
+    })?;
+    Ok(Exit::Done)
+}
+
+/// Draws the line as a QR code, for a person with a camera.
+fn show_code(context: &Context<'_>, line: &str) {
+    if let Ok(code) = QrCode::with_error_correction_level(line.as_bytes(), EcLevel::L) {
+        // Terminals are dark.
+        let drawn = code.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build();
+        context.report.picture(&Zeroizing::new(drawn));
+    }
+}
+
+fn join_here(context: &Context<'_>, options: &Join) -> Result<Exit, Failure> {
+    let line = line(options)?;
+    let enrollment = Enrollment::decode(&line).map_err(|error| Failure::Enrollment(error.into()))?;
+    drop(line);
+    let location = match context.global.repository.as_deref().filter(|given| !given.is_empty()) {
+        Some(given) => Location::parse(Some(given))?,
+        None if enrollment.address.is_empty() => return Err(BadLocation::Missing.into()),
+        None => Location::parse(Some(enrollment.address.as_ref()))?,
+    };
+    // A gateway knows nobody else on this machine yet; or this machine has joined before, and it knows nobody else any more.
+    let record = join_at(context, &location, &enrollment, true).or_else(|refused| match (&refused, &location) {
+        (Failure::Store(StoreError::Denied { .. }), Location::Https(_) | Location::Ssh(_)) => {
+            let again = join_at(context, &location, &enrollment, false);
+            again.map_err(|_| Failure::Enrollment(refused.into()))
+        }
+        _ => Err(refused),
+    })?;
+    context.report.answer(&JoinSummary {
+        client: Hex(record.client),
+        role: RoleField::from(record.role),
+        repository_id: Hex(enrollment.repository),
+        repository: location.to_string(),
+    })?;
+    Ok(Exit::Done)
+}
+
+fn join_at(
+    context: &Context<'_>,
+    location: &Location,
+    enrollment: &Enrollment,
+    is_first: bool,
+) -> Result<ClientRecord, Failure> {
+    let site = Site::open(location, &context.means()).map_err(of_site)?;
+    context.introduce(&site)?;
+    if is_first {
+        site.join_as(enrollment.client, enrollment.key());
+    }
+    if !Repository::is_at(&site).map_err(of_store)? {
+        return Err(Failure::NoRepository { location: site.location().to_string() });
+    }
+    if enrollment.role() == Role::Full {
+        // Who joins as a full client shows that the passphrase is known here.
+        let repository = context.open_with(&site, &context.credential()?)?;
+        if repository.owner.fingerprint() != enrollment.owner {
+            return Err(Failure::Enrollment("the enrollment is for another repository".into()));
+        }
+    }
+    let state_dir = context.places()?.state_of(enrollment.repository);
+    join(&site, enrollment, &address(&site), &state_dir).map_err(of_join)
+}
+
+/// The line, from a file, standard input, or a person.
+fn line(options: &Join) -> Result<Zeroizing<String>, Failure> {
+    let mut text = Zeroizing::new(String::with_capacity(2 * LINE_MOST as usize));
+    let is_stdin = match &options.file {
+        Some(path) if path.as_os_str() != "-" => {
+            let read = std::fs::File::open(path).and_then(|file| file.take(LINE_MOST).read_to_string(&mut text));
+            read.map_err(|error| Failure::io("read", path, error))?;
+            return Ok(text);
+        }
+        Some(_) => true,
+        None => !std::io::stdin().is_terminal(),
+    };
+    if is_stdin {
+        let read = std::io::stdin().lock().take(LINE_MOST).read_to_string(&mut text);
+        read.map_err(|error| Failure::io("read", "standard input", error))?;
+        return Ok(text);
+    }
+    let asked = Terminal.ask("Line from \"copal client add\": ").map_err(crate::secrets::SecretError::Terminal)?;
+    asked.ok_or_else(|| Failure::Usage("the line that \"copal client add\" printed is needed".into()))
+}
+
+fn list(context: &Context<'_>) -> Result<Exit, Failure> {
+    let repository = context.open()?;
+    let view = context.view(&repository)?;
+    let shared = repository.descriptor.as_ref().map(|descriptor| descriptor.shared_domain);
+    let mut rows = Vec::new();
+    for known in known(&repository)? {
+        let accepted = last_accepted(repository.store().as_ref(), &view, known.id)?;
+        let record = known.record.as_ref().ok();
+        rows.push(ClientRow {
+            id: Hex(known.id),
+            name: known.name,
+            role: record.map(|record| RoleField::from(record.role)),
+            domain: record.map(|record| Hex(record.domain)),
+            shared: record.map(|record| Some(record.domain) == shared),
+            joined: record.map(|record| record.keys.is_some()),
+            created: record.map(|record| Stamp(record.created)),
+            last_manifest: accepted.map(|accepted| accepted.number),
+            last_time: accepted.map(|accepted| Stamp(accepted.time)),
+            revoked: record.and_then(|record| record.revoked).map(|(number, _)| number),
+            problem: known.record.as_ref().err().cloned(),
+        });
+    }
+    context.report.list(&rows)?;
+    Ok(if rows.iter().any(|row| row.problem.is_some()) { Exit::Damage } else { Exit::Done })
+}
+
+fn revoke(context: &Context<'_>, options: &Revoke) -> Result<Exit, Failure> {
+    let repository = context.open()?;
+    // What waits is decided before: a revocation names the last that counts.
+    context.ingest(&repository)?;
+    let id = meant(known(&repository)?, &options.client)?;
+    loop {
+        let view = context.view(&repository)?;
+        let record = wait(clients::read(&repository.host(), id)).map_err(of_job)?;
+        let record = record.ok_or_else(|| of_client(ClientError::Record(id)))?;
+        let last_good = last_good(&repository, &view, id, options.last_good)?;
+        let changes = view.root.as_ref().and_then(|(root, _)| root.change_head);
+        let last_change = changes.filter(|_| record.role == Role::Full);
+        let next = record.revoked(last_good, last_change, now(&repository)?);
+        // Another version may have come meanwhile: the client may have joined.
+        if create(&repository, &next)? {
+            context.report.answer(&RevokeSummary { client: Hex(id), last_good: last_good.0, version: next.version })?;
+            return Ok(Exit::Done);
+        }
+    }
+}
+
+/// The last manifest that is still good, and its hash.
+fn last_good(
+    repository: &Repository,
+    view: &View,
+    client: ClientId,
+    wanted: Option<u64>,
+) -> Result<(u64, ObjectHash), Failure> {
+    let number = match wanted {
+        Some(0) => return Ok((0, ObjectHash::NONE)),
+        Some(number) => number,
+        None => {
+            let accepted = last_accepted(repository.store().as_ref(), view, client)?;
+            return Ok(accepted.map_or((0, ObjectHash::NONE), |accepted| (accepted.number, accepted.hash)));
+        }
+    };
+    let name = layout::manifest(client, number);
+    match wait(objects::read(repository.store().as_ref(), &name)).map_err(of_store)? {
+        Some(bytes) => Ok((number, ObjectHash::of(&bytes))),
+        None => Err(Failure::NoObject { what: "manifest", wanted: format!("{number} of that client") }),
+    }
+}
+
+/// A client as its owner knows it.
+struct Known {
+    id: ClientId,
+    /// Empty if it cannot be told.
+    name: String,
+    record: Result<ClientRecord, String>,
+}
+
+impl Known {
+    fn is_revoked(&self) -> bool {
+        self.record.as_ref().is_ok_and(|record| record.revoked.is_some())
+    }
+}
+
+/// All clients, the oldest first.
+fn known(repository: &Repository) -> Result<Vec<Known>, Failure> {
+    let mut all = Vec::new();
+    for id in wait(clients::below(repository.store().as_ref(), "clients/")).map_err(of_job)? {
+        let record = match wait(clients::read(&repository.host(), id)) {
+            Ok(Some(record)) => Ok(record),
+            Ok(None) => continue,
+            Err(JobError::Damaged { why, .. }) => Err(why),
+            Err(error) => return Err(of_job(error)),
+        };
+        let name = record
+            .as_ref()
+            .ok()
+            .and_then(|record| repository.owner.open_text(TextPurpose::ClientName, &id.0, &record.sealed_name).ok());
+        all.push(Known { id, name: name.unwrap_or_default(), record });
+    }
+    all.sort_by_key(|known| (known.record.as_ref().map_or(Time(0), |record| record.created), known.id));
+    Ok(all)
+}
+
+/// The one client that is called so, or whose id begins so; of several with one name the one that is not revoked.
+fn meant(all: Vec<Known>, wanted: &str) -> Result<ClientId, Failure> {
+    let named: Vec<&Known> = all.iter().filter(|known| known.name == wanted).collect();
+    let current: Vec<&Known> = named.iter().copied().filter(|known| !known.is_revoked()).collect();
+    let digits = wanted.to_ascii_lowercase();
+    let by_id = || all.iter().filter(|known| !digits.is_empty() && known.id.to_string().starts_with(&digits)).collect();
+    let fitting: Vec<&Known> = match (current.is_empty(), named.is_empty()) {
+        (false, _) => current,
+        (true, false) => named,
+        (true, true) => by_id(),
+    };
+    match fitting.as_slice() {
+        [] => Err(Failure::NoObject { what: "client", wanted: wanted.to_owned() }),
+        [only] => Ok(only.id),
+        _ => {
+            Err(Failure::Usage(format!("several clients fit \"{}\": give more digits of the id", human::text(wanted))))
+        }
+    }
+}
+
+/// A manifest that was accepted.
+#[derive(Copy, Clone)]
+struct Accepted {
+    number: u64,
+    hash: ObjectHash,
+    time: Time,
+}
+
+/// The last manifest of a client that was accepted.
+fn last_accepted(store: &dyn Store, view: &View, client: ClientId) -> Result<Option<Accepted>, Failure> {
+    let Some(head) = view.state.heads.get(&client) else { return Ok(None) };
+    let last = head.decisions.iter().rfind(|decision| decision.outcome == Outcome::Accepted);
+    if let Some(last) = last {
+        return Ok(Some(Accepted { number: last.number, hash: last.hash, time: head.time }));
+    }
+    for number in (1..=head.number).rev() {
+        let bytes = wait(objects::read(store, &layout::receipt(client, number))).map_err(of_store)?;
+        let receipt = bytes.and_then(|bytes| Receipt::decode(client, number, &bytes).ok());
+        if let Some(receipt) = receipt.filter(|receipt| receipt.outcome == Outcome::Accepted) {
+            return Ok(Some(Accepted { number, hash: receipt.manifest, time: receipt.time }));
+        }
+    }
+    Ok(None)
+}
+
+/// Writes a version of a client; false if there is one of that number already.
+fn create(repository: &Repository, record: &ClientRecord) -> Result<bool, Failure> {
+    let name = objects::key(layout::client(record.client, record.version));
+    let bytes = Bytes::from(record.sign(repository.id(), &repository.owner.signing_key()));
+    Ok(wait(repository.store().create(&name, bytes)).map_err(of_store)? == Created::New)
+}
+
+fn now(repository: &Repository) -> Result<Time, Failure> {
+    Ok(Time(wait(repository.store().now()).map_err(of_store)?.0))
+}
+
+/// Bytes that are read of what should be one line.
+const LINE_MOST: u64 = 8 << 10;

@@ -1,0 +1,58 @@
+//! Opening: a repository opened with what is at hand, for commands that a write-only machine may run too.
+
+use copal_engine::limits::ADDRESS_BYTES;
+
+use super::context::Context;
+use super::failure::of_client;
+use crate::report::Failure;
+use crate::repository::{Access, Credentials, Enrolled, LocalClient, Repository};
+use crate::secrets::Credential;
+use crate::site::Site;
+
+/// What is at hand to open a repository with.
+pub(super) enum Opening {
+    Secret(Credential),
+    WriteOnly(Box<Credentials>),
+}
+
+/// The repository, opened with it.
+pub(super) enum Opened {
+    Owner(Box<Repository>),
+    WriteOnly(Box<Enrolled>),
+}
+
+impl Opening {
+    /// A machine that is enrolled as write-only uses that, whatever secret is at hand; others are asked for one.
+    pub(super) fn find(context: &Context<'_>, site: &Site) -> Result<Self, Failure> {
+        Ok(match context.enrolled(site)? {
+            Some(credentials) => Self::WriteOnly(Box::new(credentials)),
+            None => Self::Secret(context.credential()?),
+        })
+    }
+
+    pub(super) fn open(self, context: &Context<'_>, site: &Site) -> Result<Opened, Failure> {
+        Ok(match self {
+            Self::Secret(credential) => Opened::Owner(Box::new(context.open_with(site, &credential)?)),
+            Self::WriteOnly(credentials) => Opened::WriteOnly(Box::new(context.open_enrolled(site, *credentials)?)),
+        })
+    }
+}
+
+impl Opened {
+    /// The repository as its client saves to it.
+    pub(super) fn used_by(&self, context: &Context<'_>) -> Result<(Access<'_>, LocalClient), Failure> {
+        Ok(match self {
+            Self::Owner(repository) => (Access::Owner(repository), context.client(repository)?),
+            Self::WriteOnly(enrolled) => (Access::WriteOnly(enrolled), enrolled.client().map_err(of_client)?),
+        })
+    }
+}
+
+/// Where a repository is, as another machine may reach it too; nothing if that cannot be written down.
+pub(super) fn address(site: &Site) -> String {
+    let text = match site.directory() {
+        Some(directory) => directory.canonicalize().ok().and_then(|path| path.to_str().map(str::to_owned)),
+        None => Some(site.location().to_string()),
+    };
+    text.filter(|text| text.len() <= ADDRESS_BYTES).unwrap_or_default()
+}

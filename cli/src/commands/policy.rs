@@ -1,0 +1,128 @@
+//! `policy`: what the service was told to follow.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use copal_engine::change::Operation;
+use copal_engine::id::{DomainId, TagId};
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::owner::TextPurpose;
+use copal_engine::limits::POLICY_BYTES;
+use copal_engine::retention::expirable;
+use copal_engine::time::Time;
+use copal_service::error::JobError;
+use copal_service::{clients, policy as in_force};
+use copal_store::Store;
+
+use super::context::Context;
+use super::failure::{of_change, of_job, of_store};
+use crate::args::policy::{Policy, Set};
+use crate::changes;
+use crate::exit::Exit;
+use crate::history::tags_added;
+use crate::policy::{PolicyFile, to_toml};
+use crate::report::Failure;
+use crate::report::policy::{PolicyShown, PolicySummary};
+use crate::repository::Repository;
+use crate::wait::wait;
+
+pub(super) fn run(context: &Context<'_>, options: &Policy) -> Result<Exit, Failure> {
+    match options {
+        Policy::Set(options) => set(context, options),
+        Policy::Show => show(context),
+    }
+}
+
+fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
+    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+    let file = PolicyFile::parse(&text(options)?).map_err(|error| usage(&error))?;
+    let repository = context.open()?;
+    context.ingest(&repository)?;
+    let view = context.view(&repository)?;
+    let domains = domains(&repository)?;
+    let signed = file.policy(&domains).map_err(|error| usage(&error))?;
+    let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
+    let would_expire = expirable(signed.rules(), view.state.snapshots.values(), now).len() as u64;
+    let mut summary = PolicySummary { change: None, would_expire, dry_run: options.dry_run };
+    if !options.dry_run {
+        let client = context.client(&repository)?;
+        let mut operations = names_of_tags(&repository, &file, &domains);
+        operations.push(Operation::Policy(signed.encode()));
+        let written = changes::write(&repository, &client, operations).map_err(of_change)?;
+        summary.change = written.map(|written| written.number);
+    }
+    context.report.answer(&summary)?;
+    Ok(Exit::Done)
+}
+
+/// The names of the policy's tags, sealed: the policy itself has ids only, and perhaps no snapshot has the tag yet.
+fn names_of_tags(
+    repository: &Repository,
+    file: &PolicyFile,
+    domains: &BTreeMap<DomainId, DomainKeys>,
+) -> Vec<Operation> {
+    let sealed = |keys: &DomainKeys, name: &str| {
+        let id = keys.tag_id(name);
+        (id, repository.owner.seal_text(TextPurpose::TagName, &id.0, name))
+    };
+    let add: Vec<_> =
+        domains.values().flat_map(|keys| file.tags().into_iter().map(|name| sealed(keys, name))).collect();
+    match add.is_empty() {
+        true => Vec::new(),
+        false => vec![Operation::Tag { snapshots: Vec::new(), add, remove: Vec::new() }],
+    }
+}
+
+fn text(options: &Set) -> Result<String, Failure> {
+    let most = 2 * POLICY_BYTES as u64;
+    let mut text = String::new();
+    let read = match options.file.as_os_str() == "-" {
+        true => std::io::stdin().lock().take(most).read_to_string(&mut text),
+        false => std::fs::File::open(&options.file).and_then(|file| file.take(most).read_to_string(&mut text)),
+    };
+    read.map_err(|error| Failure::io("read", &options.file, error))?;
+    Ok(text)
+}
+
+fn show(context: &Context<'_>) -> Result<Exit, Failure> {
+    let repository = context.open()?;
+    let view = context.view(&repository)?;
+    let found = wait(in_force::current(&repository.host(), &view)).map_err(of_job)?;
+    let mut names = BTreeMap::new();
+    if found.as_ref().is_some_and(|(_, policy)| !policy.rules().tags.is_empty()) {
+        names = tag_names(context, &repository)?;
+    }
+    let shown = found.map(|(change, policy)| (change, to_toml(&policy, &names)));
+    let (change, policy) = shown.unzip();
+    context.report.answer(&PolicyShown { change, policy })?;
+    Ok(Exit::Done)
+}
+
+/// The keys of every domain that a client writes to.
+fn domains(repository: &Repository) -> Result<BTreeMap<DomainId, DomainKeys>, Failure> {
+    let mut domains = BTreeMap::new();
+    let shared = repository.descriptor.as_ref().map(|descriptor| descriptor.shared_domain);
+    domains.extend(shared.map(|domain| (domain, repository.domain_keys(domain))));
+    for id in wait(clients::below(repository.store().as_ref(), "clients/")).map_err(of_job)? {
+        match wait(clients::read(&repository.host(), id)) {
+            Ok(Some(record)) => drop(domains.insert(record.domain, repository.domain_keys(record.domain))),
+            Ok(None) | Err(JobError::Damaged { .. }) => {}
+            Err(error) => return Err(of_job(error)),
+        }
+    }
+    Ok(domains)
+}
+
+/// The names of all tags that can be told.
+fn tag_names(context: &Context<'_>, repository: &Repository) -> Result<BTreeMap<TagId, String>, Failure> {
+    let view = context.view(repository)?;
+    let history = context.history(repository, &view)?;
+    let mut names = tags_added(repository)?;
+    let known: Vec<String> = names.values().cloned().collect();
+    let own = history.snapshots.iter().flat_map(|snapshot| snapshot.info.tags.iter().cloned());
+    let all: std::collections::BTreeSet<String> = own.chain(known).collect();
+    for keys in domains(repository)?.values() {
+        names.extend(all.iter().map(|name| (keys.tag_id(name), name.clone())));
+    }
+    Ok(names)
+}

@@ -1,0 +1,81 @@
+//! `serve`: offers the repository to clients without rights on its store, and does the service's jobs.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::context::Context;
+use super::failure::{of_job, of_site, of_store};
+use crate::args;
+use crate::exit::Exit;
+use crate::report::Failure;
+use crate::report::field::Hex;
+use crate::serve::{JobNote, ServeError, Service, serve};
+
+pub(super) fn run(context: &Context<'_>, options: &args::serve::Serve) -> Result<Exit, Failure> {
+    let location = context.location()?;
+    if options.tls_cert.is_none() && !options.stdio && !options.listen.ip().is_loopback() {
+        context.report.warn("without TLS nobody from outside should reach this address but a proxy that has it");
+    }
+    let listening = |at: &crate::serve::Listening| {
+        // Nobody who serves wants to fail because nobody reads this.
+        let _ = print(context.global.json, at);
+    };
+    let is_quiet = context.global.quiet;
+    let means = context.means();
+    let service = Service {
+        means: &means,
+        location: &location,
+        options,
+        state: context.places()?.state().to_owned(),
+        listening: &listening,
+        note: Arc::new(move |note| tell(is_quiet, note)),
+    };
+    serve(&service).map_err(of_serve)?;
+    Ok(Exit::Done)
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    gateway: &'a str,
+    metrics: Option<&'a str>,
+}
+
+fn print(is_json: bool, at: &crate::serve::Listening) -> std::io::Result<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    if is_json {
+        let answer = Answer { gateway: &at.gateway, metrics: at.metrics.as_deref() };
+        writeln!(out, "{}", serde_json::to_string(&answer)?)?;
+    } else {
+        writeln!(out, "serving at {}", at.gateway)?;
+        if let Some(metrics) = &at.metrics {
+            writeln!(out, "metrics at {metrics}")?;
+        }
+    }
+    out.flush()
+}
+
+/// Jobs end while nobody waits for them: what they have to say is a line of the log.
+fn tell(is_quiet: bool, note: &JobNote) {
+    match note {
+        JobNote::Failed { job, why } => eprintln!("{job} failed: {why}"),
+        JobNote::Rejected { client, number, why } if !is_quiet => {
+            eprintln!("manifest {number} of client {} is rejected: {why}", Hex(*client).short());
+        }
+        JobNote::Rejected { .. } => {}
+        JobNote::Damage { findings } => {
+            eprintln!("check found damage: {findings} things are wrong, see \"copal check\"")
+        }
+    }
+}
+
+fn of_serve(error: ServeError) -> Failure {
+    match error {
+        ServeError::NoRepository(location) => Failure::NoRepository { location },
+        ServeError::Site(error) => of_site(error),
+        ServeError::Store(error) => of_store(error),
+        ServeError::Job(error) => of_job(error),
+        other => Failure::Other(other.into()),
+    }
+}

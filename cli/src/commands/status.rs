@@ -1,0 +1,198 @@
+//! `status`: what waits, what was rejected, and how old the newest snapshots are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use copal_engine::id::{ClientId, DomainId, SourceId};
+use copal_engine::keys::owner::TextPurpose;
+use copal_engine::layout;
+use copal_engine::receipt::{Outcome, Reason, Receipt};
+use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
+use copal_service::view::{self, Parts, View};
+use copal_service::{clients, objects};
+use copal_store::{Listed, Store};
+
+use super::context::Context;
+use super::failure::{of_job, of_store};
+use super::opening::{Opened, Opening};
+use crate::exit::Exit;
+use crate::history::History;
+use crate::report::Failure;
+use crate::report::field::{Hex, PathsField, Stamp};
+use crate::report::status::{JobField, RejectedField, SeriesField, StatusReport, WaitingField};
+use crate::report::summary::Decider;
+use crate::repository::Access;
+use crate::wait::wait;
+
+pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
+    let site = context.site()?;
+    let opened = Opening::find(context, &site)?.open(context, &site)?;
+    let (access, only) = match &opened {
+        Opened::Owner(repository) => (Access::Owner(repository), None),
+        Opened::WriteOnly(enrolled) => (Access::WriteOnly(enrolled), Some(enrolled.credentials.client)),
+    };
+    let store = access.store().as_ref();
+    // Indexes are not looked at.
+    let parts = Parts { domains: Some(BTreeSet::new()), ..Parts::ALL };
+    let view = wait(view::read_parts(store, &parts)).map_err(of_job)?;
+    let now = Time(wait(store.now()).map_err(of_store)?.0);
+    let clients = match only {
+        Some(client) => vec![client],
+        None => wait(clients::below(store, "manifests/")).map_err(of_job)?,
+    };
+    let (mut waiting, mut rejected) = (Vec::new(), Vec::new());
+    for client in clients {
+        let name = name_of(access, client);
+        waiting.extend(waiting_of(store, &view, client, &name, now)?);
+        rejected.extend(rejected_of(store, &view, client, &name)?);
+    }
+    let mut report = StatusReport {
+        ingest: access.descriptor().map(|descriptor| Decider::from(descriptor.ingest)),
+        root: view.number(),
+        waiting,
+        rejected,
+        series: series(access, only, &view)?,
+        changes_waiting: None,
+        last_check: None,
+        last_prune: None,
+    };
+    // The rest is the owner's business; a gateway tells it nobody else.
+    if only.is_none() {
+        report.changes_waiting = Some(changes_waiting(store, &view)?);
+        report.last_check = last_job(store, "check")?;
+        report.last_prune = last_job(store, "prune")?;
+    }
+    context.report.answer(&report)?;
+    Ok(if report.rejected.is_empty() { Exit::Done } else { Exit::Rejected })
+}
+
+/// Manifests of a client that no root has decided.
+fn waiting_of(
+    store: &dyn Store,
+    view: &View,
+    client: ClientId,
+    name: &Option<String>,
+    now: Time,
+) -> Result<Vec<WaitingField>, Failure> {
+    let decided = view.state.heads.get(&client).map_or(0, |head| head.number);
+    let listed = list_after(store, &format!("manifests/{client}/"), &layout::manifest(client, decided))?;
+    let waiting = listed.iter().filter_map(|object| {
+        let number = layout::trailing_number(object.key.as_str()).filter(|number| *number > decided)?;
+        let created = object.stat.created.0;
+        Some(WaitingField {
+            client: Hex(client),
+            name: name.clone(),
+            manifest: number,
+            since: Stamp(Time(created)),
+            seconds: now.0.saturating_sub(created).max(0) as u64 / 1_000_000_000,
+        })
+    });
+    Ok(waiting.collect())
+}
+
+/// Manifests of a client that were rejected since the last one that was accepted.
+fn rejected_of(
+    store: &dyn Store,
+    view: &View,
+    client: ClientId,
+    name: &Option<String>,
+) -> Result<Vec<RejectedField>, Failure> {
+    let Some(head) = view.state.heads.get(&client) else { return Ok(Vec::new()) };
+    let mut rejected = Vec::new();
+    for number in (1..=head.number).rev().take(REJECTED_MOST) {
+        let field = |reasons: &[(Reason, String)], time| RejectedField {
+            client: Hex(client),
+            name: name.clone(),
+            manifest: number,
+            time: Stamp(time),
+            reasons: reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text())).collect(),
+        };
+        let decision = head.decisions.iter().find(|decision| decision.number == number);
+        let (outcome, field) = match decision {
+            Some(decision) => (decision.outcome, field(&decision.reasons, head.time)),
+            None => {
+                let bytes = wait(objects::read(store, &layout::receipt(client, number))).map_err(of_store)?;
+                let receipt = bytes.and_then(|bytes| Receipt::decode(client, number, &bytes).ok());
+                let Some(receipt) = receipt else { break };
+                (receipt.outcome, field(&receipt.reasons, receipt.time))
+            }
+        };
+        if outcome == Outcome::Accepted {
+            break;
+        }
+        rejected.push(field);
+    }
+    rejected.reverse();
+    Ok(rejected)
+}
+
+/// The newest kept snapshot of every series; of a write-only client its own, without names, which it cannot open.
+fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec<SeriesField>, Failure> {
+    let mut newest: BTreeMap<(DomainId, SourceId), ((ClientId, u64), &SnapshotRecord)> = BTreeMap::new();
+    for (key, record) in &view.state.snapshots {
+        let is_shown = record.state == SnapshotState::Kept && !record.partial && only.is_none_or(|only| only == key.0);
+        let before = newest.get(&(record.domain, record.source)).map(|(_, before)| before.accepted);
+        if is_shown && before.is_none_or(|before| before <= record.accepted) {
+            newest.insert((record.domain, record.source), (*key, record));
+        }
+    }
+    let mut all = Vec::new();
+    for ((_, source), (key, record)) in newest {
+        let read = match access {
+            // What cannot be read, check tells.
+            Access::Owner(repository) => History::read_one(repository, key, record)?.ok(),
+            Access::WriteOnly(_) => None,
+        };
+        all.push(SeriesField {
+            host: read.as_ref().map(|read| read.info.host.clone()),
+            label: read.as_ref().map(|read| read.info.label.clone()),
+            paths: read.as_ref().map(|read| PathsField::of(&read.sources())).unwrap_or_default(),
+            source: Hex(source),
+            client: Hex(key.0),
+            snapshot: Hex(record.id),
+            time: Stamp(record.client_time),
+            accepted: Stamp(record.accepted),
+        });
+    }
+    all.sort_by_key(|series| series.accepted.0);
+    Ok(all)
+}
+
+fn changes_waiting(store: &dyn Store, view: &View) -> Result<u64, Failure> {
+    let head = view.root.as_ref().and_then(|(root, _)| root.change_head).map_or(0, |(number, _)| number);
+    Ok(list_after(store, "changes/", &layout::change(head))?.len() as u64)
+}
+
+/// The newest report of a job.
+fn last_job(store: &dyn Store, job: &str) -> Result<Option<JobField>, Failure> {
+    let listed = wait(objects::list(store, &format!("reports/{job}/"))).map_err(of_store)?;
+    let newest = listed.into_iter().max_by_key(|object| object.stat.created);
+    Ok(newest
+        .map(|object| JobField { time: Stamp(Time(object.stat.created.0)), report: object.key.as_str().to_owned() }))
+}
+
+/// All objects below a prefix that come after a name.
+fn list_after(store: &dyn Store, prefix: &str, after: &str) -> Result<Vec<Listed>, Failure> {
+    let mut found: Vec<Listed> = Vec::new();
+    let mut after = objects::key(after);
+    loop {
+        let page = wait(store.list(prefix, Some(&after), PAGE)).map_err(of_store)?;
+        found.extend(page.objects);
+        match found.last() {
+            Some(last) if page.more => after = last.key.clone(),
+            _ => return Ok(found),
+        }
+    }
+}
+
+/// The name that the owner has given a client.
+fn name_of(access: Access<'_>, client: ClientId) -> Option<String> {
+    let Access::Owner(repository) = access else { return None };
+    let record = wait(clients::read(&repository.host(), client)).ok()??;
+    repository.owner.open_text(TextPurpose::ClientName, &client.0, &record.sealed_name).ok()
+}
+
+/// Rejections of one client that are shown.
+const REJECTED_MOST: usize = 64;
+/// Objects listed at once.
+const PAGE: usize = 1_000;

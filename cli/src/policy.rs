@@ -1,0 +1,306 @@
+//! Policy: what the service follows, as a file that people write and read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::time::Duration;
+
+use copal_engine::id::{DomainId, TagId};
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::retention::{BadPolicy, BadSpan, Count, Policy, SignedPolicy, Span};
+use serde::Deserialize;
+
+use crate::args::values;
+
+/// A policy as a file has it. Every key may be left out.
+#[derive(Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PolicyFile {
+    keep_last: Option<Number>,
+    keep_hourly: Option<Number>,
+    keep_daily: Option<Number>,
+    keep_weekly: Option<Number>,
+    keep_monthly: Option<Number>,
+    keep_quarterly: Option<Number>,
+    keep_yearly: Option<Number>,
+    keep_within: Option<String>,
+    keep_within_hourly: Option<String>,
+    keep_within_daily: Option<String>,
+    keep_within_weekly: Option<String>,
+    keep_within_monthly: Option<String>,
+    keep_within_quarterly: Option<String>,
+    keep_within_yearly: Option<String>,
+    keep_tags: Vec<Vec<String>>,
+    floor: Option<String>,
+    timezone: String,
+    grace: Option<String>,
+    check_share: Option<String>,
+}
+
+/// A number, or `"all"`.
+#[derive(Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(untagged)]
+enum Number {
+    N(u32),
+    Word(String),
+}
+
+/// A file that is no policy.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// It is not TOML, or has keys that no policy has.
+    #[error("the policy cannot be read: {0}")]
+    Toml(String),
+    /// A count is neither a number nor `all`.
+    #[error("{key} is a number or \"all\"")]
+    Number {
+        /// Which key.
+        key: &'static str,
+    },
+    /// A span cannot be read.
+    #[error("{key}: {source}")]
+    Span {
+        /// Which key.
+        key: &'static str,
+        /// Why not.
+        source: BadSpan,
+    },
+    /// The grace period cannot be read.
+    #[error("grace is a length of time, like \"24h\" or \"7d\"")]
+    Grace,
+    /// The share cannot be read.
+    #[error("check-share is the part of all packs that a check reads, like \"1/30\"")]
+    Share,
+    /// What begins like an id is none.
+    #[error("{0:?} is no tag's id")]
+    Tag(String),
+    /// Nobody would take it.
+    #[error(transparent)]
+    Bad(#[from] BadPolicy),
+    /// A set that every snapshot has.
+    #[error("keep-tags names a set without a tag")]
+    EmptySet,
+}
+
+impl PolicyFile {
+    /// Reads a file.
+    pub fn parse(text: &str) -> Result<Self, PolicyError> {
+        toml::from_str(text).map_err(|error| PolicyError::Toml(error.to_string().trim().replace('\n', " ")))
+    }
+
+    /// The names of the tags in it, each once.
+    pub fn tags(&self) -> BTreeSet<&str> {
+        let names = self.keep_tags.iter().flatten().map(String::as_str);
+        names.filter(|name| !name.starts_with(ID)).collect()
+    }
+
+    /// The policy, ready to be signed. A tag has another id in each domain: a set of names becomes one set of ids for each.
+    pub fn policy(&self, domains: &BTreeMap<DomainId, DomainKeys>) -> Result<SignedPolicy, PolicyError> {
+        let mut tags = Vec::new();
+        for names in &self.keep_tags {
+            if names.is_empty() {
+                return Err(PolicyError::EmptySet);
+            }
+            let mut sets = BTreeSet::new();
+            for keys in domains.values() {
+                let ids: Result<BTreeSet<TagId>, PolicyError> = names.iter().map(|name| tag(name, keys)).collect();
+                sets.insert(ids?);
+            }
+            tags.extend(sets.into_iter().map(|set| set.into_iter().collect::<Vec<_>>()));
+        }
+        let rules = Policy {
+            last: count("keep-last", &self.keep_last)?,
+            hourly: count("keep-hourly", &self.keep_hourly)?,
+            daily: count("keep-daily", &self.keep_daily)?,
+            weekly: count("keep-weekly", &self.keep_weekly)?,
+            monthly: count("keep-monthly", &self.keep_monthly)?,
+            quarterly: count("keep-quarterly", &self.keep_quarterly)?,
+            yearly: count("keep-yearly", &self.keep_yearly)?,
+            within: span("keep-within", &self.keep_within)?,
+            within_hourly: span("keep-within-hourly", &self.keep_within_hourly)?,
+            within_daily: span("keep-within-daily", &self.keep_within_daily)?,
+            within_weekly: span("keep-within-weekly", &self.keep_within_weekly)?,
+            within_monthly: span("keep-within-monthly", &self.keep_within_monthly)?,
+            within_quarterly: span("keep-within-quarterly", &self.keep_within_quarterly)?,
+            within_yearly: span("keep-within-yearly", &self.keep_within_yearly)?,
+            tags,
+            floor: span("floor", &self.floor)?,
+            ..Policy::default()
+        };
+        let grace = match &self.grace {
+            Some(text) => text.parse::<values::Span>().map_err(|_| PolicyError::Grace)?.0,
+            None => copal_service::prune::GRACE,
+        };
+        let parts = match &self.check_share {
+            Some(text) => text.strip_prefix("1/").and_then(|parts| parts.parse().ok()).ok_or(PolicyError::Share)?,
+            None => CHECK_PARTS,
+        };
+        Ok(SignedPolicy::new(rules, &self.timezone, grace, parts)?)
+    }
+}
+
+/// The policy as a file that says the same. Tags without a known name are written as ids.
+pub fn to_toml(policy: &SignedPolicy, names: &BTreeMap<TagId, String>) -> String {
+    let rules = policy.rules();
+    let mut text = String::new();
+    let mut line = |key: &str, value: String| writeln!(text, "{key} = {value}").expect("memory takes every byte");
+    let counts = [
+        ("keep-last", rules.last),
+        ("keep-hourly", rules.hourly),
+        ("keep-daily", rules.daily),
+        ("keep-weekly", rules.weekly),
+        ("keep-monthly", rules.monthly),
+        ("keep-quarterly", rules.quarterly),
+        ("keep-yearly", rules.yearly),
+    ];
+    for (key, count) in counts {
+        match count {
+            Some(Count::N(count)) => line(key, count.to_string()),
+            Some(Count::All) => line(key, quoted("all")),
+            None => {}
+        }
+    }
+    let spans = [
+        ("keep-within", rules.within),
+        ("keep-within-hourly", rules.within_hourly),
+        ("keep-within-daily", rules.within_daily),
+        ("keep-within-weekly", rules.within_weekly),
+        ("keep-within-monthly", rules.within_monthly),
+        ("keep-within-quarterly", rules.within_quarterly),
+        ("keep-within-yearly", rules.within_yearly),
+        ("floor", rules.floor),
+    ];
+    for (key, span) in spans {
+        if let Some(span) = span {
+            line(key, quoted(&span.to_string()));
+        }
+    }
+    let name = |tag: &TagId| quoted(&names.get(tag).cloned().unwrap_or_else(|| format!("{ID}{tag}")));
+    // One set of names has a set of ids in each domain.
+    let sets: BTreeSet<BTreeSet<String>> = rules.tags.iter().map(|set| set.iter().map(name).collect()).collect();
+    if !sets.is_empty() {
+        let sets = sets.iter().map(|set| format!("[{}]", set.iter().cloned().collect::<Vec<_>>().join(", ")));
+        line("keep-tags", format!("[{}]", sets.collect::<Vec<_>>().join(", ")));
+    }
+    line("timezone", quoted(policy.zone()));
+    line("grace", quoted(&seconds(policy.grace())));
+    line("check-share", quoted(&format!("1/{}", policy.check_parts())));
+    text
+}
+
+fn count(key: &'static str, number: &Option<Number>) -> Result<Option<Count>, PolicyError> {
+    match number {
+        None => Ok(None),
+        Some(Number::N(count)) => Ok(Some(Count::N(*count))),
+        Some(Number::Word(word)) if word == "all" => Ok(Some(Count::All)),
+        Some(Number::Word(_)) => Err(PolicyError::Number { key }),
+    }
+}
+
+fn span(key: &'static str, text: &Option<String>) -> Result<Option<Span>, PolicyError> {
+    text.as_deref().map(Span::parse).transpose().map_err(|source| PolicyError::Span { key, source })
+}
+
+fn tag(name: &str, keys: &DomainKeys) -> Result<TagId, PolicyError> {
+    match name.strip_prefix(ID) {
+        Some(id) => TagId::from_hex(id).map_err(|_| PolicyError::Tag(name.to_owned())),
+        None => Ok(keys.tag_id(name)),
+    }
+}
+
+/// A length of time in the largest unit that fits.
+fn seconds(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0 => "0s".to_owned(),
+        _ if seconds.is_multiple_of(3_600) => format!("{}h", seconds / 3_600),
+        _ if seconds.is_multiple_of(60) => format!("{}min", seconds / 60),
+        _ => format!("{seconds}s"),
+    }
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            control if control.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(control))),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// What stands before the id of a tag whose name nobody knows.
+const ID: &str = "id:";
+/// Of so many parts of all packs a check reads one, unless the file says otherwise.
+const CHECK_PARTS: u32 = 30;
+
+#[cfg(test)]
+mod tests {
+    use copal_engine::keys::domain::DomainKey;
+    use copal_engine::keys::secret::Secret;
+
+    use super::*;
+
+    fn domains() -> BTreeMap<DomainId, DomainKeys> {
+        let keys = |seed| DomainKeys::new(&DomainKey::from_secret(Secret::new([seed; 32])));
+        [1, 2].map(|seed| (DomainId([seed; 16]), keys(seed))).into()
+    }
+
+    fn policy(text: &str) -> Result<SignedPolicy, PolicyError> {
+        PolicyFile::parse(text)?.policy(&domains())
+    }
+
+    const FULL: &str = r#"keep-last = 3
+keep-daily = 7
+keep-yearly = "all"
+keep-within = "1y2m3d"
+keep-within-weekly = "6m"
+floor = "14d"
+keep-tags = [["a \"b\"", "c"], ["d"]]
+timezone = "CET-1CEST,M3.5.0,M10.5.0/3"
+grace = "36h"
+check-share = "1/12"
+"#;
+
+    #[test]
+    fn a_policy_is_shown_as_the_file_that_sets_it() {
+        let signed = policy(FULL).unwrap();
+        let names = |keys: &DomainKeys| ["a \"b\"", "c", "d"].map(|name| (keys.tag_id(name), name.to_owned()));
+        let names = domains().values().flat_map(names).collect();
+        assert_eq!(to_toml(&signed, &names), FULL);
+        assert_eq!(signed.rules().tags.len(), 4);
+        let unnamed = to_toml(&signed, &BTreeMap::new());
+        assert!(unnamed.contains("\"id:"), "{unnamed}");
+        assert_eq!(to_toml(&policy(&unnamed).unwrap(), &names), FULL);
+    }
+
+    #[test]
+    fn what_is_left_out_keeps_everything_for_a_day_and_reads_all_in_thirty_checks() {
+        let signed = policy("").unwrap();
+        assert!(signed.rules().is_empty());
+        assert_eq!(to_toml(&signed, &BTreeMap::new()), "timezone = \"\"\ngrace = \"24h\"\ncheck-share = \"1/30\"\n");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_named() {
+        let cases = [
+            ("keep-dialy = 3", "unknown field `keep-dialy`"),
+            ("keep-daily = \"some\"", "keep-daily is a number"),
+            ("keep-within = \"3x\"", "keep-within: the units"),
+            ("timezone = \"Europe/Berlin\"", "POSIX"),
+            ("grace = \"soon\"", "grace is"),
+            ("check-share = \"2/3\"", "check-share is"),
+            ("check-share = \"1/0\"", "at least one part"),
+            ("keep-tags = [[]]", "without a tag"),
+            ("keep-tags = [[\"id:zz\"]]", "no tag's id"),
+            ("keep-last 3", "cannot be read"),
+        ];
+        for (text, words) in cases {
+            let error = policy(text).unwrap_err().to_string();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+}

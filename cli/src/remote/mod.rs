@@ -1,0 +1,374 @@
+//! Remote: a repository behind a gateway, over the web or through a pipe to `copal serve --stdio` on another machine. The
+//! rest of the command sees a store like any other.
+
+mod identity;
+mod pipe;
+mod problem;
+mod runtime;
+mod wire;
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use bytes::Bytes;
+use copal_engine::id::{ClientId, ObjectHash, RepositoryId};
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::request::{Request, Terms, WINDOW};
+use copal_store::retry::{Backoff, Pause, Retry};
+use copal_store::{Created, Key, ListPage, Listed, Op, Stat, Store, StoreError, StoreTime};
+use ed25519_dalek::SigningKey;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::clock;
+use crate::entropy::random;
+use identity::Identity;
+use problem::{Asked, of_reply, of_wire};
+use wire::{Reply, Wire};
+
+pub use identity::Introduction;
+pub use pipe::SshAddress;
+pub(crate) use pipe::{CONNECTION_WINDOW, STREAM_WINDOW};
+
+/// A store behind a gateway.
+pub struct GatewayStore {
+    /// Without a slash at its end.
+    address: String,
+    wire: Wire,
+    identity: Identity,
+    repository: Mutex<Option<Arc<About>>>,
+}
+
+/// What the gateway says of its repository.
+#[derive(Clone, Debug)]
+struct About {
+    repository: RepositoryId,
+    is_presigned: bool,
+}
+
+/// A store behind a gateway whose calls are made again when that may help.
+pub type RemoteStore = Retry<Arc<GatewayStore>, WaitAside>;
+
+impl GatewayStore {
+    /// The gateway at an address of the web. Nothing is sent yet.
+    pub fn web(address: &str) -> Arc<Self> {
+        Arc::new(Self::new(address.trim_end_matches('/').to_owned(), Wire::web()))
+    }
+
+    /// The gateway that `copal serve --stdio` is on another machine. Nothing is started yet.
+    pub fn ssh(address: SshAddress) -> Arc<Self> {
+        // What stands before the path in signatures: there is no host on a pipe.
+        Arc::new(Self::new(PIPE_ORIGIN.to_owned(), Wire::pipe(address)))
+    }
+
+    fn new(address: String, wire: Wire) -> Self {
+        Self { address, wire, identity: Identity::default(), repository: Mutex::new(None) }
+    }
+
+    /// The same store, patiently.
+    pub fn patient(self: Arc<Self>) -> RemoteStore {
+        Retry::new(self, Backoff::default(), WaitAside)
+    }
+
+    /// Tells where this machine keeps its keys, and whom it trusts.
+    pub fn introduce(&self, introduction: Introduction) {
+        if let Some(file) = &introduction.ca_file {
+            self.wire.trust(file.clone());
+        }
+        self.identity.introduce(introduction);
+    }
+
+    /// Tells the owner's key, once a passphrase has opened it.
+    pub fn know_owner(&self, owner: &OwnerSecret) {
+        self.identity.know_owner(owner.signing_key());
+    }
+
+    /// Signs from now on as whoever joins with this enrollment key.
+    pub fn join_as(&self, client: ClientId, enrollment: SigningKey) {
+        self.identity.join_as(client, enrollment);
+    }
+
+    /// What the gateway says of its repository; none if there is none yet.
+    async fn about(&self) -> Result<Option<Arc<About>>, StoreError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            repository: String,
+            transfers: String,
+        }
+        if let Some(about) = self.repository.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            return Ok(Some(about));
+        }
+        let asked = Asked { op: Op::Read, key: "the gateway's description" };
+        let url = format!("{}/v1/repository", self.address);
+        let reply = self.wire.send(Method::GET, &url, HeaderMap::new(), Bytes::new()).await;
+        let reply = reply.map_err(|error| of_wire(&asked, error))?;
+        if reply.problem().as_deref() == Some("no-repository") {
+            return Ok(None);
+        }
+        let answer: Answer = reply.json(&asked)?;
+        let repository = RepositoryId::from_hex(&answer.repository).map_err(|error| asked.io(error))?;
+        let about = Arc::new(About { repository, is_presigned: answer.transfers == "presigned" });
+        *self.repository.lock().unwrap_or_else(PoisonError::into_inner) = Some(about.clone());
+        Ok(Some(about))
+    }
+
+    /// Sends a request to the gateway, signed if this machine has a key to sign with.
+    async fn ask(
+        &self,
+        asked: &Asked<'_>,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Reply, StoreError> {
+        let reply = self.ask_once(asked, &method, path, headers.clone(), body.clone()).await?;
+        let is_known = match reply.problem().as_deref() {
+            // The keys of a client whose record was never written, or is lost: without it this machine is a new one.
+            Some("client-unknown") => !self.identity.forget_client(),
+            // Who joins is a client once its record is there.
+            Some("signature-wrong") => !self.identity.has_joined(),
+            _ => true,
+        };
+        if is_known {
+            return Ok(reply);
+        }
+        self.ask_once(asked, &method, path, headers, body).await
+    }
+
+    async fn ask_once(
+        &self,
+        asked: &Asked<'_>,
+        method: &Method,
+        path: &str,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Reply, StoreError> {
+        let about = self.about().await?;
+        let url = format!("{}{path}", self.address);
+        let digest = Request::digest(&body);
+        let signer = about.and_then(|about| self.identity.signer(about.repository, asked));
+        let content_digest = match signer {
+            Some((signatory, key)) => {
+                let created = u64::try_from(clock::now().to_unix().0).unwrap_or(0);
+                let terms = Terms { created, expires: created + WINDOW, nonce: random(), signatory };
+                let signed = Request { method: method.as_str(), uri: &url, digest }.sign(&terms, &key);
+                headers.insert("signature-input", value(&signed.input));
+                headers.insert("signature", value(&signed.signature));
+                signed.content_digest
+            }
+            None => copal_engine::request::write_digest(&digest),
+        };
+        headers.insert("content-digest", value(&content_digest));
+        self.wire.send(method.clone(), &url, headers, body).await.map_err(|error| of_wire(asked, error))
+    }
+
+    /// Reads an object, wherever the gateway says it is to be read.
+    async fn get(&self, key: &Key, range: Option<Range<u64>>) -> Result<Reply, StoreError> {
+        let asked = Asked { op: Op::Read, key: key.as_str() };
+        let mut headers = HeaderMap::new();
+        if let Some(range) = &range {
+            headers.insert(header::RANGE, value(&format!("bytes={}-{}", range.start, range.end - 1)));
+        }
+        let reply = self.ask(&asked, Method::GET, &format!("/v1/objects/{key}"), headers.clone(), Bytes::new()).await?;
+        if reply.status != StatusCode::TEMPORARY_REDIRECT {
+            return Ok(reply);
+        }
+        let location = reply.headers.get(header::LOCATION).and_then(|to| to.to_str().ok());
+        let location = location.ok_or_else(|| asked.io("the gateway leads nowhere"))?;
+        // Not with the gateway's headers: a signature is nobody else's business.
+        let reply = self.wire.send(Method::GET, location, headers, Bytes::new()).await;
+        reply.map_err(|error| of_wire(&asked, error))
+    }
+
+    /// Uploads through an address that the gateway hands out.
+    async fn put_elsewhere(&self, asked: &Asked<'_>, key: &Key, bytes: Bytes) -> Result<Reply, StoreError> {
+        #[derive(Deserialize)]
+        struct Upload {
+            method: String,
+            url: String,
+            headers: std::collections::BTreeMap<String, String>,
+        }
+        #[derive(Deserialize)]
+        struct Uploads {
+            objects: Vec<Upload>,
+        }
+        let sha256 = ObjectHash(Request::digest(&bytes)).to_string();
+        let batch = json!({ "objects": [{ "key": key.as_str(), "length": bytes.len(), "sha256": sha256 }] });
+        let reply = self.ask(asked, Method::POST, "/v1/uploads", HeaderMap::new(), batch.to_string().into()).await?;
+        let uploads: Uploads = reply.json(asked)?;
+        let upload = uploads.objects.into_iter().next().ok_or_else(|| asked.io("the gateway names no address"))?;
+        let method = Method::from_bytes(upload.method.as_bytes()).map_err(|error| asked.io(error))?;
+        let mut headers = HeaderMap::new();
+        for (name, text) in &upload.headers {
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| asked.io(error))?;
+            headers.insert(name, HeaderValue::from_str(text).map_err(|error| asked.io(error))?);
+        }
+        let reply = self.wire.send(method, &upload.url, headers, bytes).await;
+        reply.map_err(|error| of_wire(asked, error))
+    }
+}
+
+#[async_trait]
+impl Store for GatewayStore {
+    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        let asked = Asked { op: Op::Create, key: key.as_str() };
+        let reply = match self.about().await? {
+            Some(about) if about.is_presigned => self.put_elsewhere(&asked, key, bytes).await?,
+            _ => {
+                let mut headers = HeaderMap::new();
+                headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static("*"));
+                self.ask(&asked, Method::PUT, &format!("/v1/objects/{key}"), headers, bytes).await?
+            }
+        };
+        match reply.status {
+            StatusCode::OK | StatusCode::CREATED => {
+                if asked.key.starts_with("clients/") {
+                    self.identity.has_joined();
+                    self.identity.remember_client();
+                }
+                Ok(Created::New)
+            }
+            StatusCode::PRECONDITION_FAILED => Ok(Created::Exists),
+            _ => Err(of_reply(&asked, &reply)),
+        }
+    }
+
+    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        let reply = self.get(key, None).await?;
+        match reply.status {
+            StatusCode::OK => Ok(reply.bytes),
+            StatusCode::NOT_FOUND => Err(StoreError::NotFound { key: key.clone() }),
+            _ => Err(of_reply(&Asked { op: Op::Read, key: key.as_str() }, &reply)),
+        }
+    }
+
+    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let asked = Asked { op: Op::Read, key: key.as_str() };
+        let stat = async || self.stat(key).await?.ok_or_else(|| StoreError::NotFound { key: key.clone() });
+        if range.is_empty() {
+            let length = stat().await?.length;
+            let is_within = range.start == range.end && range.end <= length;
+            return if is_within {
+                Ok(Bytes::new())
+            } else {
+                Err(StoreError::OutOfRange { key: key.clone(), range, length })
+            };
+        }
+        let reply = self.get(key, Some(range.clone())).await?;
+        match reply.status {
+            StatusCode::PARTIAL_CONTENT if reply.bytes.len() as u64 == range.end - range.start => Ok(reply.bytes),
+            // A store of the web gives what it has of a range.
+            StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
+                let length = stat().await?.length;
+                if range.end <= length {
+                    return Err(StoreError::Transient {
+                        op: asked.op,
+                        key: key.to_string(),
+                        source: "the answer is cut".into(),
+                    });
+                }
+                Err(StoreError::OutOfRange { key: key.clone(), range, length })
+            }
+            StatusCode::NOT_FOUND => Err(StoreError::NotFound { key: key.clone() }),
+            _ => Err(of_reply(&asked, &reply)),
+        }
+    }
+
+    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
+        let asked = Asked { op: Op::Stat, key: key.as_str() };
+        let path = format!("/v1/objects/{key}");
+        let reply = self.ask(&asked, Method::HEAD, &path, HeaderMap::new(), Bytes::new()).await?;
+        match reply.status {
+            StatusCode::OK => {}
+            StatusCode::NOT_FOUND => return Ok(None),
+            _ => return Err(of_reply(&asked, &reply)),
+        }
+        let text = |name: &str| reply.headers.get(name).and_then(|value| value.to_str().ok());
+        let length = text("content-length").and_then(|text| text.parse().ok());
+        let created = text("copal-created").and_then(|text| text.parse().ok());
+        let (Some(length), Some(created)) = (length, created) else {
+            return Err(asked.io("the gateway does not tell length and time"));
+        };
+        // A gateway may be somebody else's: what it attests is not believed.
+        Ok(Some(Stat { length, created: StoreTime(created), sha256: None }))
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        #[derive(Deserialize)]
+        struct Object {
+            key: String,
+            length: u64,
+            created: String,
+        }
+        #[derive(Deserialize)]
+        struct Page {
+            objects: Vec<Object>,
+            more: bool,
+        }
+        let asked = Asked { op: Op::List, key: prefix };
+        let after = after.map(|key| format!("&after={key}")).unwrap_or_default();
+        let path = format!("/v1/objects?prefix={prefix}&limit={}{after}", limit.clamp(1, LIST_MOST));
+        let reply = self.ask(&asked, Method::GET, &path, HeaderMap::new(), Bytes::new()).await?;
+        if reply.problem().as_deref() == Some("no-repository") {
+            return Ok(ListPage { objects: Vec::new(), more: false });
+        }
+        let page: Page = reply.json(&asked)?;
+        let mut objects = Vec::with_capacity(page.objects.len().min(LIST_MOST));
+        for object in page.objects {
+            let created = StoreTime(object.created.parse().map_err(|error| asked.io(error))?);
+            let stat = Stat { length: object.length, created, sha256: None };
+            objects.push(Listed { key: Key::new(object.key).map_err(|error| asked.io(error))?, stat });
+        }
+        Ok(ListPage { objects, more: page.more })
+    }
+
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        let asked = Asked { op: Op::Delete, key: key.as_str() };
+        let path = format!("/v1/objects/{key}");
+        let reply = self.ask(&asked, Method::DELETE, &path, HeaderMap::new(), Bytes::new()).await?;
+        if reply.status.is_success() { Ok(()) } else { Err(of_reply(&asked, &reply)) }
+    }
+
+    async fn now(&self) -> Result<StoreTime, StoreError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            now: String,
+        }
+        let asked = Asked { op: Op::Now, key: "" };
+        let reply = self.ask(&asked, Method::GET, "/v1/time", HeaderMap::new(), Bytes::new()).await?;
+        let answer: Answer = reply.json(&asked)?;
+        Ok(StoreTime(answer.now.parse().map_err(|error| asked.io(error))?))
+    }
+
+    fn is_far(&self) -> bool {
+        true
+    }
+}
+
+/// Waits on the threads of the network, so that one wait holds up no other call.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitAside;
+
+#[async_trait]
+impl Pause for WaitAside {
+    fn jitter(&self, most: Duration) -> Duration {
+        most.mul_f64(f64::from(u32::from_le_bytes(random())) / f64::from(u32::MAX))
+    }
+
+    async fn sleep(&self, wait: Duration) {
+        runtime::run(async move { tokio::time::sleep(wait).await }).await;
+    }
+}
+
+/// A header's value that is known to be one.
+fn value(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).expect("digits and letters are a value")
+}
+
+/// What requests through a pipe are addressed to.
+pub const PIPE_ORIGIN: &str = "http://stdio";
+/// Objects that one listing asks for.
+const LIST_MOST: usize = 10_000;

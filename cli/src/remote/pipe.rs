@@ -1,0 +1,188 @@
+//! Pipe: `copal serve --stdio` on another machine, reached by ssh, which speaks HTTP/2 on its standard input and output.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::http::{HeaderMap, Method, Request};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::unix::pipe::{Receiver, Sender};
+
+use super::runtime;
+use super::wire::{Reply, WireError};
+
+/// Where a repository lies on a machine that ssh reaches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SshAddress {
+    /// `host` or `user@host`.
+    pub host: String,
+    /// The port, if not ssh's own.
+    pub port: Option<u16>,
+    /// The directory there.
+    pub path: String,
+}
+
+impl SshAddress {
+    /// Reads what stands behind `ssh://`.
+    pub fn parse(rest: &str) -> Option<Self> {
+        let (authority, path) = rest.split_once('/')?;
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port.parse().ok()?)),
+            None => (authority, None),
+        };
+        // What begins with a dash would be an option of ssh.
+        let name = host.rsplit_once('@').map_or(host, |(_, name)| name);
+        let is_sound = |text: &str| !text.is_empty() && !text.starts_with('-') && !text.contains(char::is_whitespace);
+        let is_complete = is_sound(host) && is_sound(name) && !path.is_empty();
+        is_complete.then(|| Self { host: host.to_owned(), port, path: format!("/{path}") })
+    }
+}
+
+impl core::fmt::Display for SshAddress {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "ssh://{}", self.host)?;
+        if let Some(port) = self.port {
+            write!(f, ":{port}")?;
+        }
+        f.write_str(&self.path)
+    }
+}
+
+/// A connection through ssh, made when it is first needed, and again when it is lost.
+pub(super) struct Pipe {
+    address: SshAddress,
+    open: tokio::sync::Mutex<Option<Open>>,
+    /// Whether anybody has answered yet.
+    has_answered: AtomicBool,
+}
+
+struct Open {
+    sender: SendRequest<Full<Bytes>>,
+    /// Ends when its input does.
+    child: Mutex<Child>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let child = self.child.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // It ends by itself once the pipe is closed; nobody waits for a machine that does not answer.
+        let _ = child.try_wait();
+    }
+}
+
+impl Pipe {
+    pub(super) fn new(address: SshAddress) -> Self {
+        Self { address, open: tokio::sync::Mutex::new(None), has_answered: AtomicBool::new(false) }
+    }
+
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        url: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Reply, WireError> {
+        // Where nobody ever answered, nobody will: what ssh says about it stands above.
+        let may_pass = self.has_answered.load(Ordering::Relaxed);
+        let passing = move |error: hyper::Error| WireError { may_pass, source: error.into() };
+        let mut sender = self.connected().await?;
+        let mut request = Request::builder().method(method).uri(url);
+        if let Some(to) = request.headers_mut() {
+            *to = headers;
+        }
+        let request = request.body(Full::new(body));
+        let request = request.map_err(|error| WireError { may_pass: false, source: error.into() })?;
+        let reply = runtime::run(async move {
+            let response = sender.send_request(request).await.map_err(passing)?;
+            let (parts, body) = response.into_parts();
+            let bytes = body.collect().await.map_err(passing)?.to_bytes();
+            Ok(Reply { status: parts.status, headers: parts.headers, bytes })
+        });
+        let reply = reply.await?;
+        self.has_answered.store(true, Ordering::Relaxed);
+        Ok(reply)
+    }
+
+    async fn connected(&self) -> Result<SendRequest<Full<Bytes>>, WireError> {
+        let mut open = self.open.lock().await;
+        if let Some(open) = open.as_ref().filter(|open| !open.sender.is_closed()) {
+            return Ok(open.sender.clone());
+        }
+        let mut child = self.command().spawn().map_err(|error| WireError {
+            may_pass: false,
+            source: format!("cannot run {}: {error}", program().to_string_lossy()).into(),
+        })?;
+        let broken = |error: io::Error| WireError { may_pass: false, source: error.into() };
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(broken(io::ErrorKind::BrokenPipe.into()));
+        };
+        let connected = runtime::run(async move {
+            let reader = Receiver::from_owned_fd(OwnedFd::from(output)).map_err(broken)?;
+            let writer = Sender::from_owned_fd(OwnedFd::from(input)).map_err(broken)?;
+            let io = TokioIo::new(tokio::io::join(reader, writer));
+            let handshake = http2::Builder::new(TokioExecutor::new())
+                .initial_stream_window_size(STREAM_WINDOW)
+                .initial_connection_window_size(CONNECTION_WINDOW)
+                .handshake(io);
+            let (sender, connection) =
+                handshake.await.map_err(|error| WireError { may_pass: false, source: error.into() })?;
+            // Its end is seen by whoever sends.
+            tokio::spawn(connection);
+            Ok(sender)
+        });
+        let sender: SendRequest<Full<Bytes>> = connected.await?;
+        *open = Some(Open { sender: sender.clone(), child: Mutex::new(child) });
+        Ok(sender)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(program());
+        if let Some(port) = self.address.port {
+            command.arg("-p").arg(port.to_string());
+        }
+        // ssh gives this to a shell on the other machine.
+        let path = self.address.path.replace('\'', "'\\''");
+        command.arg(&self.address.host).arg(format!("copal serve --stdio --repository '{path}'"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+    }
+}
+
+/// `COPAL_SSH`, or `ssh`.
+fn program() -> std::ffi::OsString {
+    std::env::var_os("COPAL_SSH").filter(|program| !program.is_empty()).unwrap_or_else(|| "ssh".into())
+}
+
+/// Bytes that may be under way, of one answer and of all.
+pub(crate) const STREAM_WINDOW: u32 = 8 << 20;
+pub(crate) const CONNECTION_WINDOW: u32 = 32 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_a_machine_and_a_directory() {
+        let parse = |text| SshAddress::parse(text);
+        let address =
+            |host: &str, port, path: &str| Some(SshAddress { host: host.to_owned(), port, path: path.to_owned() });
+        assert_eq!(parse("host/srv/backup"), address("host", None, "/srv/backup"));
+        assert_eq!(parse("me@host:2222/b"), address("me@host", Some(2222), "/b"));
+        assert_eq!(parse("me@host:2222/b").unwrap().to_string(), "ssh://me@host:2222/b");
+        for wrong in ["host", "host/", "/path", "host:x/path", "-oProxyCommand=x/path", "me@-x/path", "a b/path"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_one_word_for_the_shell_there() {
+        let pipe = Pipe::new(SshAddress::parse("host/a b/it's").unwrap());
+        let words: Vec<_> = pipe.command().get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert_eq!(words, ["host", r"copal serve --stdio --repository '/a b/it'\''s'"]);
+    }
+}

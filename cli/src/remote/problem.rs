@@ -1,0 +1,109 @@
+//! Problem: what a gateway's refusal, or a failure on the way to it, is to who uses a store.
+
+use std::error::Error;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use copal_store::{Op, StoreError};
+use serde_json::Value;
+
+use super::wire::{Reply, WireError};
+
+/// What was asked, for words.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) op: Op,
+    pub(super) key: &'a str,
+}
+
+impl Asked<'_> {
+    pub(super) fn io(&self, source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        StoreError::Io { op: self.op, key: self.key.to_owned(), source: source.into() }
+    }
+
+    fn transient(&self, source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        StoreError::Transient { op: self.op, key: self.key.to_owned(), source: source.into() }
+    }
+}
+
+/// What a failure on the way is.
+pub(super) fn of_wire(asked: &Asked<'_>, error: WireError) -> StoreError {
+    if error.may_pass { asked.transient(error.source) } else { asked.io(error.source) }
+}
+
+/// What an answer is that is not the one asked for.
+pub(super) fn of_reply(asked: &Asked<'_>, reply: &Reply) -> StoreError {
+    let (op, key) = (asked.op, asked.key.to_owned());
+    let body: Value = serde_json::from_slice(&reply.bytes).unwrap_or_default();
+    let detail = body["detail"].as_str().unwrap_or_default();
+    let name = reply.problem().unwrap_or_default();
+    let source = match name.as_str() {
+        "clock" => clock(body["ahead"].as_i64().unwrap_or_default()),
+        "signature-missing" => UNSIGNED.to_owned(),
+        _ if detail.is_empty() => format!("the answer is {}", reply.status),
+        _ => detail.to_owned(),
+    };
+    match name.as_str() {
+        "full" | "quota" => StoreError::Full { op, key, source: source.into() },
+        "clock" => asked.io(source),
+        "busy" | "slow" | "replayed" | "store-gone" => asked.transient(source),
+        _ if is_refusal(reply.status) => StoreError::Denied { op, key, source: source.into() },
+        _ if may_pass(reply.status) => asked.transient(source),
+        _ => asked.io(source),
+    }
+}
+
+fn is_refusal(status: StatusCode) -> bool {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+}
+
+fn may_pass(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::CONFLICT
+            | StatusCode::REQUEST_TIMEOUT
+            | StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
+fn clock(ahead: i64) -> String {
+    let by = Duration::from_secs(ahead.unsigned_abs()).as_secs();
+    let side = if ahead > 0 { "ahead of" } else { "behind" };
+    format!("this machine's clock is {by} s {side} the gateway's, which takes at most 60: set it right")
+}
+
+const UNSIGNED: &str = "the gateway does not know this machine: join it with \"copal client join\", or let the gateway's \
+    operator open key slots with \"copal serve --open-slots\", so that the passphrase makes it known";
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderMap;
+    use serde_json::json;
+
+    use super::*;
+
+    fn error(status: u16, body: Value) -> StoreError {
+        let status = StatusCode::from_u16(status).unwrap();
+        let reply = Reply { status, headers: HeaderMap::new(), bytes: body.to_string().into() };
+        of_reply(&Asked { op: Op::Create, key: "packs/1" }, &reply)
+    }
+
+    #[test]
+    fn a_wrong_clock_is_explained_with_the_difference() {
+        let body = json!({ "type": "urn:copal:problem:clock", "ahead": -7200, "detail": "x" });
+        let cause = error(401, body).source().unwrap().to_string();
+        assert!(cause.starts_with("this machine's clock is 7200 s behind the gateway's"), "{cause}");
+    }
+
+    #[test]
+    fn refusals_are_final_and_what_may_pass_is_tried_again() {
+        let named = |name: &str| json!({ "type": format!("urn:copal:problem:{name}"), "detail": "why" });
+        assert!(matches!(error(403, named("not-permitted")), StoreError::Denied { .. }));
+        assert!(matches!(error(403, named("quota")), StoreError::Full { .. }));
+        assert!(error(401, named("replayed")).is_transient() && error(503, json!(null)).is_transient());
+        assert!(matches!(error(500, named("damaged")), StoreError::Io { .. }));
+    }
+}

@@ -1,0 +1,144 @@
+//! Status: what `status` says. Field names are stable (`docs/cli.md`).
+
+use std::io::{self, Write};
+
+use copal_engine::id::{ClientId, SnapshotId, SourceId};
+use serde::Serialize;
+
+use super::Answer;
+use super::field::{Hex, PathsField, Stamp};
+use super::human::{self, Table, things};
+use super::summary::Decider;
+
+/// How things stand.
+#[derive(Serialize, Clone, Debug)]
+pub struct StatusReport {
+    /// Who decides about manifests; none if the descriptor is lost.
+    pub ingest: Option<Decider>,
+    /// The number of the newest root.
+    pub root: u64,
+    /// Manifests that nobody has decided about.
+    pub waiting: Vec<WaitingField>,
+    /// Manifests that were rejected since the last one of their client that was accepted.
+    pub rejected: Vec<RejectedField>,
+    /// The newest snapshot of every series.
+    pub series: Vec<SeriesField>,
+    /// Changes that are not folded in yet; only the owner is told.
+    pub changes_waiting: Option<u64>,
+    /// The newest report of a check by the service.
+    pub last_check: Option<JobField>,
+    /// The newest report of a prune by the service.
+    pub last_prune: Option<JobField>,
+}
+
+/// A manifest without an answer.
+#[derive(Serialize, Clone, Debug)]
+pub struct WaitingField {
+    /// Whose.
+    pub client: Hex<ClientId>,
+    /// The client's name, if it can be told.
+    pub name: Option<String>,
+    /// Its number.
+    pub manifest: u64,
+    /// When it was stored.
+    pub since: Stamp,
+    /// How long ago that is.
+    pub seconds: u64,
+}
+
+/// A manifest that was rejected.
+#[derive(Serialize, Clone, Debug)]
+pub struct RejectedField {
+    /// Whose.
+    pub client: Hex<ClientId>,
+    /// The client's name, if it can be told.
+    pub name: Option<String>,
+    /// Its number.
+    pub manifest: u64,
+    /// When it was rejected.
+    pub time: Stamp,
+    /// Why.
+    pub reasons: Vec<String>,
+}
+
+/// The newest snapshot of a series.
+#[derive(Serialize, Clone, Debug)]
+pub struct SeriesField {
+    /// The machine it is of, if it can be told.
+    pub host: Option<String>,
+    /// The label of the series.
+    pub label: Option<String>,
+    /// What was backed up; empty if it cannot be told.
+    #[serde(flatten)]
+    pub paths: PathsField,
+    /// Names the series to whoever cannot open the rest.
+    pub source: Hex<SourceId>,
+    /// Who made it.
+    pub client: Hex<ClientId>,
+    /// The snapshot.
+    pub snapshot: Hex<SnapshotId>,
+    /// When it was made.
+    pub time: Stamp,
+    /// When it was accepted.
+    pub accepted: Stamp,
+}
+
+/// The newest report of a job.
+#[derive(Serialize, Clone, Debug)]
+pub struct JobField {
+    /// When it was written.
+    pub time: Stamp,
+    /// Its name in the repository.
+    pub report: String,
+}
+
+impl Answer for StatusReport {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.series.is_empty() {
+            writeln!(out, "no snapshots")?;
+        } else {
+            let mut table = Table::new(&["Newest", "ID", "Host", "Label", "Paths"]);
+            for series in &self.series {
+                let unnamed = || format!("series {}", series.source.short());
+                table.row(vec![
+                    human::time(series.time.0),
+                    series.snapshot.short(),
+                    series.host.as_deref().map_or_else(unnamed, human::text),
+                    human::text(series.label.as_deref().unwrap_or_default()),
+                    series.paths.human(),
+                ]);
+            }
+            table.write(out)?;
+        }
+        for waiting in &self.waiting {
+            let (who, number) = (who(waiting.client, &waiting.name), waiting.manifest);
+            let age = human::duration(waiting.seconds as f64);
+            writeln!(out, "manifest {number} of {who} waits to be accepted, for {age} now")?;
+        }
+        for rejected in &self.rejected {
+            let (who, number) = (who(rejected.client, &rejected.name), rejected.manifest);
+            let why = human::text(&rejected.reasons.join("; "));
+            writeln!(out, "manifest {number} of {who} was rejected at {}: {why}", human::time(rejected.time.0))?;
+        }
+        if self.waiting.is_empty() && self.rejected.is_empty() {
+            writeln!(out, "everything that was uploaded is accepted")?;
+        }
+        if let Some(waiting) = self.changes_waiting.filter(|waiting| *waiting > 0) {
+            let changes = things(waiting, "change waits", "changes wait");
+            writeln!(out, "{changes} to be folded in")?;
+        }
+        for (job, last) in [("check", &self.last_check), ("prune", &self.last_prune)] {
+            if let Some(last) = last {
+                writeln!(out, "last {job} by the service: {} ({})", human::time(last.time.0), last.report)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn who(client: Hex<ClientId>, name: &Option<String>) -> String {
+    match name {
+        Some(name) => format!("client {} ({})", client.short(), human::text(name)),
+        None => format!("client {}", client.short()),
+    }
+}

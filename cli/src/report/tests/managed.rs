@@ -1,0 +1,120 @@
+//! What commands about clients, policies and the service say.
+
+use copal_engine::id::{DomainId, SourceId};
+
+use super::super::clients::*;
+use super::super::policy::*;
+use super::super::status::*;
+use super::*;
+
+const CLIENT: Hex<ClientId> = Hex(ClientId([0xc1; 16]));
+
+fn enrollment() -> EnrollmentSummary<'static> {
+    let (role, domain) = (RoleField::WriteOnly, Hex(DomainId([4; 16])));
+    EnrollmentSummary { client: CLIENT, name: "camera", role, domain, line: "COPAL-JOIN-1-ABC" }
+}
+
+fn joined() -> JoinSummary {
+    let repository_id = Hex(RepositoryId([2; 16]));
+    JoinSummary { client: CLIENT, role: RoleField::WriteOnly, repository_id, repository: "/mnt/backup".into() }
+}
+
+fn row() -> ClientRow {
+    ClientRow {
+        id: CLIENT,
+        name: "camera".into(),
+        role: Some(RoleField::WriteOnly),
+        domain: Some(Hex(DomainId([4; 16]))),
+        shared: Some(false),
+        joined: Some(true),
+        created: Some(Stamp(Time(0))),
+        last_manifest: Some(7),
+        last_time: Some(Stamp(Time(0))),
+        revoked: Some(7),
+        problem: None,
+    }
+}
+
+fn status() -> StatusReport {
+    let job = || Some(JobField { time: Stamp(Time(0)), report: "reports/check/1".into() });
+    let (client, name) = (CLIENT, Some("camera".to_owned()));
+    StatusReport {
+        ingest: Some(Decider::Service),
+        root: 3,
+        waiting: vec![WaitingField { client, name: name.clone(), manifest: 8, since: Stamp(Time(0)), seconds: 90 }],
+        rejected: vec![RejectedField {
+            client,
+            name,
+            manifest: 7,
+            time: Stamp(Time(0)),
+            reasons: vec!["a pack is missing (packs/ab)".into()],
+        }],
+        series: vec![SeriesField {
+            host: None,
+            label: None,
+            paths: PathsField::default(),
+            source: Hex(SourceId([5; 16])),
+            client,
+            snapshot: snapshot(),
+            time: Stamp(Time(0)),
+            accepted: Stamp(Time(0)),
+        }],
+        changes_waiting: Some(2),
+        last_check: job(),
+        last_prune: job(),
+    }
+}
+
+pub(super) fn samples() -> Vec<(&'static str, Value)> {
+    vec![
+        ("client add", json_of(&enrollment())),
+        ("client join", json_of(&joined())),
+        ("client list", json_of(&[row()])),
+        ("client revoke", json_of(&RevokeSummary { client: CLIENT, last_good: 0, version: 2 })),
+        ("policy set", json_of(&PolicySummary { change: None, would_expire: 0, dry_run: true })),
+        ("policy show", json_of(&PolicyShown { change: None, policy: None })),
+        ("status", json_of(&status())),
+    ]
+}
+
+#[test]
+fn an_enrollment_is_the_line_and_nothing_else() {
+    assert_eq!(human_of(&enrollment()), "COPAL-JOIN-1-ABC\n");
+    assert_eq!(human_of(&joined()), "this machine is now write-only client c1c1c1c1 of /mnt/backup\n");
+}
+
+#[test]
+fn a_list_of_clients_says_what_each_may_do_and_what_became_of_it() {
+    let waits = ClientRow { joined: Some(false), revoked: None, last_time: None, ..row() };
+    let damaged = ClientRow { role: None, shared: None, problem: Some("forged".into()), ..row() };
+    let mut out = Vec::new();
+    List::human(&[row(), waits, damaged], &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    for words in ["write-only", "its own", "revoked after manifest 7", "waits to join", "never", "damaged: forged"] {
+        assert!(text.contains(words), "{words} in\n{text}");
+    }
+}
+
+#[test]
+fn a_status_says_what_waits_for_how_long_and_what_was_rejected_why() {
+    let text = human_of(&status());
+    for words in [
+        "series 05050505",
+        "manifest 8 of client c1c1c1c1 (camera) waits to be accepted, for 1:30 now",
+        "manifest 7 of client c1c1c1c1 (camera) was rejected at",
+        "a pack is missing (packs/ab)",
+        "2 changes wait to be folded in",
+        "last check by the service",
+    ] {
+        assert!(text.contains(words), "{words} in\n{text}");
+    }
+}
+
+#[test]
+fn a_revocation_and_a_policy_say_what_they_leave() {
+    let revoked = |last_good| human_of(&RevokeSummary { client: CLIENT, last_good, version: 3 });
+    assert!(revoked(0).contains("nothing of it counts") && revoked(4).contains("up to 4 count"));
+    let set = |change, would_expire| human_of(&PolicySummary { change, would_expire, dry_run: change.is_none() });
+    assert_eq!(set(Some(2), 0), "policy signed (change 2); it keeps every snapshot there is today\n");
+    assert_eq!(set(None, 3), "3 snapshots of today expire under it; nothing was signed (dry run)\n");
+}

@@ -1,0 +1,166 @@
+//! Joining: an enrollment becomes a client with keys of its own, once.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use copal_engine::client::{ClientPublic, ClientRecord, Role};
+use copal_engine::enrollment::Enrollment;
+use copal_engine::id::ClientId;
+use copal_engine::keys::client::ClientKeys;
+use copal_engine::layout;
+use copal_engine::repository::DescriptorError;
+use copal_engine::time::Time;
+use copal_service::error::JobError;
+use copal_service::host::Host;
+use copal_service::{clients, objects};
+use copal_store::{Created, Store, StoreError};
+
+use super::client::{self, KEYS};
+use super::enrolled::owners_kem;
+use super::{ClientError, Credentials, list_descriptors};
+use crate::entropy::{SystemEntropy, secret};
+use crate::places::{PlaceError, create_private_dir, write_private};
+use crate::site::Site;
+use crate::wait::wait;
+
+/// Why a machine cannot join.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The repository at that place is not the one that the enrollment is for.
+    #[error("{location} is not the repository that the enrollment is for")]
+    OtherRepository {
+        /// Where it is.
+        location: String,
+        /// What is wrong with its descriptor, if that is there.
+        #[source]
+        source: Option<DescriptorError>,
+    },
+    /// The repository knows no such client.
+    #[error("the repository has no client {0} that waits to be joined")]
+    Unknown(ClientId),
+    /// Somebody has joined already.
+    #[error("the enrollment of client {0} was used already")]
+    Used(ClientId),
+    /// The owner has revoked it.
+    #[error("the enrollment of client {0} was revoked")]
+    Revoked(ClientId),
+    /// The record of the client says something else than the enrollment.
+    #[error("the repository's record of client {0} does not agree with the enrollment")]
+    Record(ClientId),
+    /// The machine is another client of this repository.
+    #[error("this machine is a client of that repository already")]
+    AlreadyClient,
+    /// What the machine keeps cannot be read.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The machine's keys cannot be kept.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A record is damaged.
+    #[error(transparent)]
+    Job(#[from] JobError),
+}
+
+/// Joins the repository of a site as the client that waits. The keys are kept before the record is written, so that a run
+/// that was interrupted is finished by the next one with the same line; no other machine can use it then.
+pub fn join(site: &Site, enrollment: &Enrollment, address: &str, state_dir: &Path) -> Result<ClientRecord, JoinError> {
+    let store = site.store();
+    let id = enrollment.client;
+    let other = |source| JoinError::OtherRepository { location: site.location().to_string(), source };
+    let (_, newest) = list_descriptors(&store)?.pop().ok_or_else(|| other(None))?;
+    let descriptor = newest.map_err(|error| other(Some(error)))?;
+    owners_kem(&descriptor, enrollment.repository, enrollment.owner).map_err(|error| other(Some(error)))?;
+    let (repository, owner_key) = (enrollment.repository, descriptor.owner_key);
+    let host = Host { store: store.as_ref(), entropy: &SystemEntropy, repository, owner_key };
+    let kept = kept(enrollment, state_dir)?;
+    let record = wait(clients::read(&host, id))?.ok_or(JoinError::Unknown(id))?;
+    if let Some(done) = finished(&record, kept.as_ref())? {
+        return Ok(done);
+    }
+    let key = enrollment.key();
+    let is_told = (record.role, record.domain) == (enrollment.role(), enrollment.domain);
+    if !is_told || record.enrollment != Some(key.verifying_key().to_bytes()) {
+        return Err(JoinError::Record(id));
+    }
+    let is_new = kept.is_none();
+    let keys = match kept {
+        Some(keys) => keys,
+        None => keep(enrollment, address, state_dir)?,
+    };
+    let public = ClientPublic { manifest: keys.manifest_public(), request: keys.request_public() };
+    let joined = record.joined(public, Time(wait(store.now())?.0));
+    let bytes = Bytes::from(joined.sign(repository, &key));
+    if wait(store.create(&objects::key(layout::client(id, joined.version)), bytes))? == Created::New {
+        return Ok(joined);
+    }
+    let stored = wait(clients::read(&host, id))?.ok_or(JoinError::Unknown(id))?;
+    match finished(&stored, Some(&keys)) {
+        Ok(Some(done)) => Ok(done),
+        Ok(None) => Err(JoinError::Record(id)),
+        Err(error) => {
+            // Keys that nobody knows are of no use; those kept earlier may have been somebody's.
+            if is_new {
+                discard(enrollment.role(), state_dir)?;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// The record, if this machine has joined; an error if nobody may any more.
+fn finished(record: &ClientRecord, kept: Option<&ClientKeys>) -> Result<Option<ClientRecord>, JoinError> {
+    let ours = kept.map(ClientKeys::manifest_public);
+    match record.keys {
+        _ if record.revoked.is_some() => Err(JoinError::Revoked(record.client)),
+        Some(public) if Some(public.manifest) == ours => Ok(Some(record.clone())),
+        Some(_) => Err(JoinError::Used(record.client)),
+        None => Ok(None),
+    }
+}
+
+/// Keys that an interrupted run has kept for this enrollment.
+fn kept(enrollment: &Enrollment, state_dir: &Path) -> Result<Option<ClientKeys>, JoinError> {
+    let write_only = Credentials::find(state_dir)?.map(|kept| (kept.client, kept.keys, Role::WriteOnly));
+    let full = client::kept(&state_dir.join(KEYS))?.map(|(id, keys)| (id, keys, Role::Full));
+    match write_only.or(full) {
+        None => Ok(None),
+        Some((id, keys, role)) if (id, role) == (enrollment.client, enrollment.role()) => Ok(Some(keys)),
+        Some(_) => Err(JoinError::AlreadyClient),
+    }
+}
+
+/// Makes keys and keeps them.
+fn keep(enrollment: &Enrollment, address: &str, state_dir: &Path) -> Result<ClientKeys, JoinError> {
+    let keys = ClientKeys::new(secret(), secret());
+    match &enrollment.domain_key {
+        Some(domain_key) => Credentials {
+            repository: enrollment.repository,
+            client: enrollment.client,
+            domain: enrollment.domain,
+            owner: enrollment.owner,
+            domain_key: domain_key.clone(),
+            keys: keys.clone(),
+            device: secret(),
+            address: address.to_owned(),
+        }
+        .keep(state_dir)?,
+        None => {
+            create_private_dir(state_dir)?;
+            write_private(&state_dir.join(KEYS), &client::encode(enrollment.client, &keys))?;
+        }
+    }
+    Ok(keys)
+}
+
+fn discard(role: Role, state_dir: &Path) -> Result<(), PlaceError> {
+    match role {
+        Role::WriteOnly => Credentials::drop_from(state_dir),
+        Role::Full => {
+            let path = state_dir.join(KEYS);
+            std::fs::remove_file(&path).map_err(|cause| PlaceError::Refused { path, cause })
+        }
+    }
+}

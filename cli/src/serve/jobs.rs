@@ -1,0 +1,265 @@
+//! Jobs: ingest when something has arrived, and expire, compact, prune and check by the clock. A kill at any point harms
+//! nothing: the next run goes on.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use copal_engine::id::{ClientId, OwnerFingerprint};
+use copal_engine::receipt::{IngestBy, Outcome};
+use copal_engine::repository::Descriptor;
+use copal_service::check::{Depth, Kind, check};
+use copal_service::compact::compact;
+use copal_service::error::JobError;
+use copal_service::expire::expire;
+use copal_service::gateway::read_facts;
+use copal_service::host::Host;
+use copal_service::ingest::{Scope, ingest};
+use copal_service::prune::{self, prune};
+use copal_service::{policy, view};
+use copal_store::Store;
+
+use super::metrics::Metrics;
+use crate::args::serve::Serve;
+use crate::entropy::SystemEntropy;
+use crate::wait::wait;
+
+/// What became of a job, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobNote {
+    /// It could not do its work.
+    Failed {
+        /// Which.
+        job: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// A manifest was rejected.
+    Rejected {
+        /// Whose.
+        client: ClientId,
+        /// Its number.
+        number: u64,
+        /// Why.
+        why: String,
+    },
+    /// A check found damage.
+    Damage {
+        /// So many things are wrong.
+        findings: u64,
+    },
+}
+
+/// The threads of the jobs.
+pub(super) struct Jobs {
+    arrivals: SyncSender<ClientId>,
+    ending: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What the jobs work with.
+#[derive(Clone)]
+struct Work {
+    store: Arc<dyn Store>,
+    owner: Option<OwnerFingerprint>,
+    metrics: Arc<Metrics>,
+    note: Arc<dyn Fn(&JobNote) + Send + Sync>,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Upkeep {
+    Expire,
+    Compact,
+    Prune,
+    Check,
+}
+
+impl Jobs {
+    pub(super) fn start(
+        store: Arc<dyn Store>,
+        owner: Option<OwnerFingerprint>,
+        options: &Serve,
+        metrics: Arc<Metrics>,
+        note: Arc<dyn Fn(&JobNote) + Send + Sync>,
+    ) -> Self {
+        let work = Work { store, owner, metrics, note };
+        let ending = Arc::new(AtomicBool::new(false));
+        // More than that are found by looking at all clients.
+        let (arrivals, arrived) = sync_channel(1_024);
+        let every = options.ingest_every.0;
+        let own = work.clone();
+        let mut threads = vec![{
+            let ending = ending.clone();
+            thread::spawn(move || own.ingest_arrivals(&arrived, every, &ending))
+        }];
+        // Upkeep is for those who serve for long.
+        if !options.stdio {
+            let plan = [
+                (Upkeep::Expire, options.expire_every.0),
+                (Upkeep::Compact, options.compact_every.0),
+                (Upkeep::Prune, options.prune_every.0),
+                (Upkeep::Check, options.check_every.0),
+            ];
+            let ending = ending.clone();
+            threads.push(thread::spawn(move || work.keep_up(&plan, &ending)));
+        }
+        Self { arrivals, ending, threads }
+    }
+
+    /// Tells that a client may have uploaded a manifest.
+    pub(super) fn announcer(&self) -> impl Fn(ClientId) + Send + Sync + 'static {
+        let arrivals = self.arrivals.clone();
+        move |client| match arrivals.try_send(client) {
+            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        }
+    }
+
+    /// Lets what has arrived be decided; upkeep under way is left as it is, and goes on in another process.
+    pub(super) fn finish(self) {
+        self.ending.store(true, Ordering::Relaxed);
+        drop(self.arrivals);
+        if let Some(ingest) = self.threads.into_iter().next() {
+            // It ends once nothing is announced any more.
+            let _ = ingest.join();
+        }
+    }
+}
+
+impl Work {
+    /// Decides about what arrives, and now and then about what arrived unannounced.
+    fn ingest_arrivals(&self, arrived: &Receiver<ClientId>, every: Duration, ending: &AtomicBool) {
+        let pause = if every.is_zero() { NEVER } else { every };
+        let mut next = Instant::now();
+        loop {
+            let is_ending = ending.load(Ordering::Relaxed);
+            let wait =
+                if is_ending { Duration::ZERO } else { next.saturating_duration_since(Instant::now()).min(TICK) };
+            match arrived.recv_timeout(wait) {
+                Ok(first) => {
+                    let clients: BTreeSet<ClientId> = std::iter::once(first).chain(arrived.try_iter()).collect();
+                    clients.into_iter().for_each(|client| self.ingest(Scope::Client(client)));
+                }
+                Err(RecvTimeoutError::Timeout) if is_ending => return,
+                Err(RecvTimeoutError::Timeout) if Instant::now() < next => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    if !every.is_zero() {
+                        self.ingest(Scope::All);
+                    }
+                    next = Instant::now() + pause;
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn ingest(&self, scope: Scope) {
+        self.run("ingest", |host, descriptor| {
+            if descriptor.ingest != IngestBy::Service {
+                return Ok(());
+            }
+            for receipt in wait(ingest(host, descriptor.ingest, scope, &|_| false))? {
+                let is_accepted = receipt.outcome == Outcome::Accepted;
+                self.metrics.count_manifest(is_accepted);
+                self.metrics.root.set(receipt.root as i64);
+                if !is_accepted {
+                    let words = receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text()));
+                    let why = words.collect::<Vec<_>>().join("; ");
+                    (self.note)(&JobNote::Rejected { client: receipt.client, number: receipt.number, why });
+                }
+            }
+            Ok(())
+        });
+    }
+
+    /// Does each job of the plan whenever its time has come.
+    fn keep_up(&self, plan: &[(Upkeep, Duration)], ending: &AtomicBool) {
+        let mut due: Vec<_> = plan
+            .iter()
+            .filter(|(_, every)| !every.is_zero())
+            .map(|(job, every)| {
+                // The first run does not wait for a day: the process may not live that long.
+                (*job, *every, Instant::now() + (*every).min(FIRST))
+            })
+            .collect();
+        while !ending.load(Ordering::Relaxed) {
+            for (job, every, next) in &mut due {
+                if Instant::now() >= *next {
+                    self.upkeep(*job);
+                    *next = Instant::now() + *every;
+                }
+            }
+            thread::sleep(TICK);
+        }
+    }
+
+    fn upkeep(&self, job: Upkeep) {
+        match job {
+            Upkeep::Expire => self.run("expire", |host, descriptor| {
+                let report = wait(expire(host, descriptor.ingest))?;
+                self.metrics.expired.inc_by(report.expired.len() as u64);
+                Ok(())
+            }),
+            Upkeep::Compact => self.run("compact", |host, _| {
+                self.metrics.root.set(wait(compact(host))?.root as i64);
+                Ok(())
+            }),
+            Upkeep::Prune => self.run("prune", |host, descriptor| {
+                let view = wait(view::read(host.store))?;
+                let sizes = [descriptor.parameters.pack_target.into(), descriptor.parameters.tree_pack_target.into()];
+                let plain = prune::Options::new(sizes);
+                let policy = wait(policy::current(host, &view))?;
+                let grace = policy.map_or(plain.grace, |(_, policy)| policy.grace());
+                let report = wait(prune(host, &prune::Options { grace, ..plain }))?;
+                self.metrics.bytes_deleted.inc_by(report.bytes_deleted);
+                self.metrics.bytes_pending.set(report.bytes_pending as i64);
+                Ok(())
+            }),
+            Upkeep::Check => self.run("check", |host, _| {
+                let view = wait(view::read(host.store))?;
+                let policy = wait(policy::current(host, &view))?;
+                let parts = policy.map_or(CHECK_PARTS, |(_, policy)| policy.check_parts());
+                let report = wait(check(host, Depth::Data { part: 1, parts }))?;
+                let needed = report.findings.iter().filter(|finding| finding.kind != Kind::Stale).count() as u64;
+                self.metrics.findings.set(needed as i64);
+                if needed > 0 {
+                    (self.note)(&JobNote::Damage { findings: needed });
+                }
+                Ok(())
+            }),
+        }
+    }
+
+    /// Runs a job on the repository as its descriptor now says; without a repository there is nothing to do.
+    fn run(&self, job: &'static str, act: impl FnOnce(&Host<'_>, &Descriptor) -> Result<(), JobError>) {
+        let started = Instant::now();
+        let done = wait(read_facts(self.store.as_ref(), self.owner)).and_then(|facts| match facts {
+            None => Ok(()),
+            Some(facts) => {
+                let descriptor = &facts.descriptor;
+                let host = Host {
+                    store: self.store.as_ref(),
+                    entropy: &SystemEntropy,
+                    repository: descriptor.repository,
+                    owner_key: descriptor.owner_key,
+                };
+                act(&host, descriptor)
+            }
+        });
+        self.metrics.count_run(job, done.is_ok(), started.elapsed().as_secs_f64());
+        if let Err(error) = done {
+            (self.note)(&JobNote::Failed { job, why: error.to_string() });
+        }
+    }
+}
+
+/// So long a job that runs rarely waits for its first run.
+const FIRST: Duration = Duration::from_secs(10 * 60);
+/// How often it is looked whether a job is due.
+const TICK: Duration = Duration::from_millis(200);
+/// How long a thread waits that has nothing to look for.
+const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
+/// Of so many parts a check reads one where no policy says otherwise.
+const CHECK_PARTS: u32 = 30;

@@ -1,0 +1,141 @@
+//! Listen: the gateway, and what is beside it, on sockets, until the process is asked to end.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::get;
+use axum_server::Handle;
+use axum_server::tls_rustls::RustlsConfig;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+use tower_http::services::ServeDir;
+
+use super::ServeError;
+use super::metrics::Metrics;
+use crate::args::serve::Serve;
+use crate::remote::{CONNECTION_WINDOW, STREAM_WINDOW};
+
+/// Where clients and Prometheus find what is served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listening {
+    /// The gateway's address, such as `http://127.0.0.1:8321`.
+    pub gateway: String,
+    /// The address of the metrics.
+    pub metrics: Option<String>,
+}
+
+/// Serves until SIGTERM or SIGINT; requests under way may then end.
+pub(super) fn serve(
+    router: Router,
+    options: &Serve,
+    metrics: Arc<Metrics>,
+    listening: &dyn Fn(&Listening),
+) -> Result<(), ServeError> {
+    let failed = |act: &str| {
+        let act = act.to_owned();
+        move |source| ServeError::Io { act: act.clone(), source }
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(failed("start threads"))?;
+    let router = match &options.web {
+        Some(directory) => router.fallback_service(ServeDir::new(directory)),
+        None => router,
+    };
+    let router = router.layer(middleware::from_fn_with_state(metrics.clone(), count));
+    let served = runtime.block_on(async {
+        let tls = match (&options.tls_cert, &options.tls_key) {
+            (Some(cert), Some(key)) => {
+                // Another part of the command may have chosen already; it is the same one.
+                let _ = rustls::crypto::ring::default_provider().install_default();
+                let config = RustlsConfig::from_pem_file(cert, key).await;
+                Some(config.map_err(failed(&format!("use the certificate in {}", cert.display())))?)
+            }
+            _ => None,
+        };
+        let (socket, address) = bind(options.listen).map_err(failed(&format!("listen on {}", options.listen)))?;
+        let handle = Handle::new();
+        let mut told = Listening { gateway: url(tls.is_some(), address), metrics: None };
+        if let Some(metrics_address) = options.metrics_listen {
+            let failed = failed(&format!("listen on {metrics_address}"));
+            let (socket, address) = bind(metrics_address).map_err(&failed)?;
+            told.metrics = Some(format!("{}/metrics", url(false, address)));
+            let router = Router::new().route("/metrics", get(expose)).with_state(metrics);
+            let server = axum_server::from_tcp(socket).map_err(&failed)?.handle(handle.clone());
+            tokio::spawn(server.serve(router.into_make_service()));
+        }
+        let mut ends = [SignalKind::terminate(), SignalKind::interrupt()]
+            .map(signal)
+            .into_iter()
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(failed("watch signals"))?;
+        let ending = handle.clone();
+        tokio::spawn(async move {
+            let asked = ends.iter_mut().map(|end| Box::pin(end.recv()));
+            futures::future::select_all(asked).await;
+            ending.graceful_shutdown(Some(GRACE));
+        });
+        listening(&told);
+        let service = router.into_make_service();
+        let failed = failed("serve");
+        match tls {
+            Some(config) => {
+                let mut server = axum_server::from_tcp_rustls(socket, config).map_err(&failed)?;
+                bound(server.http_builder());
+                server.handle(handle).serve(service).await.map_err(failed)
+            }
+            None => {
+                let mut server = axum_server::from_tcp(socket).map_err(&failed)?;
+                bound(server.http_builder());
+                server.handle(handle).serve(service).await.map_err(failed)
+            }
+        }
+    });
+    // What still runs belongs to requests whose senders will ask again.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    served
+}
+
+/// Nobody keeps a connection by sending nothing, or all threads by asking for everything at once.
+fn bound(builder: &mut Builder<TokioExecutor>) {
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS);
+    let mut http2 = builder.http2();
+    http2.timer(TokioTimer::new()).keep_alive_interval(Some(HEADERS)).max_concurrent_streams(STREAMS);
+    http2.initial_stream_window_size(STREAM_WINDOW).initial_connection_window_size(CONNECTION_WINDOW);
+}
+
+/// Binds here, so that the port is known before anybody is told.
+fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let socket = TcpListener::bind(address)?;
+    socket.set_nonblocking(true)?;
+    let address = socket.local_addr()?;
+    Ok((socket, address))
+}
+
+fn url(is_tls: bool, address: SocketAddr) -> String {
+    format!("{}://{address}", if is_tls { "https" } else { "http" })
+}
+
+async fn expose(State(metrics): State<Arc<Metrics>>) -> ([(&'static str, &'static str); 1], String) {
+    ([("content-type", "application/openmetrics-text; version=1.0.0; charset=utf-8")], metrics.text())
+}
+
+async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
+    let method = request.method().to_string();
+    let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned();
+    let response = next.run(request).await;
+    metrics.count_request(method, path, response.status().as_u16());
+    response
+}
+
+/// So long the head of a request may take, and an answer to a sign of life.
+const HEADERS: Duration = Duration::from_secs(30);
+/// Requests at once through one connection.
+const STREAMS: u32 = 64;
+/// So long requests under way may take after the process was asked to end.
+const GRACE: Duration = Duration::from_secs(10);

@@ -1,0 +1,169 @@
+//! Serve: the whole service on one machine: a gateway for clients, and the jobs beside the store. It holds no key.
+
+mod aside;
+mod jobs;
+mod listen;
+mod metrics;
+mod pin;
+mod presign;
+mod stdio;
+mod unmade;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use copal_engine::id::{ClientId, OwnerFingerprint};
+use copal_service::error::JobError;
+use copal_service::gateway::{Facts, Gateway, Memory, Presigner, Quota, Settings, read_facts};
+use copal_store::s3::BadConfig;
+use copal_store::{Store, StoreError};
+
+use crate::args::serve::Serve;
+use crate::clock;
+use crate::entropy::SystemEntropy;
+use crate::places::Location;
+use crate::remote::PIPE_ORIGIN;
+use crate::site::{Means, Site, SiteError};
+use crate::wait::wait;
+use aside::Aside;
+use jobs::Jobs;
+use metrics::Metrics;
+use unmade::Unmade;
+
+pub use jobs::JobNote;
+pub use listen::Listening;
+
+/// Why a repository cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// There is no repository.
+    #[error("there is no repository at {0}")]
+    NoRepository(String),
+    /// It lies behind another gateway.
+    #[error("{0} is served by a gateway already")]
+    Gateway(Location),
+    /// It cannot be reached.
+    #[error(transparent)]
+    Site(#[from] SiteError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The descriptor cannot be used.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// No bucket can be named so.
+    #[error(transparent)]
+    Bucket(#[from] BadConfig),
+    /// The repository belongs to another owner than before.
+    #[error("the repository is signed by owner {found}, and {expected} was expected")]
+    Owner {
+        /// The owner that was seen first, or named.
+        expected: OwnerFingerprint,
+        /// Who has signed the descriptor.
+        found: OwnerFingerprint,
+    },
+    /// A file, an address or a certificate cannot be used.
+    #[error("cannot {act}")]
+    Io {
+        /// What was tried.
+        act: String,
+        /// Why it did not work.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// What is served, and what is told about it.
+pub struct Service<'a> {
+    /// Where the repository lies.
+    pub location: &'a Location,
+    /// How its store is reached.
+    pub means: &'a Means,
+    /// How it is served.
+    pub options: &'a Serve,
+    /// Where this machine remembers owners.
+    pub state: PathBuf,
+    /// Told once clients can come.
+    pub listening: &'a dyn Fn(&Listening),
+    /// Told what became of jobs.
+    pub note: Arc<dyn Fn(&JobNote) + Send + Sync>,
+}
+
+/// Serves until the process is asked to end, or, on standard input, until that ends.
+pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
+    let options = service.options;
+    if matches!(service.location, Location::Https(_) | Location::Ssh(_)) {
+        return Err(ServeError::Gateway(service.location.clone()));
+    }
+    let is_init_accepted = options.accept_init || options.stdio;
+    let found = match Site::open(service.location, service.means) {
+        Ok(site) => Some(site.store()),
+        Err(SiteError::Absent(_)) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let facts = match &found {
+        Some(store) => wait(read_facts(store, None))?,
+        None => None,
+    };
+    let owner = match &facts {
+        Some(facts) => Some(pinned(service, facts)?),
+        None if is_init_accepted => options.owner_fingerprint,
+        None => return Err(ServeError::NoRepository(service.location.to_string())),
+    };
+    let store: Arc<dyn Store> = match found {
+        Some(store) if facts.is_some() => store,
+        found => Arc::new(Unmade::new(service.location.clone(), service.means.clone(), found)),
+    };
+    let bucket =
+        presign::Bucket::of(service.location, service.means)?.map(|bucket| Arc::new(bucket) as Arc<dyn Presigner>);
+    let metrics = Arc::new(Metrics::new());
+    let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), service.note.clone());
+    let router = Gateway::new(settings(service, &store, owner, bucket, &jobs), Some(Memory::default())).router();
+    let served =
+        if options.stdio { stdio::serve(router) } else { listen::serve(router, options, metrics, service.listening) };
+    jobs.finish();
+    served
+}
+
+/// The owner that the repository must have: the one named, else the one that was seen first.
+fn pinned(service: &Service<'_>, facts: &Facts) -> Result<OwnerFingerprint, ServeError> {
+    let path = service.state.join(facts.descriptor.repository.to_string()).join("owner");
+    let expected = match service.options.owner_fingerprint {
+        Some(named) => named,
+        None => pin::remembered(&path, facts.owner)
+            .map_err(|source| ServeError::Io { act: format!("remember the owner in {}", path.display()), source })?,
+    };
+    if expected != facts.owner {
+        return Err(ServeError::Owner { expected, found: facts.owner });
+    }
+    Ok(expected)
+}
+
+fn settings(
+    service: &Service<'_>,
+    store: &Arc<dyn Store>,
+    owner: Option<OwnerFingerprint>,
+    presigner: Option<Arc<dyn Presigner>>,
+    jobs: &Jobs,
+) -> Settings {
+    let options = service.options;
+    let announce = jobs.announcer();
+    let origin = if options.stdio { Some(PIPE_ORIGIN.to_owned()) } else { options.public_url.clone() };
+    Settings {
+        // What waits for a disk must not hold up who waits for the network.
+        store: Arc::new(Aside::new(store.clone())),
+        entropy: Arc::new(SystemEntropy),
+        clock: || u64::try_from(clock::now().to_unix().0).unwrap_or(0),
+        presigner,
+        owner,
+        origin,
+        scheme: if options.tls_cert.is_some() { "https" } else { "http" },
+        // Who comes by ssh may read the directory as well as this process.
+        open_slots: options.open_slots || options.stdio,
+        accept_init: options.accept_init || options.stdio,
+        quota: Quota { stored: options.quota.map(|size| size.0), daily: options.daily_quota.map(|size| size.0) },
+        cors: options.cors.clone(),
+        arrived: Some(Arc::new(move |client: ClientId| announce(client))),
+    }
+}

@@ -1,0 +1,44 @@
+//! Pin: the owner whose repository this machine serves, remembered when it is first seen.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use copal_engine::id::OwnerFingerprint;
+
+use crate::places::{PlaceError, create_private_dir, write_private};
+
+/// The owner that was seen first; from now on the given one if none was.
+pub(super) fn remembered(path: &Path, seen: OwnerFingerprint) -> io::Result<OwnerFingerprint> {
+    match fs::read_to_string(path) {
+        Ok(text) => OwnerFingerprint::from_hex(text.trim_end()).map_err(io::Error::other),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let cause = |error| match error {
+                PlaceError::Refused { cause, .. } => cause,
+                other => io::Error::other(other),
+            };
+            if let Some(directory) = path.parent() {
+                create_private_dir(directory).map_err(cause)?;
+            }
+            write_private(path, format!("{seen}\n").as_bytes()).map_err(cause)?;
+            Ok(seen)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_owner_seen_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a/owner");
+        let [first, other] = [1, 2].map(|byte| OwnerFingerprint([byte; 32]));
+        assert_eq!(remembered(&path, first).unwrap(), first);
+        assert_eq!(remembered(&path, other).unwrap(), first);
+        fs::write(&path, "damaged").unwrap();
+        assert!(remembered(&path, first).is_err());
+    }
+}

@@ -1,0 +1,43 @@
+//! Presign: addresses at which a bucket takes and gives objects itself.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use copal_service::gateway::{Presigned, Presigner};
+use copal_store::s3::{BadConfig, S3Config, S3Store};
+use copal_store::{Key, StoreError};
+
+use crate::places::Location;
+use crate::site::Means;
+use crate::wait::wait;
+
+/// A bucket that clients use directly, with addresses that the gateway hands out.
+pub(super) struct Bucket(S3Store);
+
+impl Bucket {
+    /// The bucket of a location, if it is in one.
+    pub(super) fn of(location: &Location, means: &Means) -> Result<Option<Self>, BadConfig> {
+        let Location::S3 { bucket, prefix } = location else { return Ok(None) };
+        let mut config = S3Config::new(bucket, prefix);
+        // What the signature covers, clients have to send.
+        config.storage_classes = means.storage_class.iter().map(|class| ("packs/".to_owned(), class.clone())).collect();
+        config.kms_key.clone_from(&means.kms_key);
+        Ok(Some(Self(wait(S3Store::open(config))?)))
+    }
+}
+
+#[async_trait]
+impl Presigner for Bucket {
+    async fn put(&self, key: &Key, length: u64, sha256: &[u8; 32], expires: Duration) -> Result<Presigned, StoreError> {
+        Ok(told(self.0.presign_put(key, length, *sha256, expires).await?))
+    }
+
+    async fn get(&self, key: &Key, expires: Duration) -> Result<Presigned, StoreError> {
+        Ok(told(self.0.presign_get(key, expires).await?))
+    }
+}
+
+fn told(presigned: copal_store::s3::Presigned) -> Presigned {
+    let headers = presigned.headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    Presigned { url: presigned.url, headers }
+}

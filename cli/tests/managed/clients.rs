@@ -1,0 +1,218 @@
+//! Enrolling, joining, listing and revoking.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::kit::{Machine, PASSPHRASE, Run, text};
+use crate::world::{enroll, join, joined, managed, other, upload};
+
+fn rows(owner: &Machine) -> Vec<serde_json::Value> {
+    owner.json(&["client", "list"]).as_array().unwrap().clone()
+}
+
+fn row(owner: &Machine, name: &str) -> serde_json::Value {
+    rows(owner).into_iter().find(|row| row["name"] == name).unwrap()
+}
+
+#[test]
+fn an_enrollment_is_one_line_with_a_picture_beside_it_for_people_only() {
+    let owner = managed();
+    let told = owner.run(&["client", "add", "--name", "a", "--role", "write-only"]).ok();
+    assert!(told.text().starts_with("COPAL-JOIN-1-") && told.lines().len() == 1, "{told}");
+    assert!(told.err.contains('█') && told.err.lines().count() > 20, "{told}");
+    let quiet = owner.run(&["client", "add", "--name", "b", "--role", "full", "--quiet"]).ok();
+    assert!(quiet.err.is_empty() && quiet.lines().len() == 1, "{quiet}");
+    let json = owner.run(&["client", "add", "--name", "c", "--role", "full", "--json"]).ok();
+    assert!(json.err.is_empty() && text(&json.json()["line"]).starts_with("COPAL-JOIN-1-"), "{json}");
+}
+
+#[test]
+fn a_write_only_machine_joins_without_a_passphrase_and_keeps_its_keys_to_itself() {
+    let owner = managed();
+    let machine = joined(&owner, "camera", "write-only");
+    let kept = machine.path("home/.local/state/copal");
+    let directory = std::fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&directory), mode(&directory.join("enrolled"))), (0o700, 0o600));
+    let row = row(&owner, "camera");
+    assert_eq!((&row["role"], &row["joined"], &row["shared"]), (&"write-only".into(), &true.into(), &false.into()));
+    assert!(row["last_manifest"].is_null() && row["revoked"].is_null(), "{row}");
+}
+
+#[test]
+fn a_full_machine_joins_with_the_passphrase_only_and_reads_everything() {
+    let owner = managed();
+    owner.write("file", "text");
+    upload_by_key(&owner);
+    owner.ok(&["ingest"]);
+    let line = enroll(&owner, "desk", "full");
+    let machine = other(&owner);
+    assert_eq!(join(&machine, &line).ran().kind(), "secret");
+    assert_eq!(join(&machine, &line).env("COPAL_PASSWORD", "wrong").ran().exits(12).kind(), "wrong_passphrase");
+    let told = join(&machine, &line).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    assert_eq!(text(&told.json()["role"]), "full");
+    machine.command(&["restore", "latest", "-t", "out"]).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    let client = text(&told.json()["client"]);
+    machine.write("other", "more");
+    let backup = ["backup", "source", "--no-wait"];
+    machine.command(&backup).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    assert!(!owner.names(&format!("manifests/{client}/")).is_empty());
+    assert_eq!(row(&owner, "desk")["shared"], true);
+}
+
+fn upload_by_key(owner: &Machine) {
+    owner.ok(&["backup", "source", "--no-wait"]);
+}
+
+#[test]
+fn an_enrollment_is_used_once() {
+    let owner = managed();
+    let line = enroll(&owner, "camera", "write-only");
+    let first = other(&owner);
+    join(&first, &line).ran().ok();
+    let second = other(&owner);
+    let refused = join(&second, &line).ran().exits(1);
+    assert!(refused.kind() == "enrollment" && refused.err.contains("was used already"), "{refused}");
+    assert!(!second.path("home").exists() || upload(&second, &[]).kind() == "secret");
+    // Who has joined may ask again, and nothing changes.
+    join(&first, &line).ran().ok();
+    assert_eq!(owner.names("clients/").len(), 3);
+}
+
+#[test]
+fn a_join_that_was_interrupted_is_finished_by_the_next() {
+    let owner = managed();
+    let line = enroll(&owner, "camera", "write-only");
+    let machine = other(&owner);
+    join(&machine, &line).ran().ok();
+    let id = text(&row(&owner, "camera")["id"]);
+    let joined = owner.object(&format!("clients/{id}/{:020}", 2));
+    let before = std::fs::read(&joined).unwrap();
+    // As if the machine had kept its keys and died before it wrote the record.
+    std::fs::remove_file(&joined).unwrap();
+    assert_eq!(row(&owner, "camera")["joined"], false);
+    join(&machine, &line).ran().ok();
+    assert_eq!(row(&owner, "camera")["joined"], true);
+    assert_eq!(std::fs::read(&joined).unwrap().len(), before.len());
+}
+
+#[test]
+fn what_is_no_enrollment_or_is_for_another_repository_is_refused() {
+    let owner = managed();
+    let line = enroll(&owner, "camera", "write-only");
+    let machine = other(&owner);
+    for bad in ["", "hello", "COPAL-JOIN-1-", &line[..line.len() - 3], &line.replace("JOIN-1", "JOIN-9")] {
+        assert_eq!(join(&machine, bad).ran().exits(1).kind(), "enrollment", "{bad}");
+    }
+    let stranger = Machine::new();
+    let elsewhere = other(&stranger);
+    let refused = join(&elsewhere, &line).ran().exits(1);
+    assert!(refused.kind() == "enrollment" && refused.err.contains("is not the repository"), "{refused}");
+    join(&machine, &line.to_lowercase()).ran().ok();
+    // A machine is one client of a repository.
+    let another = enroll(&owner, "two", "write-only");
+    let refused = join(&machine, &another).ran().exits(1);
+    assert!(refused.err.contains("is a client of that repository already"), "{refused}");
+}
+
+#[test]
+fn the_line_says_where_the_repository_is_and_a_machine_needs_no_other_word() {
+    let owner = managed();
+    let line = enroll(&owner, "camera", "write-only");
+    let machine = Machine::bare();
+    machine.write("file", "text");
+    let mut join = join(&machine, &line);
+    join.env_remove("COPAL_REPOSITORY").ran().ok();
+    let mut backup = machine.command(&["backup", "source", "--no-wait"]);
+    backup.env_remove("COPAL_REPOSITORY").ran().ok();
+    owner.ok(&["ingest"]);
+    assert_eq!(owner.snapshots().len(), 1);
+}
+
+#[test]
+fn the_line_comes_from_standard_input_too() {
+    use std::io::Write;
+    let owner = managed();
+    let line = enroll(&owner, "camera", "write-only");
+    let machine = other(&owner);
+    for words in [["client", "join"].as_slice(), &["client", "join", "-"]] {
+        let mut command = machine.command(words);
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success(), "{words:?}");
+    }
+}
+
+#[test]
+fn nobody_is_enrolled_as_write_only_where_clients_accept_their_own_or_with_shared_data() {
+    let owner = Machine::new();
+    let add = |machine: &Machine, more: &[&str]| {
+        machine.run(&[&["client", "add", "--name", "x", "--json", "--role"], more].concat())
+    };
+    let refused = add(&owner, &["write-only"]).exits(2);
+    assert!(refused.err.contains("nobody would accept"), "{refused}");
+    add(&owner, &["full"]).ok();
+    let owner = managed();
+    let refused = add(&owner, &["write-only", "--dedup", "shared"]).exits(2);
+    assert!(refused.err.contains("shares no data"), "{refused}");
+    add(&owner, &["full", "--dedup", "isolated"]).ok();
+    assert_eq!(row(&owner, "x")["shared"], false);
+    let refused = add(&owner, &["full"]).exits(2);
+    assert!(refused.err.contains("called \\\"x\\\" already"), "{refused}");
+}
+
+#[test]
+fn a_revoked_machine_saves_nothing_more_and_what_it_saved_stays() {
+    let owner = managed();
+    let machine = joined(&owner, "camera", "write-only");
+    machine.write("file", "text");
+    upload(&machine, &[]).ok();
+    owner.ok(&["ingest"]);
+    let told = owner.json(&["client", "revoke", "camera"]);
+    assert_eq!((&told["last_good"], &told["version"]), (&1.into(), &3.into()));
+    let refused = upload(&machine, &[]).exits(1);
+    assert!(refused.kind() == "not_permitted" && refused.err.contains("was revoked by the owner"), "{refused}");
+    assert_eq!(row(&owner, "camera")["revoked"], 1);
+    owner.ok(&["restore", "latest", "-t", "out"]);
+    owner.ok(&["rebuild-index"]);
+    assert_eq!(owner.snapshots().len(), 1);
+    // The name is free again, and the id still names the old one.
+    joined(&owner, "camera", "write-only");
+    assert_eq!(rows(&owner).iter().filter(|row| row["name"] == "camera").count(), 2);
+}
+
+#[test]
+fn a_revocation_may_name_an_earlier_manifest_and_what_came_later_does_not_survive_a_rebuild() {
+    let owner = managed();
+    let machine = joined(&owner, "camera", "write-only");
+    for number in 0..2 {
+        machine.write("file", format!("text {number}"));
+        upload(&machine, &[]).ok();
+        owner.ok(&["ingest"]);
+    }
+    assert_eq!(owner.run(&["client", "revoke", "camera", "--last-good", "7", "--json"]).exits(1).kind(), "no_object");
+    owner.ok(&["client", "revoke", "camera", "--last-good", "1"]);
+    assert_eq!(owner.snapshots().len(), 2);
+    owner.run(&["rebuild-index"]);
+    assert_eq!(owner.snapshots().len(), 1);
+}
+
+#[test]
+fn an_enrollment_that_nobody_has_used_can_be_withdrawn() {
+    let owner = managed();
+    let line = enroll(&owner, "camera", "write-only");
+    owner.ok(&["client", "revoke", "camera"]);
+    let refused = join(&other(&owner), &line).ran().exits(1);
+    assert!(refused.err.contains("was revoked"), "{refused}");
+    assert_eq!(owner.run(&["client", "revoke", "nobody", "--json"]).kind(), "no_object");
+}
+
+#[test]
+fn a_client_whose_record_is_damaged_is_listed_as_such() {
+    let owner = managed();
+    joined(&owner, "camera", "write-only");
+    let id = text(&row(&owner, "camera")["id"]);
+    owner.flip(&format!("clients/{id}/{:020}", 2), 60);
+    let listed = owner.run(&["client", "list", "--json"]).exits(4);
+    assert!(listed.json().as_array().unwrap().iter().any(|row| !row["problem"].is_null()), "{listed}");
+}

@@ -1,0 +1,121 @@
+//! Long backups, which write several manifests: nobody waits in the middle, whoever serves meanwhile, and nothing is lost
+//! where the service rejects one of them or the machine stops.
+
+use std::time::{Duration, Instant};
+
+use copal_cli::places::Location;
+use copal_cli::repository::{self, Init};
+use copal_cli::site::Site;
+use copal_engine::keys::secret::Secret;
+use copal_engine::keys::slot::{Argon2Params, SlotInput};
+use copal_engine::keys::text::encode_key_file;
+use copal_engine::receipt::IngestBy;
+use copal_engine::repository::Parameters;
+
+use crate::kit::{Machine, assert_same, noise, number};
+use crate::world::{Running, joined, listed, upload};
+
+/// A managed repository of tiny packs, and a write-only machine with as many files of half a MiB.
+fn world(files: u64) -> (Machine, Machine) {
+    let owner = Machine::bare();
+    let key = || Secret::new([7; 32]);
+    std::fs::write(owner.path("").join("key"), encode_key_file(&key()).as_bytes()).unwrap();
+    let site = Site::create(&Location::Directory(owner.path("").join("repository"))).unwrap();
+    let parameters = Parameters {
+        pack_target: 16 << 10,
+        block_target: 8 << 10,
+        chunk_min: 2 << 10,
+        chunk_average: 4 << 10,
+        chunk_max: 16 << 10,
+        ..Parameters::default()
+    };
+    let inputs = &[SlotInput::KeyFile(key())];
+    let argon2 = Argon2Params::default();
+    repository::init(&Init { site: &site, inputs, parameters, ingest: IngestBy::Service, argon2 }).unwrap();
+    let machine = joined(&owner, "camera", "write-only");
+    (0..files).for_each(|at| machine.write(&format!("{at:03}"), noise(at, 512 << 10)));
+    (owner, machine)
+}
+
+fn manifests(owner: &Machine) -> usize {
+    listed(owner, "manifests").len()
+}
+
+fn is_whole(owner: &Machine, machine: &Machine) {
+    assert_eq!(owner.check(&["--full"]).0, 0);
+    owner.ok(&["restore", &format!("latest:{}", machine.path("source").display()), "-t", "out"]);
+    assert_same(&machine.path("source"), &owner.path("out"));
+}
+
+/// Waits until the running backup has written so many manifests.
+fn wait_for(owner: &Machine, running: &mut Running, count: usize) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while manifests(owner) < count {
+        assert!(Instant::now() < deadline && running.0.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The service works until the backup has ended.
+fn serve(owner: &Machine, mut running: Running) -> crate::kit::Ran {
+    while running.0.try_wait().unwrap().is_none() {
+        owner.run(&["ingest"]);
+    }
+    running.end()
+}
+
+#[test]
+fn a_long_upload_does_not_wait_for_a_service_that_is_away() {
+    let (owner, machine) = world(6);
+    let ran = upload(&machine, &[]).ok();
+    assert!(manifests(&owner) >= 3 && owner.names("receipts/").is_empty(), "{ran}");
+    // Nor does the next one upload anything again.
+    machine.write("new", noise(100, 20_000));
+    let next = upload(&machine, &["--force"]).ok();
+    assert_eq!(number(&next, "bytes_new"), 20_000, "{next}");
+    owner.ok(&["ingest"]);
+    assert_eq!((owner.snapshots().len(), owner.names("receipts/").len()), (2, manifests(&owner)));
+    is_whole(&owner, &machine);
+}
+
+#[test]
+fn answers_that_come_in_the_middle_are_taken_and_all_is_verified_at_the_end() {
+    let (owner, machine) = world(8);
+    let running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
+    let ran = serve(&owner, running).ok();
+    assert_eq!(ran.json()["accepted_by"], "service");
+    assert!(manifests(&owner) >= 4, "{ran}");
+    assert_eq!(number(&ran, "bytes_new"), 8 << 19, "nothing is stored twice");
+    is_whole(&owner, &machine);
+}
+
+#[test]
+fn a_manifest_that_is_rejected_in_the_middle_costs_what_it_named_and_no_more() {
+    let (owner, machine) = world(8);
+    let mut running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
+    wait_for(&owner, &mut running, 1);
+    let is_data = |name: &String| std::fs::read(owner.object(name)).is_ok_and(|bytes| bytes[9] == 0);
+    let lost = listed(&owner, "packs").into_iter().find(is_data).unwrap();
+    std::fs::remove_file(owner.object(&lost)).unwrap();
+    let ran = serve(&owner, running).ok();
+    assert_eq!(ran.json()["accepted_by"], "service", "{ran}");
+    assert_eq!(owner.snapshots().len(), 1);
+    is_whole(&owner, &machine);
+}
+
+#[test]
+fn a_long_upload_that_is_stopped_goes_on_from_what_its_manifests_name() {
+    use rustix::process::{Pid, Signal, kill_process};
+    for signal in [Signal::INT, Signal::KILL] {
+        let (owner, machine) = world(8);
+        let mut running = Running::start(&mut machine.command(&["backup", "source", "--json", "--no-wait"]));
+        wait_for(&owner, &mut running, 2);
+        kill_process(Pid::from_raw(running.0.id() as i32).unwrap(), signal).unwrap();
+        running.0.wait().unwrap();
+        // At least a manifest's worth is not uploaded again, whether it was accepted meanwhile or not.
+        let next = upload(&machine, &[]).ok();
+        assert!(number(&next, "bytes_new") < (8 << 19) - (64 * 16 << 10), "{signal:?}: {next}");
+        owner.ok(&["ingest"]);
+        is_whole(&owner, &machine);
+    }
+}

@@ -1,0 +1,14 @@
+//! Managed repositories: somebody else accepts what clients save. Machines join by enrollment, write-only ones save and
+//! can do nothing else, and `copal ingest` plays the service.
+
+mod clients;
+mod gateway;
+#[path = "../kit/mod.rs"]
+mod kit;
+mod long;
+mod nothing_opens;
+mod policy;
+mod service;
+mod status;
+mod write_only;
+mod world;

@@ -1,0 +1,168 @@
+//! What a thief of a write-only machine can open: nothing. Everything that such a machine holds, its cache aside, is tried as
+//! every kind of key there is, on everything that the repository stores.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use copal_engine::block::{OpenBlock, OpenTools};
+use copal_engine::enrollment::Enrollment;
+use copal_engine::id::RepositoryId;
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::secret::Secret;
+use copal_engine::keys::session::{SessionKey, SessionRecord};
+use copal_engine::keys::slot::{Slot, SlotInput};
+use copal_engine::manifest::Manifest;
+use copal_engine::pack::{self, PackKind, PackTable};
+use copal_engine::repository::Descriptor;
+use copal_engine::seal::{BlockKind, SessionCipher};
+
+use crate::kit::{Machine, Run, noise, text};
+use crate::world::{enroll, join, managed, other, upload};
+
+/// What the repository stores that is sealed.
+struct Sealed {
+    repository: RepositoryId,
+    packs: Vec<(Vec<u8>, PackTable)>,
+    /// Session records, kinds, numbers and bytes of snapshots' descriptions.
+    infos: Vec<(Vec<u8>, u64, Vec<u8>)>,
+    slots: Vec<Slot>,
+}
+
+impl Sealed {
+    fn of(owner: &Machine, signer: &[u8; 32]) -> Self {
+        let objects = owner.objects();
+        let below = |prefix: &'static str| objects.iter().filter(move |(name, _)| name.starts_with(prefix));
+        let repository = Descriptor::decode(1, below("copal/").next().unwrap().1).unwrap().repository;
+        let packs = below("packs/").map(|(_, bytes)| (bytes.clone(), pack::parse(bytes).unwrap())).collect();
+        let infos = below("manifests/").map(|(name, bytes)| {
+            let client = copal_engine::layout::client_of(name).unwrap();
+            let number = copal_engine::layout::trailing_number(name).unwrap();
+            let verified = Manifest::verify(repository, signer, client, number, bytes).unwrap();
+            let claim = verified.manifest.snapshot.unwrap();
+            (claim.session_record, claim.counter, claim.info)
+        });
+        let slots = below("keys/").map(|(_, bytes)| Slot::parse(bytes).unwrap()).collect();
+        Self { repository, packs, infos: infos.collect(), slots }
+    }
+
+    /// How many blocks and slots open with these session keys and owner's secrets.
+    fn opened_by(&self, sessions: &[Secret], owners: &[OwnerSecret]) -> usize {
+        let mut opened = 0;
+        let mut tools = OpenTools::new();
+        let mut try_on = |record: &[u8], kind: BlockKind, counter: u64, stored: &[u8]| {
+            let record = SessionRecord::parse(record).unwrap();
+            let unwrapped = owners.iter().filter_map(|owner| record.unwrap(owner).ok());
+            let keys = sessions.iter().map(|secret| SessionKey::new(secret.clone())).chain(unwrapped);
+            for key in keys {
+                let cipher = SessionCipher::new(&key, self.repository, record.id(self.repository));
+                opened += usize::from(OpenBlock::open(&cipher, kind, counter, stored, &mut tools).is_ok());
+            }
+        };
+        for (bytes, table) in &self.packs {
+            let kind = if table.kind == PackKind::Data { BlockKind::Data } else { BlockKind::Tree };
+            for row in &table.blocks {
+                let stored = &bytes[row.offset as usize..(row.offset + row.length) as usize];
+                try_on(&table.sessions[row.session as usize], kind, row.counter, stored);
+            }
+        }
+        for (record, counter, stored) in &self.infos {
+            try_on(record, BlockKind::Info, *counter, stored);
+        }
+        opened
+    }
+
+    fn slots_opened_by(&self, secrets: &[Secret]) -> usize {
+        let inputs = secrets
+            .iter()
+            .flat_map(|secret| [SlotInput::KeyFile(secret.clone()), SlotInput::RecoveryCode(secret.clone())]);
+        inputs.map(|input| self.slots.iter().filter(|slot| slot.open(&input).is_ok()).count()).sum()
+    }
+}
+
+/// Every file below a directory, without a cache.
+fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true if path.ends_with(".cache") => {}
+            true => files(&path, found),
+            false => found.push(path),
+        }
+    }
+}
+
+/// Every 32 bytes that follow each other in what is held.
+fn secrets_in(held: &[Vec<u8>]) -> Vec<Secret> {
+    let windows = held.iter().flat_map(|bytes| bytes.windows(Secret::LEN).map(|window| window.try_into().unwrap()));
+    let distinct: BTreeSet<[u8; Secret::LEN]> = windows.collect();
+    distinct.into_iter().map(Secret::new).collect()
+}
+
+#[test]
+fn nothing_that_a_write_only_machine_holds_opens_anything_that_is_stored() {
+    let owner = managed();
+    let line = enroll(&owner, "camera", "write-only");
+    let machine = other(&owner);
+    join(&machine, &line).ran().ok();
+    machine.write("file", noise(1, 10_000));
+    upload(&machine, &["--tag", "t"]).ok();
+    owner.ok(&["ingest"]);
+
+    let mut paths = Vec::new();
+    files(&machine.path("home"), &mut paths);
+    assert_eq!(paths.len(), 1, "{paths:?}");
+    let mut held: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).unwrap()).collect();
+    let enrollment = Enrollment::decode(&line).unwrap();
+    let domain_key = *enrollment.domain_key.as_ref().unwrap().expose().expose();
+    // The thief may even have found the line.
+    held.push(enrollment.seed.expose().to_vec());
+    let signing = held[0].windows(32).find_map(|seed| {
+        let keys =
+            copal_engine::keys::client::ClientKeys::new(Secret::new(seed.try_into().unwrap()), Secret::new([0; 32]));
+        is_signer(&owner, keys.manifest_public()).then(|| keys.manifest_public())
+    });
+    let sealed = Sealed::of(&owner, &signing.expect("its signing key is there"));
+    assert!(sealed.packs.len() >= 2 && !sealed.infos.is_empty() && sealed.slots.len() >= 4);
+
+    let secrets = secrets_in(&held);
+    assert!(secrets.contains(&Secret::new(domain_key)), "the domain's key is among them");
+    let purposes = ["domain", "block", "nonce", "session-wrap", "session-commit", "slot", "text", "kept-tree"];
+    let derived = |secret: &Secret| purposes.map(|purpose| secret.derive(purpose, b""));
+    let mut sessions: Vec<Secret> = secrets.iter().flat_map(derived).collect();
+    sessions.extend(secrets.iter().cloned());
+    let as_owner =
+        |secret: &Secret| OwnerSecret::new(sealed.repository, secret.clone(), secret.clone(), secret.clone());
+    let owners: Vec<OwnerSecret> = secrets.iter().map(as_owner).collect();
+    assert_eq!(sealed.opened_by(&sessions, &owners), 0);
+    assert_eq!(sealed.slots_opened_by(&secrets), 0);
+
+    // The same attempts succeed for who holds the owner's key file.
+    let key_file = std::fs::read_to_string(owner.path("key")).unwrap();
+    let input = SlotInput::key_file(&key_file).unwrap();
+    let secret = sealed.slots.iter().find_map(|slot| slot.open(&input).ok()).expect("a slot opens");
+    assert!(sealed.opened_by(&[], &[secret]) >= 3);
+}
+
+/// Whether a client of the repository has this key for manifests.
+fn is_signer(owner: &Machine, public: [u8; 32]) -> bool {
+    owner.names("clients/").iter().any(|name| {
+        let bytes = std::fs::read(owner.object(name)).unwrap();
+        bytes.windows(32).any(|window| window == public)
+    })
+}
+
+#[test]
+fn what_it_stores_tells_no_names_and_no_content() {
+    let owner = managed();
+    let machine = crate::world::joined(&owner, "camera-of-anna", "write-only");
+    machine.write("a-telling-name", "a telling content, ".repeat(40));
+    upload(&machine, &["--tag", "a-telling-tag"]).ok();
+    owner.ok(&["ingest"]);
+    let words: [&[u8]; 5] = [b"telling", b"camera-of-anna", b"laptop", b"source", b"content"];
+    for (name, bytes) in owner.objects() {
+        for word in words {
+            let is_in = bytes.windows(word.len()).any(|window| window == word);
+            assert!(!is_in, "{name} tells {}", text(&String::from_utf8_lossy(word).into_owned().into()));
+        }
+    }
+}

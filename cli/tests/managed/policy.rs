@@ -1,0 +1,53 @@
+//! The policy that the service follows.
+
+use crate::kit::{Machine, Run, number};
+use crate::world::{Running, managed, serve_until};
+
+const POLICY: &str =
+    "keep-last = 2\nkeep-tags = [[\"gold\"]]\ntimezone = \"\"\ngrace = \"24h\"\ncheck-share = \"1/7\"\n";
+
+fn write(machine: &Machine, text: &str) {
+    std::fs::write(machine.path("").join("policy.toml"), text).unwrap();
+}
+
+#[test]
+fn what_is_set_is_in_force_and_shown_as_the_file_that_set_it() {
+    let machine = Machine::new();
+    assert!(machine.ok(&["policy", "show"]).contains("no policy is set"));
+    assert!(machine.json(&["policy", "show"])["policy"].is_null());
+    machine.write("file", "text");
+    machine.backup(&["--tag", "gold"]);
+    for _ in 0..3 {
+        machine.backup(&[]);
+    }
+    write(&machine, POLICY);
+    let tried = machine.run(&["policy", "set", "policy.toml", "--dry-run", "--json"]).ok();
+    assert!(tried.json()["change"].is_null() && number(&tried, "would_expire") == 1, "{tried}");
+    assert!(machine.names("changes/").is_empty());
+    let set = machine.run(&["policy", "set", "policy.toml", "--json"]).ok();
+    assert_eq!((number(&set, "change"), number(&set, "would_expire")), (1, 1));
+    assert_eq!(machine.ok(&["policy", "show"]), format!("# set by change 1\n{POLICY}"));
+    assert_eq!(machine.snapshots().len(), 4, "nothing expires before a service lets it");
+}
+
+#[test]
+fn a_file_that_makes_no_sense_signs_nothing() {
+    let machine = Machine::new();
+    for text in ["keep-dialy = 3", "timezone = \"Europe/Berlin\"", "check-share = \"1/0\"", "no toml"] {
+        write(&machine, text);
+        assert_eq!(machine.run(&["policy", "set", "policy.toml", "--json"]).exits(2).kind(), "usage", "{text}");
+    }
+    assert!(machine.names("changes/").is_empty());
+    assert_eq!(machine.run(&["policy", "set", "nowhere", "--json"]).exits(1).kind(), "io");
+}
+
+#[test]
+fn in_a_managed_repository_it_is_in_force_once_the_service_has_folded_it_in() {
+    let owner = managed();
+    write(&owner, POLICY);
+    let running = Running::start(&mut owner.with_key(&["policy", "set", "policy.toml"]));
+    serve_until(&owner, || owner.ok(&["policy", "show"]).contains("keep-last"));
+    running.end().ok();
+    assert_eq!(owner.ok(&["policy", "show"]), format!("# set by change 1\n{POLICY}"));
+    assert!(owner.command(&["policy", "show"]).ran().code != 0);
+}

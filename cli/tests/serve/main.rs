@@ -1,0 +1,308 @@
+//! Serve: real processes at both ends of a gateway, over HTTP, TLS and a pipe.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+mod server;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use copal_engine::client::ClientRecord;
+use copal_engine::id::ObjectHash;
+use copal_engine::keys::slot::{Slot, SlotInput};
+use copal_engine::repository::Descriptor;
+use copal_engine::{client, layout};
+
+use kit::{Machine, PASSPHRASE, Run, assert_same, noise, text};
+use server::{At, Server, client_of, get, now, send, signed_get};
+
+fn machine() -> Machine {
+    let machine = Machine::new();
+    machine.write("a/letter", "Dear reader");
+    machine.write("noise", noise(1, 300_000));
+    machine
+}
+
+/// Restores the source through an address and compares.
+fn restores(machine: &Machine, url: &str) {
+    let _ = fs::remove_dir_all(machine.path("out"));
+    machine.at(url, &["restore", &machine.whole(), "-t", "out"]).ok();
+    assert_same(&machine.path("source"), &machine.path("out"));
+}
+
+#[test]
+fn a_served_repository_is_used_like_any_other() {
+    let machine = machine();
+    let server = Server::start(&machine, &[]);
+    machine.at(&server.url, &["backup", "source"]).ok();
+    machine.write("a/letter", "Dear reader, once more");
+    machine.at(&server.url, &["backup", "source"]).ok();
+    restores(&machine, &server.url);
+    assert_eq!(machine.at(&server.url, &["snapshots"]).ok().lines().len(), machine.run(&["snapshots"]).lines().len());
+    machine.at(&server.url, &["check", "--full"]).ok();
+    machine.at(&server.url, &["forget", "--keep-last", "1"]).ok();
+    assert_eq!(machine.snapshots().len(), 1);
+    machine.run(&["check", "--full"]).ok();
+}
+
+#[test]
+fn pruning_is_for_who_serves() {
+    let machine = machine();
+    let server = Server::start(&machine, &[]);
+    machine.at(&server.url, &["backup", "source"]).ok();
+    machine.at(&server.url, &["forget", "latest"]).ok();
+    let before = machine.names("packs/");
+    let refused = machine.at(&server.url, &["prune", "--grace", "0s"]);
+    assert!(refused.code != 0 && refused.err.contains("not permitted"), "{refused}");
+    assert_eq!(machine.names("packs/"), before);
+    machine.run(&["check"]).ok();
+}
+
+#[test]
+fn a_repository_is_made_through_a_gateway_that_lets_whoever_comes_first() {
+    let machine = Machine::bare();
+    machine.write("letter", "Dear reader");
+    fs::create_dir(machine.path("repository")).unwrap();
+    let server = Server::start(&machine, &["--accept-init"]);
+    let init = |key: &str| {
+        let mut command = machine.command(&["--key-file", key, "init"]);
+        command.env("COPAL_REPOSITORY", &server.url).env("COPAL_PASSWORD", PASSPHRASE).ran()
+    };
+    init("key").ok();
+    machine.at(&server.url, &["backup", "source"]).ok();
+    restores(&machine, &server.url);
+    assert_ne!(init("other").code, 0, "it is there already");
+}
+
+#[test]
+fn a_new_machine_needs_open_slots_and_then_only_the_passphrase() {
+    let machine = machine();
+    machine.backup(&[]);
+    let new = |url: &str, arguments: &[&str]| {
+        let mut command = machine.with_key(arguments);
+        command.env("COPAL_REPOSITORY", url).env("HOME", machine.path("another home")).ran()
+    };
+    let closed = Server::start(&machine, &[]);
+    let refused = new(&closed.url, &["snapshots"]);
+    assert!(refused.code != 0 && refused.err.contains("copal client join"), "{refused}");
+    drop(closed);
+    let open = Server::start(&machine, &["--open-slots"]);
+    let listed = new(&open.url, &["snapshots", "--json"]).ok();
+    assert_eq!(listed.json().as_array().unwrap().len(), 1, "who only reads registers nothing");
+    assert_eq!(machine.names("clients/").len(), 1);
+    new(&open.url, &["backup", "source"]).ok();
+    assert_eq!(machine.names("clients/").len(), 2);
+    new(&open.url, &["check", "--full"]).ok();
+}
+
+/// What stands for ssh: it runs the last word in a shell, here.
+fn fake_ssh(machine: &Machine) -> std::path::PathBuf {
+    let path = machine.path("ssh");
+    let copal = env!("CARGO_BIN_EXE_copal");
+    let script = format!(
+        "#!/bin/sh\nfor word; do command=$word; done\nrest=${{command#copal }}\nHOME='{}' exec sh -c \"exec {copal} $rest\"\n",
+        machine.path("server home").display()
+    );
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn a_repository_behind_ssh_is_made_filled_and_restored() {
+    let machine = Machine::bare();
+    machine.write("letter", "Dear reader");
+    machine.write("noise", noise(2, 3_000_000));
+    let ssh = fake_ssh(&machine);
+    let url = format!("ssh://me@host{}/re po", machine.path("").display().to_string().trim_end_matches('/'));
+    let run = |arguments: &[&str]| {
+        let mut command = machine.with_key(arguments);
+        command.env("COPAL_REPOSITORY", &url).env("COPAL_SSH", &ssh).env("COPAL_PASSWORD", PASSPHRASE).ran()
+    };
+    assert_eq!(run(&["snapshots"]).code, 10, "there is none yet");
+    assert!(!machine.path("re po").exists(), "and none is made by looking");
+    fs::create_dir(machine.path("re po")).unwrap();
+    fs::write(machine.path("re po/letter"), "somebody's").unwrap();
+    let init = || {
+        machine
+            .command(&["--key-file", "key", "init"])
+            .env("COPAL_REPOSITORY", &url)
+            .env("COPAL_SSH", &ssh)
+            .env("COPAL_PASSWORD", PASSPHRASE)
+            .ran()
+    };
+    assert_ne!(init().code, 0, "the directory is somebody's");
+    assert_eq!(fs::read_dir(machine.path("re po")).unwrap().count(), 1);
+    fs::remove_file(machine.path("re po/letter")).unwrap();
+    init().ok();
+    run(&["backup", "source"]).ok();
+    run(&["restore", &machine.whole(), "-t", "out"]).ok();
+    assert_same(&machine.path("source"), &machine.path("out"));
+    run(&["check", "--full"]).ok();
+}
+
+#[test]
+fn over_tls_a_gateway_is_trusted_by_its_certificate() {
+    let machine = machine();
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    fs::write(machine.path("cert.pem"), made.cert.pem()).unwrap();
+    fs::write(machine.path("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    let server = Server::start(&machine, &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
+    assert!(server.url.starts_with("https://"));
+    let started = Instant::now();
+    let refused = machine.at(&server.url, &["snapshots"]);
+    assert!(refused.code != 0 && refused.err.contains("certificate"), "{refused}");
+    assert!(started.elapsed() < Duration::from_secs(30), "a wrong certificate does not pass: it is not tried again");
+    machine.at(&server.url, &["--ca-file", "cert.pem", "backup", "source"]).ok();
+    let mut listed = machine.with_key(&["snapshots", "--json"]);
+    let listed = listed.env("COPAL_REPOSITORY", &server.url).env("COPAL_CA_FILE", machine.path("cert.pem")).ran().ok();
+    assert_eq!(listed.json().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn prometheus_is_told_of_requests_and_jobs() {
+    let machine = machine();
+    machine.backup(&[]);
+    let options = ["--metrics-listen", "127.0.0.1:0", "--compact-every", "1s", "--check-every", "1s"];
+    let server = Server::start(&machine, &[&options[..], &["--prune-every", "1s", "--expire-every", "1s"]].concat());
+    machine.at(&server.url, &["snapshots"]).ok();
+    let metrics = server.metrics.clone().unwrap();
+    let jobs = ["ingest", "expire", "compact", "prune", "check"];
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let text = loop {
+        let text = get(&metrics);
+        let ran = |job: &&str| text.contains(&format!("copal_job_runs_total{{job=\"{job}\",outcome=\"done\"}}"));
+        if jobs.iter().all(ran) {
+            break text;
+        }
+        assert!(Instant::now() < deadline, "{text}");
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    assert!(text.contains("copal_requests_total{method=\"GET\",path=\"/v1/objects\",status=\"200\"}"), "{text}");
+    assert!(text.contains("copal_check_findings 0") && text.ends_with("# EOF\n"), "{text}");
+    assert!(get(&format!("{}/metrics", server.url)).starts_with("HTTP/1.1 404"), "not where clients come");
+    assert!(get(&format!("{}/v1/health", server.url)).contains("\"ok\""));
+    machine.run(&["check", "--full"]).ok();
+}
+
+#[test]
+fn a_server_that_is_ended_in_the_middle_of_an_upload_leaves_the_repository_sound() {
+    let machine = machine();
+    machine.backup(&[]);
+    let packs = machine.names("packs/").len();
+    for part in 0..6 {
+        machine.write(&format!("large {part}"), noise(100 + part, 20_000_000));
+    }
+    let mut server = Server::start(&machine, &[]);
+    let mut backup = machine.with_key(&["backup", "source"]);
+    let mut backup =
+        backup.env("COPAL_REPOSITORY", &server.url).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while machine.names("packs/").len() <= packs {
+        assert!(Instant::now() < deadline && backup.try_wait().unwrap().is_none(), "it is uploading");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(server.terminate(), 0);
+    backup.kill().unwrap();
+    backup.wait().unwrap();
+    machine.run(&["check", "--full"]).ok();
+    assert_eq!(machine.snapshots().len(), 1);
+    let server = Server::start(&machine, &[]);
+    machine.at(&server.url, &["backup", "source"]).ok();
+    restores(&machine, &server.url);
+}
+
+#[test]
+fn a_replayed_request_is_refused_and_a_wrong_clock_is_explained() {
+    let machine = machine();
+    machine.backup(&[]);
+    let server = Server::start(&machine, &[]);
+    let request = signed_get(&machine, &server.url, "/v1/index", now());
+    let first = send(&server.url, &request);
+    assert!(first.starts_with("HTTP/1.1 200") && first.contains("\"segments\""), "{first}");
+    let second = send(&server.url, &request);
+    assert!(second.starts_with("HTTP/1.1 401") && second.contains("urn:copal:problem:replayed"), "{second}");
+    let late = send(&server.url, &signed_get(&machine, &server.url, "/v1/time", now() - 7_200));
+    assert!(late.contains("urn:copal:problem:clock") && late.contains("7200 s ago"), "{late}");
+}
+
+#[test]
+fn a_revoked_client_is_refused() {
+    let machine = machine();
+    machine.backup(&[]);
+    revoke(&machine);
+    let server = Server::start(&machine, &[]);
+    let refused = machine.at(&server.url, &["snapshots"]);
+    assert!(refused.code != 0 && refused.err.contains("revoked"), "{refused}");
+}
+
+/// The owner revokes the client that the machine is.
+fn revoke(machine: &Machine) {
+    let (id, _) = client_of(machine);
+    let key = SlotInput::key_file(&fs::read_to_string(machine.path("key")).unwrap()).unwrap();
+    let objects = machine.objects();
+    let slots = objects.iter().filter(|(name, _)| name.starts_with("keys/"));
+    let owner = slots.filter_map(|(_, bytes)| Slot::parse(bytes).ok()?.open(&key).ok()).next().unwrap();
+    let descriptor = Descriptor::decode(1, &objects[&layout::descriptor(1)]).unwrap();
+    let versions = [(1, objects[&layout::client(id, 1)].clone())];
+    let known = client::read_chain(descriptor.repository, &descriptor.owner_key, id, &versions).unwrap();
+    let revoked = ClientRecord { version: 2, revoked: Some((0, ObjectHash::NONE)), ..known };
+    let path = machine.object(&layout::client(id, 2));
+    fs::write(path, revoked.sign(descriptor.repository, &owner.signing_key())).unwrap();
+}
+
+#[test]
+fn a_write_only_machine_joins_and_saves_through_a_gateway_that_ingests_what_arrives() {
+    let machine = Machine::bare();
+    machine.write("letter", "Dear reader");
+    let init = ["--key-file", "key", "init", "--ingest", "service"];
+    machine.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    let server = Server::start(&machine, &["--ingest-every", "0s"]);
+    machine.at(&server.url, &["backup", "source"]).ok();
+    let add = ["client", "add", "--name", "camera", "--role", "write-only", "--json"];
+    let line = text(&machine.at(&server.url, &add).ok().json()["line"]);
+    fs::write(machine.path("line"), line).unwrap();
+    let other = |home: &str, arguments: &[&str]| {
+        let mut command = machine.command(arguments);
+        command.env("COPAL_REPOSITORY", &server.url).env("HOME", machine.path(home)).env("COPAL_HOST", home).ran()
+    };
+    other("camera", &["client", "join", "line"]).ok();
+    let again = other("thief", &["client", "join", "line"]);
+    assert!(again.code != 0 && again.err.contains("used already"), "{again}");
+    machine.write("picture", noise(5, 400_000));
+    let saved = other("camera", &["backup", "source", "--json"]).ok();
+    machine.write("picture", noise(6, 400_000));
+    other("camera", &["backup", "source"]).ok();
+    assert_ne!(other("camera", &["snapshots"]).code, 0, "it reads nothing");
+    let place = format!("{}:{}", text(&saved.json()["snapshot_id"]), machine.path("source").display());
+    machine.at(&server.url, &["restore", &place, "-t", "out"]).ok();
+    assert_eq!(fs::read(machine.path("out/picture")).unwrap(), noise(5, 400_000));
+    machine.at(&server.url, &["check", "--full"]).ok();
+}
+
+#[test]
+fn a_repository_that_changes_its_owner_is_not_served() {
+    let machine = machine();
+    drop(Server::start(&machine, &[]));
+    let named = machine.command(&["serve", "--owner-fingerprint", &"00".repeat(32)]).ran();
+    assert!(named.code != 0 && named.err.contains("was expected"), "{named}");
+    let states = machine.path("home/.local/state/copal");
+    let state = fs::read_dir(states).unwrap().next().unwrap().unwrap().path();
+    fs::write(state.join("owner"), "11".repeat(32)).unwrap();
+    let changed = machine.command(&["serve"]).ran();
+    assert!(changed.code != 0 && changed.err.contains("was expected"), "{changed}");
+}
+
+#[test]
+fn what_is_not_there_is_not_served_and_a_web_page_is() {
+    let bare = Machine::bare();
+    assert_eq!(bare.command(&["serve"]).ran().code, 10);
+    let machine = machine();
+    fs::create_dir(machine.path("web")).unwrap();
+    fs::write(machine.path("web/index.html"), "a page").unwrap();
+    let server = Server::start(&machine, &["--web", "web"]);
+    assert!(get(&format!("{}/index.html", server.url)).ends_with("a page"));
+    assert!(get(&format!("{}/../key", server.url)).starts_with("HTTP/1.1 4"));
+}

@@ -1,0 +1,111 @@
+//! A process that serves, and requests to it by hand.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use copal_engine::id::ClientId;
+use copal_engine::keys::client::ClientKeys;
+use copal_engine::request::{Request, Signatory, Terms, WINDOW};
+use serde_json::Value;
+
+use crate::kit::{Machine, Run, text};
+
+/// `copal serve` on a machine's repository.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) url: String,
+    pub(crate) metrics: Option<String>,
+}
+
+impl Server {
+    pub(crate) fn start(machine: &Machine, options: &[&str]) -> Self {
+        Self::run(machine.command(&[&["serve", "--json", "--listen", "127.0.0.1:0"], options].concat()))
+    }
+
+    /// Without passphrase or key file: whoever serves has none.
+    fn run(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+        let metrics = told["metrics"].as_str().map(str::to_owned);
+        Self { child, url: text(&told["gateway"]), metrics }
+    }
+
+    /// Asks it to end, as a service manager does; gives its exit code.
+    pub(crate) fn terminate(&mut self) -> i32 {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => return status.code().unwrap_or(-1),
+                None if Instant::now() > deadline => panic!("it does not end"),
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A command against a served repository.
+pub(crate) trait At {
+    fn at(&self, url: &str, arguments: &[&str]) -> crate::kit::Ran;
+}
+
+impl At for Machine {
+    fn at(&self, url: &str, arguments: &[&str]) -> crate::kit::Ran {
+        self.with_key(arguments).env("COPAL_REPOSITORY", url).ran()
+    }
+}
+
+/// The keys of the client that a machine is.
+pub(crate) fn client_of(machine: &Machine) -> (ClientId, ClientKeys) {
+    let states = machine.path("home/.local/state/copal");
+    let mut files = fs::read_dir(states).unwrap().map(|entry| entry.unwrap().path().join("client"));
+    let bytes = files.find_map(|path| fs::read(path).ok()).expect("the machine is a client");
+    let id = ClientId::from_slice(&bytes[1..17]).unwrap();
+    (id, ClientKeys::from_bytes(bytes[17..81].try_into().unwrap()))
+}
+
+/// A signed GET, as text to send.
+pub(crate) fn signed_get(machine: &Machine, url: &str, path: &str, created: u64) -> String {
+    let (id, keys) = client_of(machine);
+    let terms = Terms { created, expires: created + WINDOW, nonce: [7; 16], signatory: Signatory::Client(id) };
+    let uri = format!("{url}{path}");
+    let signed = Request { method: "GET", uri: &uri, digest: Request::digest(b"") }.sign(&terms, &keys.request_key());
+    let host = url.strip_prefix("http://").unwrap();
+    format!(
+        "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-digest: {}\r\nsignature-input: {}\r\n\
+         signature: {}\r\n\r\n",
+        signed.content_digest, signed.input, signed.signature
+    )
+}
+
+/// Sends a request by hand; gives the whole answer.
+pub(crate) fn send(url: &str, request: &str) -> String {
+    let address = url.strip_prefix("http://").unwrap().split('/').next().unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+pub(crate) fn get(url: &str) -> String {
+    let (address, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    send(url, &format!("GET /{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"))
+}
+
+pub(crate) fn now() -> u64 {
+    copal_cli::clock::now().to_unix().0 as u64
+}

@@ -1,0 +1,273 @@
+//! Enrollment: the one line by which an owner lets another device join as a client.
+
+use ed25519_dalek::SigningKey;
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::client::Role;
+use crate::id::{ClientId, DomainId, OwnerFingerprint, RepositoryId};
+use crate::keys::domain::DomainKey;
+use crate::keys::secret::Secret;
+use crate::keys::text::{ALPHABET, five_bits};
+use crate::limits::ADDRESS_BYTES;
+use crate::wire::record::label;
+
+/// What a device is told to become a client: whoever holds it first may join once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enrollment {
+    /// The repository.
+    pub repository: RepositoryId,
+    /// The client that waits to be joined.
+    pub client: ClientId,
+    /// The domain it will write to.
+    pub domain: DomainId,
+    /// Names the owner's public keys: the descriptor must have these.
+    pub owner: OwnerFingerprint,
+    /// Signs the client's second record.
+    pub seed: Secret,
+    /// The key of its domain, which a write-only client gets; a full one derives it from the owner's secret.
+    pub domain_key: Option<DomainKey>,
+    /// Where the repository is, as the owner reaches it; at most [`ADDRESS_BYTES`].
+    pub address: String,
+}
+
+/// A text that is no enrollment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EnrollmentError {
+    /// It does not start as it should.
+    #[error("an enrollment starts with {PREFIX}")]
+    Prefix,
+    /// It is of a newer form.
+    #[error("the enrollment has version {0}, this program knows version {VERSION}")]
+    Version(u32),
+    /// A character that it cannot have.
+    #[error("the enrollment has a character at position {position} that it cannot have")]
+    Character {
+        /// Counted in characters from 1.
+        position: usize,
+    },
+    /// It was cut, or is longer than any.
+    #[error("the enrollment is incomplete")]
+    Length,
+    /// The checksum does not fit: a part is missing or was altered.
+    #[error("the enrollment was altered or is incomplete: its checksum does not fit")]
+    Checksum,
+    /// It says what no enrollment says.
+    #[error("the enrollment is malformed")]
+    Malformed,
+}
+
+impl Enrollment {
+    /// What the client that joins may do: only a write-only one is handed a domain key.
+    pub fn role(&self) -> Role {
+        if self.domain_key.is_some() { Role::WriteOnly } else { Role::Full }
+    }
+
+    /// The key that signs the second record, once.
+    pub fn key(&self) -> SigningKey {
+        SigningKey::from_bytes(self.seed.expose())
+    }
+
+    /// Writes the line, in capitals, as QR codes hold them best.
+    ///
+    /// # Panics
+    /// If the address is longer than [`ADDRESS_BYTES`].
+    pub fn encode(&self) -> Zeroizing<String> {
+        assert!(self.address.len() <= ADDRESS_BYTES, "addresses are checked before an enrollment is made");
+        let mut bytes = Zeroizing::new(Vec::with_capacity(FIXED + Secret::LEN + self.address.len() + CHECKSUM));
+        bytes.push(self.role() as u8);
+        bytes.extend_from_slice(self.repository.as_bytes());
+        bytes.extend_from_slice(self.client.as_bytes());
+        bytes.extend_from_slice(self.domain.as_bytes());
+        bytes.extend_from_slice(self.owner.as_bytes());
+        bytes.extend_from_slice(self.seed.expose());
+        if let Some(key) = &self.domain_key {
+            bytes.extend_from_slice(key.expose().expose());
+        }
+        bytes.extend_from_slice(self.address.as_bytes());
+        let checksum = checksum(&bytes);
+        bytes.extend_from_slice(&checksum);
+        let digits = (8 * bytes.len()).div_ceil(5);
+        let mut line = Zeroizing::new(String::with_capacity(PREFIX.len() + digits));
+        line.push_str(PREFIX);
+        (0..digits).for_each(|at| line.push(ALPHABET[five_bits(&bytes, at)] as char));
+        line
+    }
+
+    /// Reads a line; upper and lower case are the same, spaces and line ends are passed over.
+    pub fn decode(line: &str) -> Result<Self, EnrollmentError> {
+        if line.len() > LINE_BYTES {
+            return Err(EnrollmentError::Length);
+        }
+        let mut characters = line.chars().enumerate().filter(|(_, c)| !c.is_whitespace());
+        for expected in NAME.chars() {
+            let found = characters.next().map(|(_, c)| c.to_ascii_uppercase());
+            if found != Some(expected) {
+                return Err(EnrollmentError::Prefix);
+            }
+        }
+        version(&mut characters)?;
+        let bytes = bytes_of(characters)?;
+        let (body, sum) = bytes.split_at_checked(bytes.len().saturating_sub(CHECKSUM)).unwrap_or_default();
+        if checksum(body) != sum {
+            return Err(EnrollmentError::Checksum);
+        }
+        Self::read(body).ok_or(EnrollmentError::Malformed)
+    }
+
+    fn read(body: &[u8]) -> Option<Self> {
+        let (role, rest) = body.split_first()?;
+        let (repository, rest) = rest.split_at_checked(RepositoryId::LEN)?;
+        let (client, rest) = rest.split_at_checked(ClientId::LEN)?;
+        let (domain, rest) = rest.split_at_checked(DomainId::LEN)?;
+        let (owner, rest) = rest.split_at_checked(OwnerFingerprint::LEN)?;
+        let (seed, rest) = rest.split_first_chunk()?;
+        let (domain_key, address) = match *role {
+            role if role == Role::Full as u8 => (None, rest),
+            role if role == Role::WriteOnly as u8 => {
+                let (key, rest) = rest.split_first_chunk()?;
+                (Some(DomainKey::from_secret(Secret::new(*key))), rest)
+            }
+            _ => return None,
+        };
+        if address.len() > ADDRESS_BYTES {
+            return None;
+        }
+        Some(Self {
+            repository: RepositoryId::from_slice(repository)?,
+            client: ClientId::from_slice(client)?,
+            domain: DomainId::from_slice(domain)?,
+            owner: OwnerFingerprint::from_slice(owner)?,
+            seed: Secret::new(*seed),
+            domain_key,
+            address: core::str::from_utf8(address).ok()?.to_owned(),
+        })
+    }
+}
+
+/// Takes the version and the hyphen after it.
+fn version(characters: &mut impl Iterator<Item = (usize, char)>) -> Result<(), EnrollmentError> {
+    let mut found = 0u32;
+    for (at, character) in characters {
+        match character.to_digit(10) {
+            Some(digit) => found = found.saturating_mul(10).saturating_add(digit),
+            None if character != '-' => return Err(EnrollmentError::Character { position: at + 1 }),
+            None if found == VERSION => return Ok(()),
+            None => return Err(EnrollmentError::Version(found)),
+        }
+    }
+    Err(EnrollmentError::Length)
+}
+
+/// The bytes that digits of five bits stand for. What is left over must be zero, so that every line has one form.
+fn bytes_of(characters: impl Iterator<Item = (usize, char)>) -> Result<Zeroizing<Vec<u8>>, EnrollmentError> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(LINE_BYTES));
+    let (mut word, mut bits) = (0u32, 0);
+    for (at, character) in characters {
+        let upper = character.to_ascii_uppercase();
+        let value = ALPHABET.iter().position(|&known| known as char == upper);
+        let value = value.ok_or(EnrollmentError::Character { position: at + 1 })?;
+        word = word << 5 | value as u32;
+        bits += 5;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((word >> bits) as u8);
+            word &= (1 << bits) - 1;
+        }
+    }
+    if word != 0 || bits >= 5 { Err(EnrollmentError::Length) } else { Ok(bytes) }
+}
+
+fn checksum(body: &[u8]) -> [u8; CHECKSUM] {
+    let digest = Sha256::new_with_prefix(label("join")).chain_update(body).finalize();
+    digest[..CHECKSUM].try_into().expect("8 of 32 bytes")
+}
+
+const NAME: &str = "COPAL-JOIN-";
+const PREFIX: &str = "COPAL-JOIN-1-";
+const VERSION: u32 = 1;
+const CHECKSUM: usize = 8;
+/// Bytes before a domain key or the address.
+const FIXED: usize = 1 + 3 * 16 + 32 + 32;
+/// The longest line that is looked at.
+const LINE_BYTES: usize = 4 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn enrollment(role: Role) -> Enrollment {
+        Enrollment {
+            repository: RepositoryId([1; 16]),
+            client: ClientId([2; 16]),
+            domain: DomainId([3; 16]),
+            owner: OwnerFingerprint([4; 32]),
+            seed: Secret::new([5; 32]),
+            domain_key: (role == Role::WriteOnly).then(|| DomainKey::from_secret(Secret::new([6; 32]))),
+            address: "s3://bucket/prefix".into(),
+        }
+    }
+
+    #[test]
+    fn the_line_of_a_write_only_client_never_changes() {
+        let line = "COPAL-JOIN-1-\
+            040G2081040G2081040G2081040G40G2081040G2081040G2081040R30C1G60R30C1G60R30C1G60R40G2081040G2081040G20\
+            81040G2081040G2081040G2081040G2GA1850M2GA1850M2GA1850M2GA1850M2GA1850M2GA1850M2GA1G60R30C1G60R30C1G6\
+            0R30C1G60R30C1G60R30C1G60R30C1G6ECSKMBSFC9TP6TV5EGQQ0WK5CSMQHQDYB0NBYY3S50";
+        assert_eq!(*enrollment(Role::WriteOnly).encode(), line);
+        assert_eq!(Enrollment::decode(line), Ok(enrollment(Role::WriteOnly)));
+    }
+
+    #[test]
+    fn a_line_reads_back_in_either_case_with_spaces_and_line_ends() {
+        for role in [Role::Full, Role::WriteOnly] {
+            let line = enrollment(role).encode();
+            let typed = format!(" {}\r\n", line.to_lowercase().replace("00", "0 \n0"));
+            assert_eq!(Enrollment::decode(&typed), Ok(enrollment(role)));
+            assert_eq!(enrollment(role).role(), role);
+        }
+    }
+
+    #[test]
+    fn any_altered_or_missing_character_is_noticed() {
+        let line = enrollment(Role::WriteOnly).encode();
+        for at in PREFIX.len()..line.len() {
+            let mut altered = line.to_string();
+            altered.replace_range(at..=at, if &line[at..=at] == "7" { "8" } else { "7" });
+            assert!(Enrollment::decode(&altered).is_err(), "at {at}");
+            assert!(Enrollment::decode(&line[..at]).is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_told() {
+        let line = enrollment(Role::Full).encode();
+        assert_eq!(Enrollment::decode("hello"), Err(EnrollmentError::Prefix));
+        assert_eq!(Enrollment::decode(&line.replace("JOIN-1", "JOIN-2")), Err(EnrollmentError::Version(2)));
+        let position = PREFIX.len() + 1;
+        assert_eq!(Enrollment::decode(&format!("{PREFIX}!")), Err(EnrollmentError::Character { position }));
+        assert_eq!(Enrollment::decode(PREFIX), Err(EnrollmentError::Checksum));
+        assert_eq!(Enrollment::decode(&"0".repeat(LINE_BYTES + 1)), Err(EnrollmentError::Length));
+    }
+
+    #[test]
+    fn an_enrollment_is_not_printed() {
+        let shown = format!("{:?}", enrollment(Role::WriteOnly));
+        assert!(!shown.contains("5, 5") && !shown.contains("6, 6"), "{shown}");
+    }
+
+    proptest! {
+        #[test]
+        fn every_enrollment_reads_back(seed: [u8; 32], key in prop::option::of(any::<[u8; 32]>()), address in "\\PC{0,200}") {
+            let domain_key = key.map(|key| DomainKey::from_secret(Secret::new(key)));
+            let enrollment = Enrollment { seed: Secret::new(seed), domain_key, address, ..enrollment(Role::Full) };
+            prop_assert_eq!(Enrollment::decode(&enrollment.encode()), Ok(enrollment));
+        }
+
+        #[test]
+        fn any_text_gives_an_enrollment_or_an_error(text in "(COPAL-JOIN-1-)?[0-9A-Z]{0,300}|\\PC*") {
+            let _ = Enrollment::decode(&text);
+        }
+    }
+}

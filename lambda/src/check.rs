@@ -1,0 +1,39 @@
+//! Check: reads the structure and one share of the packs, those not read for longest.
+
+use copal_service::check::{Depth, check};
+use copal_service::policy;
+use copal_service::view;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::services::{ROOT, Run};
+
+/// One check. What it finds is noted in the repository, logged, and an alarm's business; it is no failure of the run.
+pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
+    let parts = parts(run).await?;
+    let done = run.deadline.run(check(&run.host, Depth::Data { part: 1, parts })).await??;
+    for finding in &done.findings {
+        let snapshots: Vec<String> = finding.snapshots.iter().map(ToString::to_string).collect();
+        let (kind, snapshots) = (finding.kind.name(), snapshots.join(" "));
+        tracing::error!(kind, object = finding.object, why = finding.why, snapshots, "damage");
+    }
+    run.metrics.count("Damage", done.findings.len() as u64);
+    run.metrics.count("PacksRead", done.packs_read).bytes("BytesRead", done.bytes_read);
+    Ok(json!({
+        "ok": done.is_ok(),
+        "damage": done.findings.len(),
+        "packs_read": done.packs_read,
+        "bytes_read": done.bytes_read,
+        "root": done.root,
+    }))
+}
+
+/// Of how many parts one is read. A state that cannot be read names no policy; that it cannot, the check reports.
+async fn parts(run: &Run<'_>) -> Result<u32, Failure> {
+    let policy = async {
+        let view = view::read_parts(run.host.store, &ROOT).await?;
+        policy::current(&run.host, &view).await
+    };
+    let policy = run.deadline.run(policy).await?;
+    Ok(policy.ok().flatten().map_or(run.environment.check_parts, |(_, policy)| policy.check_parts()))
+}

@@ -1,0 +1,15 @@
+//! Compact: merges segments of the index.
+
+use copal_service::compact::compact;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::services::Run;
+
+/// Merges as far as that is worth it.
+pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
+    let done = run.deadline.run(compact(&run.host)).await??;
+    run.metrics.count("Segments", done.segments_after);
+    run.metrics.count("SegmentsMerged", done.segments_before.saturating_sub(done.segments_after));
+    Ok(json!({ "segments_before": done.segments_before, "segments_after": done.segments_after, "root": done.root }))
+}

@@ -1,0 +1,191 @@
+//! Environment: the variables that configure a function, by name, and what they say.
+
+use copal_engine::id::OwnerFingerprint;
+
+/// The bucket that holds the repository. Required.
+pub const BUCKET: &str = "COPAL_BUCKET";
+/// The folder of the bucket that holds the repository; the whole bucket without it.
+pub const PREFIX: &str = "COPAL_PREFIX";
+/// The fingerprint of the repository's owner, in hexadecimal. Required: it is what a function trusts.
+pub const OWNER_FINGERPRINT: &str = "COPAL_OWNER_FINGERPRINT";
+/// The namespace of the metrics in CloudWatch.
+pub const METRICS_NAMESPACE: &str = "COPAL_METRICS_NAMESPACE";
+/// What is logged, as the filters of `tracing` are written; `info` without it.
+pub const LOG: &str = "COPAL_LOG";
+/// The storage class of packs that prune and clients of the gateway write; the bucket's default without it.
+pub const STORAGE_CLASS: &str = "COPAL_STORAGE_CLASS";
+/// The KMS key that S3 seals new objects with; the bucket's default without it.
+pub const KMS_KEY: &str = "COPAL_KMS_KEY";
+/// Of how many parts of all packs a check reads one, where no policy says so.
+pub const CHECK_PARTS: &str = "COPAL_CHECK_PARTS";
+/// Bytes that one prune copies into new packs at most; no bound without it.
+pub const REPACK_MOST: &str = "COPAL_REPACK_MOST";
+/// Of the gateway: the address by which clients know it, such as `https://backup.example`; what they say without it.
+pub const ORIGIN: &str = "COPAL_ORIGIN";
+/// Of the gateway: the web origin whose pages may use it; none without it.
+pub const CORS: &str = "COPAL_CORS";
+/// Of the gateway: bytes of packs that a domain may hold; no bound without it.
+pub const QUOTA: &str = "COPAL_QUOTA";
+/// Of the gateway: bytes of packs that a domain may add within a day; no bound without it.
+pub const DAILY_QUOTA: &str = "COPAL_DAILY_QUOTA";
+/// Of the gateway: `true` if anybody may read key slots, which are then open to guessing of passphrases.
+pub const OPEN_SLOTS: &str = "COPAL_OPEN_SLOTS";
+
+/// All of them. Besides them the functions use what AWS sets: region, credentials, the address of the Runtime API.
+pub const NAMES: &[&str] =
+    &[BUCKET, PREFIX, OWNER_FINGERPRINT, METRICS_NAMESPACE, LOG, STORAGE_CLASS, KMS_KEY, CHECK_PARTS, REPACK_MOST];
+
+/// How a function is configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Environment {
+    /// The bucket.
+    pub bucket: String,
+    /// The folder, without a slash at its end; empty for the whole bucket.
+    pub prefix: String,
+    /// Whose repository it must be.
+    pub owner: OwnerFingerprint,
+    /// The namespace of the metrics.
+    pub namespace: String,
+    /// The storage class of packs.
+    pub storage_class: Option<String>,
+    /// The KMS key that S3 seals new objects with.
+    pub kms_key: Option<String>,
+    /// Of how many parts of all packs a check reads one, where no policy says so.
+    pub check_parts: u32,
+    /// Bytes that one prune copies at most.
+    pub repack_most: u64,
+    /// The address by which clients know the gateway.
+    pub origin: Option<String>,
+    /// The web origin whose pages may use the gateway.
+    pub cors: Option<String>,
+    /// Bytes of packs that a domain may hold.
+    pub quota: Option<u64>,
+    /// Bytes of packs that a domain may add within a day.
+    pub daily_quota: Option<u64>,
+    /// Whether anybody may read key slots.
+    pub open_slots: bool,
+}
+
+/// A variable that is missing or cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadEnvironment {
+    /// It is not set, or empty.
+    #[error("the variable {0} is not set")]
+    Missing(&'static str),
+    /// It says nothing that can be used.
+    #[error("the variable {name} is {value:?}, which is not {wanted}")]
+    Value {
+        /// Its name.
+        name: &'static str,
+        /// What it says.
+        value: String,
+        /// What it should say.
+        wanted: &'static str,
+    },
+}
+
+impl Environment {
+    /// Reads the variables of this process.
+    pub fn of_process() -> Result<Self, BadEnvironment> {
+        Self::read(|name| std::env::var(name).ok())
+    }
+
+    /// Reads the variables. One that is empty counts as not set.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, BadEnvironment> {
+        let set = |name| variable(name).filter(|value| !value.is_empty());
+        let required = |name| set(name).ok_or(BadEnvironment::Missing(name));
+        let prefix = set(PREFIX).unwrap_or_default();
+        let fingerprint = required(OWNER_FINGERPRINT)?;
+        let owner = OwnerFingerprint::from_hex(&fingerprint);
+        let owner = owner.map_err(|_| bad(OWNER_FINGERPRINT, fingerprint, "64 hexadecimal digits"))?;
+        Ok(Self {
+            bucket: required(BUCKET)?,
+            prefix: prefix.trim_matches('/').to_owned(),
+            owner,
+            namespace: set(METRICS_NAMESPACE).unwrap_or_else(|| "Copal".to_owned()),
+            storage_class: set(STORAGE_CLASS),
+            kms_key: set(KMS_KEY),
+            check_parts: number(CHECK_PARTS, set(CHECK_PARTS), PARTS)?,
+            repack_most: number(REPACK_MOST, set(REPACK_MOST), u64::MAX)?,
+            origin: set(ORIGIN),
+            cors: set(CORS),
+            quota: bound(QUOTA, set(QUOTA))?,
+            daily_quota: bound(DAILY_QUOTA, set(DAILY_QUOTA))?,
+            open_slots: match set(OPEN_SLOTS).as_deref() {
+                None | Some("false") => false,
+                Some("true") => true,
+                Some(value) => return Err(bad(OPEN_SLOTS, value.to_owned(), "true or false")),
+            },
+        })
+    }
+
+    /// Bucket and folder, a dimension of the metrics.
+    pub fn repository(&self) -> String {
+        if self.prefix.is_empty() { self.bucket.clone() } else { format!("{}/{}", self.bucket, self.prefix) }
+    }
+}
+
+/// A number above zero, or what stands in for one that is not set.
+fn number<N: std::str::FromStr + Default + PartialEq>(
+    name: &'static str,
+    value: Option<String>,
+    default: N,
+) -> Result<N, BadEnvironment> {
+    let Some(value) = value else { return Ok(default) };
+    match value.parse() {
+        Ok(number) if number != N::default() => Ok(number),
+        _ => Err(bad(name, value, "a number above zero")),
+    }
+}
+
+/// A number above zero; none if it is not set.
+fn bound(name: &'static str, value: Option<String>) -> Result<Option<u64>, BadEnvironment> {
+    value.map(|value| number(name, Some(value), 0)).transpose()
+}
+
+fn bad(name: &'static str, value: String, wanted: &'static str) -> BadEnvironment {
+    BadEnvironment::Value { name, value, wanted }
+}
+
+/// With a check a day every pack is read within a month.
+const PARTS: u32 = 30;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Environment, BadEnvironment> {
+        Environment::read(|name| variables.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    const FINGERPRINT: &str = "ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45";
+
+    #[test]
+    fn bucket_and_owner_are_enough() {
+        let environment = read(&[(BUCKET, "b"), (OWNER_FINGERPRINT, FINGERPRINT)]).unwrap();
+        assert_eq!((environment.bucket.as_str(), environment.prefix.as_str()), ("b", ""));
+        assert_eq!((environment.namespace.as_str(), environment.check_parts), ("Copal", 30));
+    }
+
+    #[test]
+    fn without_bucket_or_owner_nothing_starts() {
+        assert_eq!(read(&[(OWNER_FINGERPRINT, FINGERPRINT)]), Err(BadEnvironment::Missing(BUCKET)));
+        assert_eq!(read(&[(BUCKET, "b"), (OWNER_FINGERPRINT, "")]), Err(BadEnvironment::Missing(OWNER_FINGERPRINT)));
+    }
+
+    #[test]
+    fn a_prefix_has_no_slash_at_its_ends() {
+        let with = |prefix| read(&[(BUCKET, "b"), (OWNER_FINGERPRINT, FINGERPRINT), (PREFIX, prefix)]).unwrap().prefix;
+        assert_eq!([with("a/b"), with("/a/b/"), with("/")], ["a/b", "a/b", ""]);
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_used_is_named() {
+        let error = read(&[(BUCKET, "b"), (OWNER_FINGERPRINT, "me")]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the variable COPAL_OWNER_FINGERPRINT is \"me\", which is not 64 hexadecimal digits"
+        );
+        assert!(read(&[(BUCKET, "b"), (OWNER_FINGERPRINT, FINGERPRINT), (CHECK_PARTS, "0")]).is_err());
+    }
+}

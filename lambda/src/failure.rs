@@ -1,0 +1,79 @@
+//! Failure: why an invocation ends in an error, so that its retry, its dead-letter queue and its alarm see it.
+
+use copal_service::error::JobError;
+use copal_store::StoreError;
+use lambda_runtime::Diagnostic;
+
+use crate::deadline::Expired;
+use crate::event::BadEvent;
+use crate::owner::OwnerError;
+
+/// Why an invocation ended in an error.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// What the function was invoked with says nothing to it.
+    #[error(transparent)]
+    Event(#[from] BadEvent),
+    /// The repository is not that of the owner.
+    #[error(transparent)]
+    Owner(#[from] OwnerError),
+    /// The job failed.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// The time was over.
+    #[error(transparent)]
+    Expired(#[from] Expired),
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Failure::Job(error.into())
+    }
+}
+
+impl Failure {
+    /// A name for alarms and for who reads the log.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Failure::Event(_) => "BadEvent",
+            Failure::Owner(_) => "Owner",
+            Failure::Job(JobError::Store(_)) => "Store",
+            Failure::Job(JobError::Damaged { .. }) => "Damaged",
+            Failure::Job(JobError::StateLost { .. }) => "StateLost",
+            Failure::Job(JobError::Contended { .. }) => "Contended",
+            Failure::Job(_) => "Job",
+            Failure::Expired(_) => "Expired",
+        }
+    }
+
+    /// The error and what caused it, in one line.
+    pub fn chain(&self) -> String {
+        chain(self)
+    }
+}
+
+impl From<Failure> for Diagnostic {
+    fn from(failure: Failure) -> Self {
+        Diagnostic { error_type: failure.name().to_owned(), error_message: failure.chain() }
+    }
+}
+
+/// An error and what caused it, in one line.
+pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use copal_store::{Key, Op};
+
+    #[test]
+    fn a_failure_is_told_with_its_causes() {
+        let key = Key::new("roots/1").unwrap().as_str().to_owned();
+        let failure = Failure::from(StoreError::Transient { op: Op::Read, key, source: "reset by peer".into() });
+        assert_eq!(failure.name(), "Store");
+        assert_eq!(failure.chain(), "for now cannot read roots/1: reset by peer");
+    }
+}

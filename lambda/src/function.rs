@@ -1,0 +1,93 @@
+//! Function: one invocation, from the payload to the answer, with its log and its metrics.
+
+use std::time::{Instant, SystemTime};
+
+use serde_json::Value;
+
+use crate::deadline::Deadline;
+use crate::event::{BadEvent, Request};
+use crate::failure::Failure;
+use crate::metrics::{self, Metrics};
+use crate::services::Services;
+use crate::{check, compact, ingest, prune};
+
+/// A function that is invoked by events and by schedules.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// Decides about what clients have uploaded.
+    Ingest,
+    /// Merges segments of the index.
+    Compact,
+    /// Frees what nothing kept needs.
+    Prune,
+    /// Looks for damage.
+    Check,
+}
+
+/// An invocation, as the Runtime API tells it.
+#[derive(Debug)]
+pub struct Invocation {
+    /// The id of the request.
+    pub request: String,
+    /// What the function is invoked with.
+    pub payload: Value,
+    /// When it must have answered.
+    pub deadline: Deadline,
+}
+
+impl Function {
+    /// All of them.
+    pub const ALL: [Function; 4] = [Function::Ingest, Function::Compact, Function::Prune, Function::Check];
+
+    /// Its name: that of its program, of its metrics' dimension, and of its scheduled job.
+    pub fn name(self) -> &'static str {
+        match self {
+            Function::Ingest => "ingest",
+            Function::Compact => "compact",
+            Function::Prune => "prune",
+            Function::Check => "check",
+        }
+    }
+
+    /// Answers an invocation. Whatever becomes of it, metrics are written.
+    pub async fn invoke(self, services: &Services<'_>, invocation: Invocation) -> Result<Value, Failure> {
+        let Invocation { request, payload, deadline } = invocation;
+        let started = Instant::now();
+        let mut metrics = Metrics::default();
+        let answer = self.work(services, payload, deadline, &mut metrics).await;
+        metrics.seconds("Duration", started.elapsed().as_secs_f64());
+        metrics.count("Failures", u64::from(answer.is_err()));
+        match &answer {
+            Ok(answer) => tracing::info!(%answer, "done"),
+            Err(failure) => tracing::error!(failure = failure.name(), error = failure.chain(), "failed"),
+        }
+        let environment = services.environment;
+        let repository = environment.repository();
+        metrics::write(&metrics.line(&environment.namespace, self.name(), &repository, &request, SystemTime::now()));
+        answer
+    }
+
+    /// Does the work of an invocation, without writing anything about it.
+    pub async fn work(
+        self,
+        services: &Services<'_>,
+        payload: Value,
+        deadline: Deadline,
+        metrics: &mut Metrics,
+    ) -> Result<Value, Failure> {
+        let request = Request::read(payload, services.place())?;
+        match (&request, self) {
+            (_, Function::Ingest) => {}
+            (Request::Job(job), _) if job == self.name() => {}
+            (Request::Job(job), _) => return Err(BadEvent::Job(job.clone()).into()),
+            _ => return Err(BadEvent::Form(format!("only a schedule asks for the job {:?}", self.name())).into()),
+        }
+        let mut run = services.begin(deadline, metrics).await?;
+        match self {
+            Function::Ingest => ingest::run(&mut run, request).await,
+            Function::Compact => compact::run(&mut run).await,
+            Function::Prune => prune::run(&mut run).await,
+            Function::Check => check::run(&mut run).await,
+        }
+    }
+}

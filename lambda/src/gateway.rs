@@ -1,0 +1,81 @@
+//! Gateway: the service's HTTP interface behind a function URL or an HTTP API. Objects themselves go to and from S3, by
+//! requests that are signed here.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::response::Response;
+use copal_service::gateway::{Gateway, Presigned, Presigner, Quota, Settings};
+use copal_store::s3::S3Store;
+use copal_store::{Key, Store, StoreError};
+use lambda_http::tower::ServiceExt;
+use lambda_http::{Request, RequestExt};
+
+use crate::environment::Environment;
+use crate::metrics::{self, Metrics};
+use crate::services::SystemEntropy;
+
+/// The gateway to the repository of this environment.
+pub fn gateway(environment: &Environment, store: Arc<dyn Store>, presigner: Arc<dyn Presigner>) -> Gateway {
+    let settings = Settings {
+        store,
+        entropy: Arc::new(SystemEntropy),
+        clock: || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+        presigner: Some(presigner),
+        owner: Some(environment.owner),
+        origin: environment.origin.clone(),
+        scheme: "https",
+        open_slots: environment.open_slots,
+        accept_init: false,
+        quota: Quota { stored: environment.quota, daily: environment.daily_quota },
+        cors: environment.cors.clone(),
+        // The bucket's events say so.
+        arrived: None,
+    };
+    // Another request may reach another process: what one remembers says nothing.
+    Gateway::new(settings, None)
+}
+
+/// Answers a request, and tells what became of it.
+pub async fn answer(router: Router, environment: &Environment, request: Request) -> Response {
+    let started = Instant::now();
+    let id = request.lambda_context_ref().map(|context| context.request_id.clone()).unwrap_or_default();
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let response = match router.oneshot(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    };
+    let status = response.status();
+    tracing::info!(%method, path, status = status.as_u16(), "answered");
+    let mut metrics = Metrics::default();
+    metrics.count("Requests", 1).count("Refused", status.is_client_error().into());
+    metrics.count("Failures", status.is_server_error().into());
+    metrics.seconds("Duration", started.elapsed().as_secs_f64());
+    let repository = environment.repository();
+    metrics::write(&metrics.line(&environment.namespace, NAME, &repository, &id, SystemTime::now()));
+    response
+}
+
+/// Signs requests that clients make of S3.
+pub struct S3Presigner(pub Arc<S3Store>);
+
+#[async_trait]
+impl Presigner for S3Presigner {
+    async fn put(&self, key: &Key, length: u64, sha256: &[u8; 32], expires: Duration) -> Result<Presigned, StoreError> {
+        self.0.presign_put(key, length, *sha256, expires).await.map(presigned)
+    }
+
+    async fn get(&self, key: &Key, expires: Duration) -> Result<Presigned, StoreError> {
+        self.0.presign_get(key, expires).await.map(presigned)
+    }
+}
+
+fn presigned(signed: copal_store::s3::Presigned) -> Presigned {
+    let headers = signed.headers.into_iter().map(|(name, value)| (name.to_owned(), value));
+    Presigned { url: signed.url, headers: headers.collect() }
+}
+
+/// The function's name, a dimension of its metrics.
+const NAME: &str = "gateway";

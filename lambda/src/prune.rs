@@ -1,0 +1,49 @@
+//! Prune: lets expire what the signed policy no longer keeps, then frees what no kept snapshot needs.
+
+use copal_engine::repository::IngestBy;
+use copal_service::expire::expire;
+use copal_service::policy;
+use copal_service::prune::{self, GRACE, Options};
+use copal_service::view;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::services::{ROOT, Run};
+
+/// One prune, as the policy in force says. Without a policy nothing expires, and what is not needed stays for a day.
+pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
+    let expired = run.deadline.run(expire(&run.host, IngestBy::Service)).await??;
+    run.metrics.count("SnapshotsExpired", expired.expired.len() as u64);
+    for (object, why) in &expired.refused {
+        tracing::warn!(object, why, "not believed");
+    }
+    let view = run.deadline.run(view::read_parts(run.host.store, &ROOT)).await??;
+    let policy = run.deadline.run(policy::current(&run.host, &view)).await??;
+    drop(view);
+    let parameters = &run.descriptor.parameters;
+    let options = Options {
+        grace: policy.map_or(GRACE, |(_, policy)| policy.grace()),
+        repack_most: run.environment.repack_most,
+        ..Options::new([parameters.pack_target.into(), parameters.tree_pack_target.into()])
+    };
+    let done = run.deadline.run(prune::prune(&run.host, &options)).await??;
+    run.metrics.count("ObjectsDeleted", done.objects_deleted).bytes("BytesDeleted", done.bytes_deleted);
+    run.metrics.bytes("BytesCopied", done.bytes_copied).bytes("BytesPending", done.bytes_pending);
+    run.metrics.bytes("BytesDead", done.dead_bytes + done.trapped_bytes).count("EntriesWanted", done.entries_wanted);
+    run.metrics.count("Orphans", done.orphans).count("LostChunks", done.lost).count("UnreadPages", done.unread);
+    Ok(json!({
+        "snapshots_expired": expired.expired.len(),
+        "entries_flagged": done.entries_flagged,
+        "entries_removed": done.entries_removed,
+        "entries_wanted": done.entries_wanted,
+        "packs_dead": done.packs_dead,
+        "packs_rewritten": done.packs_rewritten,
+        "bytes_copied": done.bytes_copied,
+        "orphans": done.orphans,
+        "objects_deleted": done.objects_deleted,
+        "bytes_deleted": done.bytes_deleted,
+        "bytes_pending": done.bytes_pending,
+        "lost": done.lost,
+        "unread": done.unread,
+    }))
+}

@@ -1,0 +1,121 @@
+//! Start: what every main does: log, configuration, store, and the loop of the Runtime API.
+
+use std::convert::Infallible;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use copal_store::Store;
+use copal_store::retry::{Backoff, Retry};
+use copal_store::s3::{BadConfig, S3Config, S3Store};
+use lambda_runtime::{Diagnostic, Error, LambdaEvent, service_fn};
+use serde_json::{Value, json};
+use tokio::runtime::{Handle, Runtime};
+
+use crate::deadline::Deadline;
+use crate::environment::{BadEnvironment, Environment};
+use crate::failure::chain;
+use crate::function::{Function, Invocation};
+use crate::gateway::{self, S3Presigner};
+use crate::log;
+use crate::services::{Services, SystemEntropy};
+
+/// Why a function does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A variable is missing or cannot be used.
+    #[error(transparent)]
+    Environment(#[from] BadEnvironment),
+    /// The bucket cannot be used as it is named.
+    #[error(transparent)]
+    Store(#[from] BadConfig),
+}
+
+/// Runs a function until its environment ends. One that cannot start says so to the Runtime API.
+pub fn run(function: Function) -> Result<(), Error> {
+    runtime()?.block_on(async {
+        let (environment, bucket) = match open().await {
+            Ok(opened) => opened,
+            Err(error) => return refuse(error),
+        };
+        let store = patient(bucket);
+        let services = Services { environment: &environment, store: &store, entropy: &SystemEntropy };
+        lambda_runtime::run(service_fn(async |event: LambdaEvent<Value>| {
+            let LambdaEvent { payload, context } = event;
+            let deadline = Deadline::at(context.deadline());
+            let invocation = Invocation { request: context.request_id, payload, deadline };
+            function.invoke(&services, invocation).await.map_err(Diagnostic::from)
+        }))
+        .await
+    })
+}
+
+/// Runs the gateway until its environment ends.
+pub fn run_gateway() -> Result<(), Error> {
+    runtime()?.block_on(async {
+        let (environment, bucket) = match open().await {
+            Ok(opened) => opened,
+            Err(error) => return refuse(error),
+        };
+        let presigner = Arc::new(S3Presigner(bucket.clone()));
+        let router = gateway::gateway(&environment, Arc::new(patient(bucket)), presigner).router();
+        let answer = async |request| Ok::<_, Infallible>(gateway::answer(router.clone(), &environment, request).await);
+        lambda_http::run(service_fn(answer)).await
+    })
+}
+
+/// Sets up the log, and what the function runs on.
+fn runtime() -> std::io::Result<Runtime> {
+    log::set_up();
+    // Jobs wait for the store most of the time; hashing uses the thread that is left.
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
+}
+
+/// The configuration, and the bucket's objects below the prefix.
+async fn open() -> Result<(Environment, Arc<S3Store>), StartError> {
+    let environment = Environment::of_process()?;
+    let mut config = S3Config::new(&environment.bucket, &environment.prefix);
+    config.kms_key = environment.kms_key.clone();
+    if let Some(class) = &environment.storage_class {
+        config.storage_classes = ["packs/", "moved/"].map(|start| (start.to_owned(), class.clone())).into();
+    }
+    let store = S3Store::open_on(config, Handle::current()).await?;
+    Ok((environment, Arc::new(store)))
+}
+
+/// A store that tries again what may pass.
+fn patient(store: Arc<S3Store>) -> impl Store {
+    let pause = store.pause();
+    Retry::new(store, Backoff::default(), pause)
+}
+
+/// Tells the Runtime API why the function does not start, and ends.
+fn refuse(error: StartError) -> Result<(), Error> {
+    let told = chain(&error);
+    tracing::error!(error = told, "cannot start");
+    let diagnostic = json!({ "errorType": "StartError", "errorMessage": told, "stackTrace": [] });
+    if let Ok(address) = std::env::var("AWS_LAMBDA_RUNTIME_API")
+        && let Err(untold) = post_init_error(&address, &diagnostic.to_string())
+    {
+        tracing::error!(error = %untold, "the Runtime API was not told");
+    }
+    Err(error.into())
+}
+
+/// One request of the Runtime API, for which its client has no call.
+fn post_init_error(address: &str, body: &str) -> std::io::Result<()> {
+    let mut connection = TcpStream::connect(address)?;
+    connection.set_read_timeout(Some(PATIENCE))?;
+    write!(
+        connection,
+        "POST /2018-06-01/runtime/init/error HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
+         lambda-runtime-function-error-type: StartError\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    // What it answers changes nothing, but it has taken the request when it does.
+    connection.read(&mut [0; 64]).map(drop)
+}
+
+const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,0 +1,263 @@
+//! Call: a request whose sender is known: the signature is verified before anything of the body is read.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::FromRequest;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use bytes::{Bytes, BytesMut};
+use copal_engine::client::{ClientRecord, read_chain};
+use copal_engine::layout;
+use copal_engine::request::{RequestError, Signatory, Unverified};
+use futures::StreamExt;
+use serde_json::json;
+
+use super::Gateway;
+use super::facts::{Facts, host};
+use super::memory::Refused;
+use super::problem::Problem;
+use super::rights::{Caller, House};
+use crate::host::Host;
+use crate::objects;
+
+/// A request whose sender is known.
+pub(super) struct Call {
+    pub(super) caller: Caller,
+    pub(super) facts: Option<Arc<Facts>>,
+    pub(super) house: House,
+    pub(super) now: u64,
+    pub(super) headers: HeaderMap,
+    /// Scheme and host that the sender used.
+    pub(super) origin: String,
+    /// Behind a lock only so that a call can be lent across waits.
+    body: Mutex<Body>,
+    signed: Option<Unverified>,
+}
+
+impl FromRequest<Arc<Gateway>> for Call {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request<Body>, gateway: &Arc<Gateway>) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let now = (gateway.settings.clock)();
+        let store = gateway.settings.store.as_ref();
+        let facts = gateway.known.facts(store, gateway.settings.owner, now).await?;
+        let house = House {
+            ingest: facts.as_ref().map(|facts| facts.descriptor.ingest),
+            open_slots: gateway.settings.open_slots,
+            accept_init: gateway.settings.accept_init,
+        };
+        let origin = origin(gateway, &parts)?;
+        let signed = read_signature(&parts.headers).map_err(|error| Problem::of_request(error, now))?;
+        let caller = match (&signed, &facts) {
+            (Some(signed), Some(facts)) => {
+                signed.verify_time(now).map_err(|error| Problem::of_request(error, now))?;
+                let target = format!("{origin}{}", parts.uri.path_and_query().map_or("/", |path| path.as_str()));
+                let caller = known_caller(gateway, facts, signed, parts.method.as_str(), &target, now).await?;
+                remember(gateway, signed, now)?;
+                caller
+            }
+            // Before there is a repository nobody can be known.
+            _ => {
+                if let Some(memory) = &gateway.memory
+                    && !house.accept_init
+                {
+                    memory.unsigned(now).map_err(|_| busy("too many requests that nobody has signed"))?;
+                }
+                Caller::Nobody
+            }
+        };
+        Ok(Self { caller, facts, house, now, headers: parts.headers, origin, body: Mutex::new(body), signed })
+    }
+}
+
+impl Call {
+    /// The repository; a refusal while there is none.
+    pub(super) fn facts(&self) -> Result<&Arc<Facts>, Problem> {
+        self.facts.as_ref().ok_or_else(|| {
+            let detail = if self.house.accept_init {
+                "there is no repository yet: \"copal init\" makes one"
+            } else {
+                "there is no repository"
+            };
+            Problem::new("no-repository", StatusCode::NOT_FOUND, detail)
+        })
+    }
+
+    /// Refuses a request that nobody has signed.
+    pub(super) fn known(&self) -> Result<(), Problem> {
+        match self.caller {
+            Caller::Nobody => Err(Problem::unsigned("this has to be signed by a client of the repository")),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the rights say, as an answer.
+    pub(super) fn permitted<T>(&self, verdict: Result<T, &'static str>) -> Result<T, Problem> {
+        verdict.map_err(|why| match self.caller {
+            Caller::Nobody if self.house.ingest.is_some() => Problem::unsigned(why),
+            _ => Problem::not_permitted(why),
+        })
+    }
+
+    /// The body's length, as the header says.
+    pub(super) fn length(&self) -> Result<u64, Problem> {
+        let length = self.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        length.ok_or_else(|| Problem::new("length-missing", StatusCode::LENGTH_REQUIRED, "Content-Length is missing"))
+    }
+
+    /// The SHA-256 that the body is said to have, if it was said.
+    pub(super) fn claimed_digest(&self) -> Result<[u8; 32], Problem> {
+        let text = self.headers.get("content-digest").and_then(|value| value.to_str().ok());
+        let missing = || Problem::bad_request("Content-Digest is missing or not a SHA-256");
+        text.and_then(copal_engine::request::read_digest).ok_or_else(missing)
+    }
+
+    /// The whole body, which must be what was signed. Of large ones few are read at once.
+    pub(super) async fn read(&mut self, gateway: &Gateway, most: u64) -> Result<Bytes, Problem> {
+        let too_large = || Problem::too_large(format!("at most {most} bytes are taken here"));
+        let length = match self.headers.get(header::CONTENT_LENGTH) {
+            Some(_) => self.length()?,
+            None => 0,
+        };
+        if length > most {
+            return Err(too_large());
+        }
+        let expected = if length > 0 { length } else { most };
+        let share = u32::try_from(expected.div_ceil(1 << 20)).unwrap_or(u32::MAX).clamp(1, BODIES_MIB);
+        let _room = gateway.bodies.acquire_many(share).await.map_err(|_| busy("the gateway is ending"))?;
+        let mut read = BytesMut::with_capacity(usize::try_from(length).unwrap_or(0));
+        let body = self.body.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = std::mem::take(body).into_data_stream();
+        loop {
+            let slow = |_| Problem::new("slow", StatusCode::REQUEST_TIMEOUT, "the body does not arrive");
+            let piece = match tokio::time::timeout(BODY_IDLE, stream.next()).await.map_err(slow)? {
+                None => break,
+                Some(piece) => piece.map_err(|_| Problem::bad_request("the body is cut"))?,
+            };
+            if read.len() as u64 + piece.len() as u64 > most {
+                return Err(too_large());
+            }
+            read.extend_from_slice(&piece);
+        }
+        if let Some(signed) = &self.signed {
+            signed.verify_body(&read).map_err(|error| Problem::of_request(error, self.now))?;
+        }
+        Ok(read.freeze())
+    }
+}
+
+/// The three headers of a signature; none if it has none of the last two.
+fn read_signature(headers: &HeaderMap) -> Result<Option<Unverified>, RequestError> {
+    let one = |name: &str| {
+        let mut values = headers.get_all(name).iter();
+        match (values.next(), values.next()) {
+            (Some(value), None) => value.to_str().unwrap_or_default(),
+            _ => "",
+        }
+    };
+    if !headers.contains_key("signature") && !headers.contains_key("signature-input") {
+        return Ok(None);
+    }
+    Unverified::parse(one("content-digest"), one("signature-input"), one("signature")).map(Some)
+}
+
+/// Scheme and host as the sender knows them.
+fn origin(gateway: &Gateway, parts: &Parts) -> Result<String, Problem> {
+    if let Some(origin) = &gateway.settings.origin {
+        return Ok(origin.clone());
+    }
+    let host = parts.headers.get(header::HOST).and_then(|value| value.to_str().ok());
+    let host = parts.uri.authority().map(|authority| authority.as_str()).or(host);
+    let host = host.ok_or_else(|| Problem::bad_request("the header Host is missing"))?;
+    Ok(format!("{}://{host}", gateway.settings.scheme))
+}
+
+async fn known_caller(
+    gateway: &Gateway,
+    facts: &Facts,
+    signed: &Unverified,
+    method: &str,
+    target: &str,
+    now: u64,
+) -> Result<Caller, Problem> {
+    let refused = |error| Problem::of_request(error, now);
+    let id = match signed.claimed.signatory {
+        Signatory::Owner => {
+            signed.verify(method, target, &facts.descriptor.owner_key).map_err(refused)?;
+            return Ok(Caller::Owner);
+        }
+        Signatory::Client(id) => id,
+    };
+    let host = host(gateway.settings.store.as_ref(), gateway.settings.entropy.as_ref(), facts);
+    let unknown = || {
+        let detail = format!("client {id} is not registered in this repository");
+        Problem::new("client-unknown", StatusCode::UNAUTHORIZED, detail)
+    };
+    let record = gateway.known.client(&host, id, now, false).await?.ok_or_else(unknown)?;
+    // The client may have joined since its record was read.
+    let verify = |record: &ClientRecord| {
+        // A record has either keys or an enrollment key.
+        let key = record.keys.as_ref().map(|keys| keys.request).or(record.enrollment);
+        signed.verify(method, target, &key.ok_or(RequestError::Signature)?)
+    };
+    let record = match verify(&record) {
+        Ok(()) => record,
+        Err(_) => {
+            let record = gateway.known.client(&host, id, now, true).await?.ok_or_else(unknown)?;
+            if let Err(error) = verify(&record) {
+                let used = was_enrolled_by(&host, &record, signed, method, target).await?;
+                let detail = format!("the enrollment of client {id} was used already");
+                let used = used.then(|| Problem::new("enrollment-used", StatusCode::FORBIDDEN, detail));
+                return Err(used.unwrap_or_else(|| refused(error)));
+            }
+            record
+        }
+    };
+    if record.revoked.is_some() {
+        let detail = format!("the owner has revoked client {id}");
+        return Err(Problem::new("client-revoked", StatusCode::FORBIDDEN, detail));
+    }
+    let (role, domain) = (record.role, record.domain);
+    Ok(if record.keys.is_some() { Caller::Client { id, role, domain } } else { Caller::Joining { id, role } })
+}
+
+/// Whether the enrollment key of a client that has joined signed this.
+async fn was_enrolled_by(
+    host: &Host<'_>,
+    record: &ClientRecord,
+    signed: &Unverified,
+    method: &str,
+    target: &str,
+) -> Result<bool, Problem> {
+    if record.keys.is_none() {
+        return Ok(false);
+    }
+    let first = objects::read(host.store, &layout::client(record.client, 1)).await?;
+    let versions = first.map(|bytes| (1, bytes.to_vec()));
+    let first = read_chain(host.repository, &host.owner_key, record.client, versions.as_slice());
+    let key = first.ok().and_then(|first| first.enrollment);
+    Ok(key.is_some_and(|key| signed.verify(method, target, &key).is_ok()))
+}
+
+fn remember(gateway: &Gateway, signed: &Unverified, now: u64) -> Result<(), Problem> {
+    let Some(memory) = &gateway.memory else { return Ok(()) };
+    memory.first(&signed.claimed, now).map_err(|refused| match refused {
+        Refused::Replayed => {
+            let detail = "this request came before: each has to be signed with a number of its own";
+            Problem::new("replayed", StatusCode::UNAUTHORIZED, detail).with("time", json!(now))
+        }
+        Refused::Busy => busy("too many requests"),
+    })
+}
+
+pub(super) fn busy(detail: &str) -> Problem {
+    Problem::new("busy", StatusCode::TOO_MANY_REQUESTS, detail)
+}
+
+/// Mebibytes of bodies in memory at once.
+pub(super) const BODIES_MIB: u32 = 768;
+/// So long nothing of a body may arrive.
+const BODY_IDLE: Duration = Duration::from_secs(60);

@@ -1,0 +1,215 @@
+//! Facts: what a gateway knows of its repository, read from the store and kept for a little while.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::http::StatusCode;
+use bytes::Bytes;
+use copal_engine::client::ClientRecord;
+use copal_engine::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, PackId};
+use copal_engine::keys::owner::{KemPublic, fingerprint};
+use copal_engine::layout;
+use copal_engine::repository::Descriptor;
+use copal_engine::root::Root;
+use copal_engine::state::{RunReader, State, StateFold};
+use copal_engine::time::Time;
+use copal_store::Store;
+
+use super::problem::Problem;
+use crate::clients;
+use crate::error::JobError;
+use crate::host::{Entropy, Host};
+use crate::objects;
+
+/// What the descriptor says.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The newest descriptor.
+    pub descriptor: Descriptor,
+    /// Its object's bytes.
+    pub bytes: Bytes,
+    /// The SHA-256 that names the owner's keys.
+    pub owner: OwnerFingerprint,
+}
+
+/// The newest root and what it names, but for the index.
+#[derive(Debug)]
+pub(super) struct Newest {
+    /// The root's name.
+    pub name: String,
+    /// The root.
+    pub root: Root,
+    /// What its runs say.
+    pub state: State,
+}
+
+/// Reads facts and keeps them for a while.
+#[derive(Default)]
+pub(super) struct Known {
+    facts: Mutex<Option<(u64, Arc<Facts>)>>,
+    clients: Mutex<HashMap<ClientId, (u64, Arc<ClientRecord>)>>,
+    newest: Mutex<Option<(u64, Arc<Newest>)>>,
+}
+
+/// Reads the newest descriptor; none if there is none. It must be the owner's that is expected, if one is.
+pub async fn read_facts(store: &dyn Store, owner: Option<OwnerFingerprint>) -> Result<Option<Facts>, JobError> {
+    let Some(newest) = objects::list(store, "copal/").await?.pop() else { return Ok(None) };
+    let name = newest.key.as_str();
+    let damaged = |why: &dyn core::fmt::Display| JobError::damaged(name, why);
+    let version = layout::trailing_number(name).ok_or_else(|| damaged(&"it is not a descriptor's name"))?;
+    let bytes = objects::read(store, name).await?.ok_or_else(|| damaged(&"it is gone"))?;
+    let descriptor = Descriptor::decode(version, &bytes).map_err(|error| damaged(&error))?;
+    let kem = KemPublic::from_slice(&descriptor.kem_public).ok_or_else(|| damaged(&"it holds no public key"))?;
+    let found = fingerprint(descriptor.repository, &descriptor.owner_key, &kem);
+    if owner.is_some_and(|owner| owner != found) {
+        return Err(damaged(&"it is signed by another owner than the one expected"));
+    }
+    Ok(Some(Facts { descriptor, bytes, owner: found }))
+}
+
+impl Known {
+    /// The facts; none while there is no repository.
+    pub(super) async fn facts(
+        &self,
+        store: &dyn Store,
+        pinned: Option<OwnerFingerprint>,
+        now: u64,
+    ) -> Result<Option<Arc<Facts>>, Problem> {
+        let kept = self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((since, facts)) = &kept
+            && now < since + FACTS_KEPT
+        {
+            return Ok(Some(facts.clone()));
+        }
+        // Whoever the owner was once, it stays.
+        let expected = pinned.or(kept.map(|(_, facts)| facts.owner));
+        let Some(facts) = read_facts(store, expected).await? else { return Ok(None) };
+        let facts = Arc::new(facts);
+        *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, facts.clone()));
+        Ok(Some(facts))
+    }
+
+    /// What is known of a client; `is_fresh` reads its record anew.
+    pub(super) async fn client(
+        &self,
+        host: &Host<'_>,
+        id: ClientId,
+        now: u64,
+        is_fresh: bool,
+    ) -> Result<Option<Arc<ClientRecord>>, Problem> {
+        let kept = self.clients.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+        if let Some((since, record)) = kept
+            && !is_fresh
+            && now < since + CLIENTS_KEPT
+        {
+            return Ok(Some(record));
+        }
+        let record = match clients::read(host, id).await {
+            Ok(record) => record.map(Arc::new),
+            // What cannot be read might be its revocation.
+            Err(JobError::Damaged { .. }) => {
+                let detail = format!("the record of client {id} cannot be believed");
+                return Err(Problem::new("client-unsound", StatusCode::FORBIDDEN, detail));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if clients.len() >= CLIENTS_MOST {
+            clients.clear();
+        }
+        // Of an id that nobody has registered nothing is kept: anybody can invent some.
+        if let Some(record) = &record {
+            clients.insert(id, (now, record.clone()));
+        }
+        Ok(record)
+    }
+
+    /// Forgets what is known of clients.
+    pub(super) fn forget_clients(&self) {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The newest root and its state; none where nothing was written. `is_fresh` looks whether there is a newer one.
+    pub(super) async fn newest(
+        &self,
+        store: &dyn Store,
+        now: u64,
+        is_fresh: bool,
+    ) -> Result<Option<Arc<Newest>>, Problem> {
+        let kept = self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((since, newest)) = &kept
+            && !is_fresh
+            && now < since + ROOTS_KEPT
+        {
+            return Ok(Some(newest.clone()));
+        }
+        for _ in 0..ATTEMPTS {
+            let Some(listed) = store.list("roots/", None, 1).await?.objects.into_iter().next() else {
+                return Ok(None);
+            };
+            let name = listed.key.as_str().to_owned();
+            let newest = match &kept {
+                Some((_, newest)) if newest.name == name => newest.clone(),
+                _ => match read_newest(store, &name).await? {
+                    Some(newest) => Arc::new(newest),
+                    // Something it names was deleted: there is a newer one.
+                    None => continue,
+                },
+            };
+            *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, newest.clone()));
+            return Ok(Some(newest));
+        }
+        Err(Problem::new("busy", StatusCode::SERVICE_UNAVAILABLE, "the newest state cannot be read yet"))
+    }
+}
+
+async fn read_newest(store: &dyn Store, name: &str) -> Result<Option<Newest>, JobError> {
+    let damaged = |object: &str, why: &dyn core::fmt::Display| JobError::damaged(object, why);
+    let number = layout::root_number(name).ok_or_else(|| damaged(name, &"it is not a root's name"))?;
+    let Some(bytes) = objects::read(store, name).await? else { return Ok(None) };
+    let root = Root::decode(number, &bytes).map_err(|error| damaged(name, &error))?;
+    let mut fold = StateFold::default();
+    for run in &root.runs {
+        let object = layout::state(run.hash);
+        let Some(bytes) = objects::read_hashed(store, &object, run.hash).await? else { return Ok(None) };
+        let reader = RunReader::parse(&bytes).map_err(|error| damaged(&object, &error))?;
+        fold.add(&reader).map_err(|error| damaged(&object, &error))?;
+    }
+    Ok(Some(Newest { name: name.to_owned(), root, state: fold.finish() }))
+}
+
+impl Newest {
+    /// Bytes of the packs of a domain, and of those of them that were accepted since a time.
+    pub(super) fn stored(&self, domain: DomainId, since: Time, without: &[PackId]) -> (u64, u64) {
+        let of_domain = self.state.packs.iter().filter(|(id, pack)| pack.domain == domain && !without.contains(id));
+        of_domain.fold((0, 0), |(all, new), (_, pack)| {
+            (all + pack.length, if pack.accepted > since { new + pack.length } else { new })
+        })
+    }
+
+    /// Whether a run or segment is none of another domain than this: runs of records are everybody's.
+    pub(super) fn is_open_to(&self, domain: DomainId, key: &str) -> bool {
+        let Some((folder, name)) = key.split_once('/') else { return false };
+        let Ok(hash) = ObjectHash::from_hex(name) else { return false };
+        match folder {
+            "index" => self.state.segments.contains_key(&(domain, hash)),
+            "state" => {
+                self.root.runs.iter().any(|run| run.hash == hash) || self.state.overlays.contains_key(&(domain, hash))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Seconds for which what was read is not read again.
+const FACTS_KEPT: u64 = 60;
+const CLIENTS_KEPT: u64 = 10;
+const ROOTS_KEPT: u64 = 2;
+/// Records that are kept at once.
+const CLIENTS_MOST: usize = 10_000;
+const ATTEMPTS: u32 = 8;
+
+/// What works with a store as the jobs do.
+pub(super) fn host<'a>(store: &'a dyn Store, entropy: &'a dyn Entropy, facts: &Facts) -> Host<'a> {
+    Host { store, entropy, repository: facts.descriptor.repository, owner_key: facts.descriptor.owner_key }
+}

@@ -1,0 +1,209 @@
+//! Objects: created, read, looked at and listed through the gateway itself.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use copal_engine::client::Role;
+use copal_engine::limits::PACK_BYTES;
+use copal_engine::request::Request;
+use copal_store::{Created, Key, StoreError};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::call::Call;
+use super::problem::Problem;
+use super::rights::{self, Caller, Upload};
+use super::{Gateway, TRANSFER_SECONDS, quota};
+
+/// `PUT /v1/objects/{key}`.
+pub(super) async fn create(
+    State(gateway): State<Arc<Gateway>>,
+    Path(key): Path<String>,
+    mut call: Call,
+) -> Result<Response, Problem> {
+    let key = key_of(key)?;
+    let length = call.length()?;
+    let upload = Upload { key: key.as_str(), length, sha256: call.claimed_digest()? };
+    call.permitted(rights::may_create(call.caller, call.house, &upload))?;
+    if call.headers.get(header::IF_NONE_MATCH).is_none_or(|value| value != "*") {
+        let detail = "objects are created, never replaced: If-None-Match: * has to be sent";
+        return Err(Problem::new("not-create-only", StatusCode::PRECONDITION_REQUIRED, detail));
+    }
+    quota::allow(&gateway, &call, &[upload]).await?;
+    let (caller, claimed) = (call.caller, upload.sha256);
+    let bytes = call.read(&gateway, length.min(PACK_BYTES)).await?;
+    if bytes.len() as u64 != length || Request::digest(&bytes) != claimed {
+        return Err(Problem::new("body-altered", StatusCode::BAD_REQUEST, "the body is not what its headers say"));
+    }
+    let created = gateway.settings.store.create(&key, bytes).await?;
+    tell(&gateway, caller, key.as_str());
+    Ok(match created {
+        Created::New => StatusCode::CREATED.into_response(),
+        Created::Exists => exists(key.as_str()).into_response(),
+    })
+}
+
+fn exists(key: &str) -> Problem {
+    Problem::new("exists", StatusCode::PRECONDITION_FAILED, format!("object {key} exists"))
+}
+
+/// What a new object means to others.
+pub(super) fn tell(gateway: &Gateway, caller: Caller, key: &str) {
+    match (key.split('/').next(), caller) {
+        (Some("clients"), _) => gateway.known.forget_clients(),
+        (Some("manifests"), Caller::Client { id, .. }) => gateway.hint(id),
+        _ => {}
+    }
+}
+
+/// `GET /v1/objects/{key}`, perhaps with a range.
+pub(super) async fn read(
+    State(gateway): State<Arc<Gateway>>,
+    Path(key): Path<String>,
+    call: Call,
+) -> Result<Response, Problem> {
+    let key = key_of(key)?;
+    readable(&gateway, &call, &key).await?;
+    let range = call.headers.get(header::RANGE).map(parse_range).transpose()?;
+    if let Some(presigner) = &gateway.settings.presigner {
+        let expires = std::time::Duration::from_secs(TRANSFER_SECONDS);
+        let given = presigner.get(&key, expires).await?;
+        let location = HeaderValue::from_str(&given.url).map_err(|_| {
+            Problem::new("store-failed", StatusCode::INTERNAL_SERVER_ERROR, "the store's address is none")
+        })?;
+        return Ok((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, location)]).into_response());
+    }
+    let store = &gateway.settings.store;
+    let Some(range) = range else {
+        let bytes = store.map(&key).await?;
+        return Ok((octets(), bytes).into_response());
+    };
+    match store.read_range(&key, range.clone()).await {
+        Ok(bytes) => {
+            let mut headers = octets();
+            let said = format!("bytes {}-{}/*", range.start, range.end - 1);
+            headers.insert(header::CONTENT_RANGE, said.parse().expect("digits are a value"));
+            Ok((StatusCode::PARTIAL_CONTENT, headers, bytes).into_response())
+        }
+        Err(error @ StoreError::OutOfRange { length, .. }) => Err(Problem::from(error).with("length", json!(length))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether the caller may read an object: its name decides, and of a write-only client's runs and segments the state.
+pub(super) async fn readable(gateway: &Arc<Gateway>, call: &Call, key: &Key) -> Result<(), Problem> {
+    let name = key.as_str();
+    call.permitted(rights::may_read(call.caller, call.house, name))?;
+    if let Caller::Client { role: Role::WriteOnly, domain, .. } = call.caller
+        && (name.starts_with("index/") || name.starts_with("state/"))
+    {
+        let store = gateway.settings.store.as_ref();
+        let mut is_open = false;
+        for is_fresh in [false, true] {
+            let newest = gateway.known.newest(store, call.now, is_fresh).await?;
+            is_open = newest.is_some_and(|newest| newest.is_open_to(domain, name));
+            if is_open {
+                break;
+            }
+        }
+        if !is_open {
+            // Superseded or another domain's: which of both is not told.
+            return Err(Problem::not_found(name));
+        }
+    }
+    Ok(())
+}
+
+/// `HEAD /v1/objects/{key}`.
+pub(super) async fn stat(
+    State(gateway): State<Arc<Gateway>>,
+    Path(key): Path<String>,
+    call: Call,
+) -> Result<Response, Problem> {
+    let key = key_of(key)?;
+    call.permitted(rights::may_stat(call.caller, call.house, key.as_str()))?;
+    let stat = gateway.settings.store.stat(&key).await?.ok_or_else(|| Problem::not_found(key.as_str()))?;
+    let mut headers = octets();
+    headers.insert(header::CONTENT_LENGTH, stat.length.into());
+    headers.insert("copal-created", stat.created.0.into());
+    if let Some(hash) = stat.sha256 {
+        let hex = copal_engine::id::ObjectHash(hash).to_string();
+        headers.insert("copal-sha256", hex.parse().expect("digits are a value"));
+    }
+    Ok((headers, Bytes::new()).into_response())
+}
+
+/// `DELETE /v1/objects/{key}`: key slots, by the owner.
+pub(super) async fn delete(
+    State(gateway): State<Arc<Gateway>>,
+    Path(key): Path<String>,
+    call: Call,
+) -> Result<Response, Problem> {
+    let key = key_of(key)?;
+    call.permitted(rights::may_delete(call.caller, call.house, key.as_str()))?;
+    gateway.settings.store.delete(&key).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// What a listing is asked for.
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    #[serde(default)]
+    prefix: String,
+    after: Option<String>,
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+/// `GET /v1/objects?prefix=&after=&limit=`.
+pub(super) async fn list(
+    State(gateway): State<Arc<Gateway>>,
+    Query(asked): Query<Asked>,
+    call: Call,
+) -> Result<Response, Problem> {
+    let prefix = call.permitted(rights::may_list(call.caller, call.house, &asked.prefix))?;
+    let after = asked.after.map(key_of).transpose()?;
+    let limit = asked.limit.unwrap_or(LIST_MOST).clamp(1, LIST_MOST);
+    let page = gateway.settings.store.list(&prefix, after.as_ref(), limit).await?;
+    let object = |listed: &copal_store::Listed| {
+        json!({
+            "key": listed.key.as_str(),
+            "length": listed.stat.length,
+            // More than a JSON number holds everywhere.
+            "created": listed.stat.created.0.to_string(),
+        })
+    };
+    let objects: Vec<_> = page.objects.iter().map(object).collect();
+    Ok(Json(json!({ "objects": objects, "more": page.more })).into_response())
+}
+
+/// Checks a name that somebody sent.
+pub(super) fn key_of(name: String) -> Result<Key, Problem> {
+    Key::new(name).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+/// `bytes=a-b`, both given: clients of a store know what they want.
+fn parse_range(value: &HeaderValue) -> Result<Range<u64>, Problem> {
+    let numbers = value.to_str().ok().and_then(|text| text.strip_prefix("bytes=")?.split_once('-'));
+    let numbers = numbers.and_then(|(start, end)| Some((start.parse::<u64>().ok()?, end.parse::<u64>().ok()?)));
+    match numbers {
+        Some((start, end)) if start <= end && end < u64::MAX => Ok(start..end + 1),
+        _ => Err(Problem::bad_request("a range is bytes=FIRST-LAST")),
+    }
+}
+
+fn octets() -> HeaderMap {
+    HeaderMap::from_iter([
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    ])
+}
+
+/// Objects that one listing tells.
+const LIST_MOST: usize = 10_000;

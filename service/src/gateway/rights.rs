@@ -1,0 +1,222 @@
+//! Rights: who may do what with which object. A table of its own, without I/O.
+
+use copal_engine::client::Role;
+use copal_engine::id::{ClientId, DomainId, ObjectHash, SlotId};
+use copal_engine::layout::{self, Place};
+use copal_engine::limits::{PACK_BYTES, RECORD_BYTES, ROOT_BYTES};
+use copal_engine::receipt::IngestBy;
+
+/// Who asks, as far as the signature tells.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// Nobody has signed.
+    Nobody,
+    /// The owner.
+    Owner,
+    /// A client.
+    Client {
+        /// Its id.
+        id: ClientId,
+        /// What it may do.
+        role: Role,
+        /// Its domain.
+        domain: DomainId,
+    },
+    /// Whoever holds the enrollment key of a client that waits to be joined.
+    Joining {
+        /// Its id.
+        id: ClientId,
+        /// What it will be allowed.
+        role: Role,
+    },
+}
+
+/// What the repository and its gateway allow in general.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) struct House {
+    /// Who decides about manifests; none while there is no repository.
+    pub ingest: Option<IngestBy>,
+    /// Whether anybody may read key slots.
+    pub open_slots: bool,
+    /// Whether anybody may make the repository while there is none.
+    pub accept_init: bool,
+}
+
+/// An object to be created.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) struct Upload<'a> {
+    /// Its name.
+    pub key: &'a str,
+    /// Its bytes.
+    pub length: u64,
+    /// Their SHA-256.
+    pub sha256: [u8; 32],
+}
+
+/// Whether this caller may create that object; what is wrong if not.
+pub(super) fn may_create(caller: Caller, house: House, upload: &Upload<'_>) -> Result<(), &'static str> {
+    let key = upload.key;
+    let folder = key.split('/').next().unwrap_or_default();
+    let Some(ingest) = house.ingest else {
+        let is_first = key == layout::descriptor(1) || is_slot(key);
+        return if house.accept_init && is_first { within(upload) } else { Err("there is no repository") };
+    };
+    let is_owner = caller == Caller::Owner;
+    let is_full = is_owner || matches!(caller, Caller::Client { role: Role::Full, .. });
+    let permitted = match folder {
+        "packs" => matches!(caller, Caller::Client { .. }) && is_pack(upload),
+        "manifests" => match caller {
+            Caller::Client { id, .. } => layout::trailing_number(key).is_some_and(|n| key == layout::manifest(id, n)),
+            _ => false,
+        },
+        "changes" => is_full && layout::trailing_number(key).is_some_and(|n| key == layout::change(n)),
+        "clients" => match caller {
+            Caller::Owner => is_of_client(key),
+            Caller::Joining { id, .. } => key == layout::client(id, 2),
+            _ => false,
+        },
+        "keys" => is_owner && is_slot(key),
+        "copal" => is_owner && layout::trailing_number(key).is_some_and(|n| key == layout::descriptor(n)),
+        "roots" => decides(is_full, ingest)? && layout::root_number(key).is_some(),
+        "receipts" => decides(is_full, ingest)? && is_of_client(key),
+        "index" | "state" => decides(is_full, ingest)? && is_hashed(upload, folder),
+        _ => false,
+    };
+    if !permitted {
+        return Err("it is not an object that this caller may create");
+    }
+    within(upload)
+}
+
+/// Whether this caller may read that object, as far as its name tells. Runs and segments of write-only clients depend
+/// on the state, and are left to the caller of this.
+pub(super) fn may_read(caller: Caller, house: House, key: &str) -> Result<(), &'static str> {
+    let folder = key.split('/').next().unwrap_or_default();
+    let refused = Err("it is not an object that this caller may read");
+    let is_own = |id: ClientId| layout::client_of(key) == Some(id);
+    let permitted = match (caller, folder) {
+        (_, "copal") => true,
+        (Caller::Nobody, "keys") if house.open_slots || house.ingest.is_none() => true,
+        (Caller::Nobody, _) => return Err("it has to be signed"),
+        (Caller::Owner | Caller::Client { role: Role::Full, .. }, folder) => FOLDERS.contains(&folder),
+        (Caller::Client { id, .. }, "clients" | "manifests" | "receipts") => is_own(id),
+        (Caller::Client { .. }, "roots" | "state" | "index" | "reader") => true,
+        (Caller::Joining { id, .. }, "clients") => is_own(id),
+        (Caller::Joining { role, .. }, "keys") => role == Role::Full,
+        _ => false,
+    };
+    if permitted { Ok(()) } else { refused }
+}
+
+/// Whether a caller may learn length and time of an object without reading it: of packs also who may only write.
+pub(super) fn may_stat(caller: Caller, house: House, key: &str) -> Result<(), &'static str> {
+    match (caller, layout::pack_of(key)) {
+        (Caller::Client { .. }, Some((Place::Packs, _))) => Ok(()),
+        _ => may_read(caller, house, key),
+    }
+}
+
+/// The prefix that a caller sees of what it asks to list.
+pub(super) fn may_list(caller: Caller, house: House, prefix: &str) -> Result<String, &'static str> {
+    let own = |id: ClientId| ["clients", "manifests", "receipts"].map(|folder| format!("{folder}/{id}/"));
+    let narrowed = match caller {
+        Caller::Owner | Caller::Client { role: Role::Full, .. } => return full_list(prefix),
+        Caller::Nobody if house.ingest.is_none() && house.accept_init => return Ok(prefix.to_owned()),
+        Caller::Nobody if house.open_slots => vec!["copal/".to_owned(), "keys/".to_owned()],
+        Caller::Nobody => vec!["copal/".to_owned()],
+        Caller::Client { id, .. } => [&own(id)[..], &["copal/".to_owned(), "roots/".to_owned()]].concat(),
+        Caller::Joining { id, role } => {
+            let keys = (role == Role::Full).then(|| "keys/".to_owned());
+            [format!("clients/{id}/"), "copal/".to_owned()].into_iter().chain(keys).collect()
+        }
+    };
+    if let Some(inside) = narrowed.iter().find(|allowed| prefix.starts_with(allowed.as_str())) {
+        debug_assert!(prefix.starts_with(inside.as_str()));
+        return Ok(prefix.to_owned());
+    }
+    // Who asks for more than it may see gets what it may see of that, if it is one folder.
+    let mut below = narrowed.into_iter().filter(|allowed| !prefix.is_empty() && allowed.starts_with(prefix));
+    match (below.next(), below.next()) {
+        (Some(only), None) => Ok(only),
+        _ if caller == Caller::Nobody => Err("it has to be signed"),
+        _ => Err("it is not a listing that this caller may see"),
+    }
+}
+
+fn full_list(prefix: &str) -> Result<String, &'static str> {
+    let folder = prefix.split('/').next().unwrap_or_default();
+    let is_known = FOLDERS.iter().any(|known| known.starts_with(folder));
+    if is_known { Ok(prefix.to_owned()) } else { Err("it is not a listing that this caller may see") }
+}
+
+/// Whether this caller may delete that object: key slots, by the owner. All else is for prune.
+pub(super) fn may_delete(caller: Caller, house: House, key: &str) -> Result<(), &'static str> {
+    match caller {
+        Caller::Owner if house.ingest.is_some() && is_slot(key) => Ok(()),
+        _ => Err("only the service deletes, by prune; the owner may delete key slots"),
+    }
+}
+
+/// Whether the caller may write what ingest writes.
+fn decides(is_full: bool, ingest: IngestBy) -> Result<bool, &'static str> {
+    match ingest {
+        IngestBy::Service => Err("the service alone writes the index, the state and receipts of this repository"),
+        IngestBy::Client => Ok(is_full),
+    }
+}
+
+/// Whether a length may be right for an object of that name.
+fn within(upload: &Upload<'_>) -> Result<(), &'static str> {
+    let most = match upload.key.split('/').next().unwrap_or_default() {
+        "packs" | "index" | "state" => PACK_BYTES,
+        "roots" => ROOT_BYTES as u64 + ENVELOPE,
+        _ => RECORD_BYTES as u64 + ENVELOPE,
+    };
+    if upload.length <= most { Ok(()) } else { Err("it is larger than such an object may be") }
+}
+
+fn is_pack(upload: &Upload<'_>) -> bool {
+    matches!(layout::pack_of(upload.key), Some((Place::Packs, id)) if id.0 == upload.sha256)
+}
+
+fn is_hashed(upload: &Upload<'_>, folder: &str) -> bool {
+    let name = upload.key.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+    name.is_some_and(|name| name == ObjectHash(upload.sha256).to_string())
+}
+
+fn is_of_client(key: &str) -> bool {
+    let mut parts = key.split('/').skip(1);
+    let id = parts.next().is_some_and(|id| ClientId::from_hex(id).is_ok_and(|read| read.to_string() == id));
+    id && layout::trailing_number(key).is_some() && parts.count() == 1
+}
+
+fn is_slot(key: &str) -> bool {
+    let id = key.split('/').nth(1).and_then(|id| SlotId::from_hex(id).ok());
+    id.is_some_and(|id| layout::slot(id).iter().any(|copy| copy == key))
+}
+
+/// What a repository holds, apart from unfinished writes and the work of jobs.
+const FOLDERS: &[&str] = &[
+    "copal",
+    "keys",
+    "clients",
+    "packs",
+    "moved",
+    "manifests",
+    "receipts",
+    "changes",
+    "expiries",
+    "deletions",
+    "roots",
+    "state",
+    "index",
+    "reports",
+    "reader",
+];
+
+/// More than any envelope of a record has.
+const ENVELOPE: u64 = 1 << 10;
+
+#[cfg(test)]
+#[path = "rights_tests.rs"]
+mod tests;

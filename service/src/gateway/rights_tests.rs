@@ -1,0 +1,57 @@
+use super::*;
+
+const SERVICE: House = House { ingest: Some(IngestBy::Service), open_slots: false, accept_init: false };
+const FULL: Caller = Caller::Client { id: ClientId([1; 16]), role: Role::Full, domain: DomainId([1; 16]) };
+const WRITER: Caller = Caller::Client { id: ClientId([2; 16]), role: Role::WriteOnly, domain: DomainId([2; 16]) };
+
+fn create(caller: Caller, key: &str, length: u64) -> bool {
+    may_create(caller, SERVICE, &Upload { key, length, sha256: [7; 32] }).is_ok()
+}
+
+#[test]
+fn no_client_creates_what_the_owner_or_the_service_writes() {
+    for key in ["moved/07/07", "reports/x/1", "expiries/00000000000000000001", "", "keys", "packs/", "copal/1"] {
+        for caller in [FULL, WRITER, Caller::Nobody, Caller::Owner] {
+            assert!(!create(caller, key, 1), "{key} by {caller:?}");
+        }
+    }
+}
+
+#[test]
+fn names_of_other_forms_than_the_layouts_are_refused() {
+    let id = ClientId([1; 16]);
+    for key in [
+        format!("manifests/{id}/1"),
+        format!("manifests/{id}/x/{:020}", 1),
+        format!("manifests/{}/{:020}", "AB".repeat(16), 1),
+        format!("changes/x/{:020}", 1),
+    ] {
+        assert!(!create(FULL, &key, 1), "{key}");
+    }
+    assert!(create(FULL, &layout::manifest(id, 1), 1));
+}
+
+#[test]
+fn objects_larger_than_any_of_their_kind_are_refused() {
+    let manifest = layout::manifest(ClientId([1; 16]), 1);
+    assert!(create(FULL, &manifest, RECORD_BYTES as u64) && !create(FULL, &manifest, RECORD_BYTES as u64 * 2));
+    let pack = layout::pack(Place::Packs, copal_engine::id::PackId([7; 32]));
+    assert!(create(WRITER, &pack, PACK_BYTES) && !create(WRITER, &pack, PACK_BYTES + 1));
+}
+
+#[test]
+fn a_write_only_client_reads_neither_packs_nor_slots_nor_others() {
+    let other = layout::manifest(ClientId([1; 16]), 1);
+    for key in ["packs/07/07", "moved/07/07", "keys/x/a", "changes/1", "reports/x/1", &other, "tmp/x"] {
+        assert!(may_read(WRITER, SERVICE, key).is_err(), "{key}");
+    }
+}
+
+#[test]
+fn nobody_sees_unfinished_writes_or_the_work_of_jobs() {
+    for caller in [FULL, WRITER, Caller::Owner, Caller::Nobody] {
+        for key in ["tmp/x", "work/prune/1"] {
+            assert!(may_read(caller, SERVICE, key).is_err() && may_list(caller, SERVICE, key).is_err());
+        }
+    }
+}

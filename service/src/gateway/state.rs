@@ -1,0 +1,109 @@
+//! State: what a client asks before and after its transfers: whose repository it is, its time, its newest state, receipts.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use copal_engine::client::Role;
+use copal_engine::id::{ClientId, DomainId};
+use copal_engine::layout;
+use copal_engine::receipt::IngestBy;
+use serde_json::{Value, json};
+
+use super::Gateway;
+use super::call::Call;
+use super::problem::Problem;
+use super::rights::{self, Caller};
+use crate::objects;
+
+/// `GET /v1/health`: whether the store answers. Anybody may ask; nothing is told of the repository.
+pub(super) async fn health(State(gateway): State<Arc<Gateway>>) -> Result<Response, Problem> {
+    gateway.known.facts(gateway.settings.store.as_ref(), gateway.settings.owner, (gateway.settings.clock)()).await?;
+    Ok(Json(json!({ "status": "ok" })).into_response())
+}
+
+/// `GET /v1/repository`: the descriptor, and what a client has to know before its first request.
+pub(super) async fn repository(State(gateway): State<Arc<Gateway>>, call: Call) -> Result<Response, Problem> {
+    let facts = call.facts()?;
+    let descriptor = &facts.descriptor;
+    let answer = json!({
+        "repository": descriptor.repository.to_string(),
+        "owner": facts.owner.to_string(),
+        "version": descriptor.version,
+        "descriptor": STANDARD.encode(&facts.bytes),
+        "ingest": match descriptor.ingest {
+            IngestBy::Client => "client",
+            IngestBy::Service => "service",
+        },
+        "transfers": if gateway.settings.presigner.is_some() { "presigned" } else { "direct" },
+        "slots": if gateway.settings.open_slots { "open" } else { "signed" },
+        "time": call.now,
+    });
+    Ok(Json(answer).into_response())
+}
+
+/// `GET /v1/time`: the clock that dates the objects.
+pub(super) async fn time(State(gateway): State<Arc<Gateway>>, call: Call) -> Result<Response, Problem> {
+    if call.house.ingest.is_some() || !call.house.accept_init {
+        call.known()?;
+    }
+    let now = gateway.settings.store.now().await?;
+    Ok(Json(json!({ "now": now.0.to_string() })).into_response())
+}
+
+/// `GET /v1/receipts/{client}/{number}`. Who asks for one that is not there yet waits for it.
+pub(super) async fn receipt(
+    State(gateway): State<Arc<Gateway>>,
+    Path((client, number)): Path<(String, u64)>,
+    call: Call,
+) -> Result<Response, Problem> {
+    let client = ClientId::from_hex(&client).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let name = layout::receipt(client, number);
+    call.permitted(rights::may_read(call.caller, call.house, &name))?;
+    match objects::read(gateway.settings.store.as_ref(), &name).await? {
+        Some(bytes) => Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response()),
+        None => {
+            gateway.hint(client);
+            let detail = format!("manifest {number} of client {client} is not decided");
+            Err(Problem::new("undecided", StatusCode::NOT_FOUND, detail))
+        }
+    }
+}
+
+/// `GET /v1/index`: the newest root, its runs, and the segments of the index; of write-only clients those of their own
+/// domain.
+pub(super) async fn index(State(gateway): State<Arc<Gateway>>, call: Call) -> Result<Response, Problem> {
+    let seen: Option<DomainId> = match call.caller {
+        Caller::Owner | Caller::Client { role: Role::Full, .. } => None,
+        Caller::Client { domain, .. } => Some(domain),
+        Caller::Nobody | Caller::Joining { .. } => {
+            return call.permitted(Err("it has to be signed by a client that has joined"));
+        }
+    };
+    let Some(newest) = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await? else {
+        return Ok(Json(json!({ "root": null, "runs": [], "segments": [], "overlays": [] })).into_response());
+    };
+    let is_seen = |domain: &DomainId| seen.is_none_or(|own| own == *domain);
+    let runs: Vec<Value> = newest.root.runs.iter().map(|run| part(layout::state(run.hash), None, run.length)).collect();
+    let segments = newest.state.segments.iter().filter(|((domain, _), _)| is_seen(domain));
+    let segments: Vec<Value> =
+        segments.map(|((domain, hash), of)| part(layout::segment(*hash), Some(*domain), of.length)).collect();
+    let overlays = newest.state.overlays.iter().filter(|((domain, _), _)| is_seen(domain));
+    let overlays: Vec<Value> =
+        overlays.map(|((domain, hash), of)| part(layout::state(*hash), Some(*domain), of.length)).collect();
+    let root = json!({ "key": newest.name, "number": newest.root.number });
+    let answer = json!({ "root": root, "runs": runs, "segments": segments, "overlays": overlays });
+    Ok(Json(answer).into_response())
+}
+
+fn part(key: String, domain: Option<DomainId>, length: u64) -> Value {
+    let mut part = json!({ "key": key, "length": length });
+    if let Some(domain) = domain {
+        part["domain"] = json!(domain.to_string());
+    }
+    part
+}

@@ -1,0 +1,264 @@
+//! A repository in memory with clients of every kind, and requests to a gateway before it.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request as HttpRequest, StatusCode};
+use bytes::Bytes;
+use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, RepositoryId};
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::secret::Secret;
+use copal_engine::layout::{self, Place};
+use copal_engine::pack::PackKind;
+use copal_engine::receipt::IngestBy;
+use copal_engine::repository::{Descriptor, Parameters};
+use copal_engine::request::{Request, Signatory, Terms, WINDOW};
+use copal_engine::root::Root;
+use copal_engine::state::{PackRecord, RunKind, SegmentRecord, StateDelta, write_run};
+use copal_engine::time::Time;
+use copal_store::memory::MemoryStore;
+use copal_store::{Key, Store};
+use ed25519_dalek::SigningKey;
+use serde_json::Value;
+use tower::ServiceExt;
+
+use crate::gateway::{Gateway, Memory, Quota, Settings};
+use crate::host::Entropy;
+
+pub(super) const NOW: u64 = 1_790_000_000;
+pub(super) const ORIGIN: &str = "https://gateway.example";
+pub(super) const FULL: ClientId = ClientId([1; 16]);
+pub(super) const WRITER: ClientId = ClientId([2; 16]);
+pub(super) const REVOKED: ClientId = ClientId([3; 16]);
+pub(super) const JOINING: ClientId = ClientId([4; 16]);
+pub(super) const SHARED: DomainId = DomainId([0xd0; 16]);
+pub(super) const OWN: DomainId = DomainId([0xd2; 16]);
+
+struct Zeros;
+
+impl Entropy for Zeros {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(0);
+    }
+}
+
+pub(super) struct World {
+    pub(super) store: Arc<MemoryStore>,
+    router: Router,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) bytes: Bytes,
+}
+
+impl Answer {
+    #[track_caller]
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The last part of the problem's type, once the answer is found to be a problem in full.
+    #[track_caller]
+    pub(super) fn problem(&self) -> (u16, String) {
+        assert_eq!(self.headers["content-type"], "application/problem+json", "{self:?}");
+        let problem = self.json();
+        assert_eq!(problem["status"], self.status.as_u16());
+        assert!(problem["detail"].as_str().is_some_and(|detail| !detail.is_empty()));
+        let name = problem["type"].as_str().unwrap().strip_prefix("urn:copal:problem:").unwrap();
+        (self.status.as_u16(), name.to_owned())
+    }
+}
+
+pub(super) fn owner() -> OwnerSecret {
+    let secret = |byte| Secret::new([byte; 32]);
+    OwnerSecret::new(RepositoryId([0xc0; 16]), secret(1), secret(2), secret(3))
+}
+
+pub(super) fn request_key(client: ClientId) -> SigningKey {
+    SigningKey::from_bytes(&[client.0[0] ^ 0xff; 32])
+}
+
+pub(super) fn enrollment_key() -> SigningKey {
+    SigningKey::from_bytes(&[0xee; 32])
+}
+
+pub(super) fn record(client: ClientId, role: Role, version: u64) -> ClientRecord {
+    let keys = ClientPublic { manifest: [0; 32], request: request_key(client).verifying_key().to_bytes() };
+    ClientRecord {
+        client,
+        version,
+        sealed_name: b"sealed".to_vec(),
+        role,
+        domain: if role == Role::Full { SHARED } else { OWN },
+        keys: Some(keys),
+        created: Time(0),
+        revoked: None,
+        last_change: None,
+        enrollment: None,
+        signed_by: SignedBy::Owner,
+    }
+}
+
+impl World {
+    /// A repository whose clients' uploads a service decides about.
+    pub(super) async fn new() -> Self {
+        Self::with(IngestBy::Service, |_| {}).await
+    }
+
+    pub(super) async fn with(ingest: IngestBy, change: impl FnOnce(&mut Settings)) -> Self {
+        let world = Self::bare(change);
+        world.put(layout::descriptor(1), descriptor(ingest)).await;
+        let sign = |record: ClientRecord| record.sign(owner().repository(), &owner().signing_key());
+        world.put(layout::client(FULL, 1), sign(record(FULL, Role::Full, 1))).await;
+        world.put(layout::client(WRITER, 1), sign(record(WRITER, Role::WriteOnly, 1))).await;
+        world.put(layout::client(REVOKED, 1), sign(record(REVOKED, Role::Full, 1))).await;
+        let revoked = ClientRecord { revoked: Some((0, ObjectHash::NONE)), ..record(REVOKED, Role::Full, 2) };
+        world.put(layout::client(REVOKED, 2), sign(revoked)).await;
+        let enrollment = Some(enrollment_key().verifying_key().to_bytes());
+        let waiting = ClientRecord { keys: None, enrollment, ..record(JOINING, Role::WriteOnly, 1) };
+        world.put(layout::client(JOINING, 1), sign(waiting)).await;
+        world.put("keys/00000000000000000000000000000007/a".into(), b"slot".to_vec()).await;
+        world
+    }
+
+    /// A gateway before an empty store.
+    pub(super) fn bare(change: impl FnOnce(&mut Settings)) -> Self {
+        let store = Arc::new(MemoryStore::new());
+        let mut settings = Settings {
+            store: store.clone(),
+            entropy: Arc::new(Zeros),
+            clock: || NOW,
+            presigner: None,
+            owner: None,
+            origin: Some(ORIGIN.to_owned()),
+            scheme: "https",
+            open_slots: false,
+            accept_init: false,
+            quota: Quota::default(),
+            cors: None,
+            arrived: None,
+        };
+        change(&mut settings);
+        Self { store, router: Gateway::new(settings, Some(Memory::default())).router() }
+    }
+
+    pub(super) async fn put(&self, name: String, bytes: Vec<u8>) {
+        self.store.create(&Key::new(name).unwrap(), bytes.into()).await.unwrap();
+    }
+
+    /// A root that names a segment of each domain, and a pack of 1,000 bytes of the write-only client's.
+    pub(super) async fn put_root(&self) {
+        let mut delta = StateDelta::default();
+        let segment = SegmentRecord { entries: 1, length: 7, first: ChunkId([0; 24]), last: ChunkId([0; 24]) };
+        for (domain, bytes) in [(SHARED, &b"shared!"[..]), (OWN, &b"its own"[..])] {
+            let hash = ObjectHash::of(bytes);
+            self.put(layout::segment(hash), bytes.to_vec()).await;
+            delta.segments.insert((domain, hash), Some(segment.clone()));
+        }
+        let pack = PackRecord {
+            domain: OWN,
+            kind: PackKind::Data,
+            length: 1_000,
+            place: Place::Packs,
+            is_missing: false,
+            is_damaged: false,
+            read: Time(0),
+            accepted: Time::from_unix(NOW as i64 - 60, 0),
+        };
+        delta.packs.insert(PackId([9; 32]), Some(pack));
+        let mut runs = Vec::new();
+        for kind in [RunKind::Segments, RunKind::Packs] {
+            let run = write_run(kind, [7; 16], &delta.records(kind));
+            self.put(layout::state(run.reference.hash), run.bytes).await;
+            runs.push(run.reference);
+        }
+        let root = Root {
+            number: 1,
+            random: [1; 16],
+            base: None,
+            time: Time::from_unix(NOW as i64, 0),
+            rebuilt: false,
+            runs,
+            change_head: None,
+            policy: None,
+            expiry_head: None,
+        };
+        self.put(layout::root(1), root.encode().unwrap()).await;
+    }
+
+    /// A signed request.
+    pub(super) async fn signed(&self, signatory: Signatory, method: &str, path: &str, body: &[u8]) -> Answer {
+        self.send(sign(signatory, method, path, body)).await
+    }
+
+    pub(super) async fn send(&self, request: HttpRequest<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+        Answer { status: parts.status, headers: parts.headers, bytes }
+    }
+
+    /// A request that nobody has signed.
+    pub(super) async fn unsigned(&self, method: &str, path: &str) -> Answer {
+        self.send(HttpRequest::builder().method(method).uri(path).body(Body::empty()).unwrap()).await
+    }
+}
+
+pub(super) fn descriptor(ingest: IngestBy) -> Vec<u8> {
+    let descriptor = Descriptor {
+        version: 1,
+        repository: owner().repository(),
+        created: Time(0),
+        parameters: Parameters::default(),
+        owner_key: owner().verifying_key(),
+        kem_public: owner().kem_public().as_bytes().to_vec(),
+        ingest,
+        reader: None,
+        shared_domain: SHARED,
+    };
+    descriptor.sign(&owner().signing_key())
+}
+
+pub(super) fn terms(signatory: Signatory, nonce: [u8; 16]) -> Terms {
+    Terms { created: NOW, expires: NOW + WINDOW, nonce, signatory }
+}
+
+/// A request with a nonce of its own, signed by the right key.
+pub(super) fn sign(signatory: Signatory, method: &str, path: &str, body: &[u8]) -> HttpRequest<Body> {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static COUNTER: AtomicU64 = AtomicU64::new(1);
+    let mut nonce = [0; 16];
+    nonce[..8].copy_from_slice(&COUNTER.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+    let key = match signatory {
+        Signatory::Owner => owner().signing_key(),
+        Signatory::Client(JOINING) => enrollment_key(),
+        Signatory::Client(id) => request_key(id),
+    };
+    sign_with(&terms(signatory, nonce), &key, method, path, body)
+}
+
+pub(super) fn sign_with(terms: &Terms, key: &SigningKey, method: &str, path: &str, body: &[u8]) -> HttpRequest<Body> {
+    let uri = format!("{ORIGIN}{path}");
+    let headers = Request { method, uri: &uri, digest: Request::digest(body) }.sign(terms, key);
+    HttpRequest::builder()
+        .method(method)
+        .uri(path)
+        .header("host", "gateway.example")
+        .header("content-length", body.len())
+        .header("if-none-match", "*")
+        .header("content-digest", headers.content_digest)
+        .header("signature-input", headers.input)
+        .header("signature", headers.signature)
+        .body(Body::from(body.to_vec()))
+        .unwrap()
+}
+
+pub(super) fn pack_path(bytes: &[u8]) -> String {
+    format!("/v1/objects/{}", layout::pack(Place::Packs, PackId(ObjectHash::of(bytes).0)))
+}

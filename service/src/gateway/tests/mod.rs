@@ -1,0 +1,3 @@
+mod kit;
+mod refusals;
+mod routes;

@@ -1,0 +1,292 @@
+//! Every refusal, each with its stable name.
+
+use axum::body::Body;
+use axum::http::Request as HttpRequest;
+use copal_engine::id::{ObjectHash, PackId};
+use copal_engine::layout::{self, Place};
+use copal_engine::receipt::IngestBy;
+use copal_engine::request::{Signatory, Terms};
+use copal_store::Store;
+
+use super::kit::*;
+use crate::gateway::Quota;
+
+const FULL_SIGNS: Signatory = Signatory::Client(FULL);
+const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
+
+fn problem(status: u16, name: &str) -> (u16, String) {
+    (status, name.to_owned())
+}
+
+#[tokio::test]
+async fn what_nobody_has_signed_is_refused() {
+    let world = World::new().await;
+    for path in ["/v1/time", "/v1/index", "/v1/objects?prefix=packs/", "/v1/objects/roots/99999999999999999998"] {
+        assert_eq!(world.unsigned("GET", path).await.problem(), problem(401, "signature-missing"), "{path}");
+    }
+    assert_eq!(world.unsigned("POST", "/v1/uploads").await.problem(), problem(401, "signature-missing"));
+    assert_eq!(world.unsigned("POST", "/v1/downloads").await.problem(), problem(401, "signature-missing"));
+}
+
+#[tokio::test]
+async fn key_slots_are_for_signed_requests_unless_the_operator_opens_them() {
+    let slot = "/v1/objects/keys/00000000000000000000000000000007/a";
+    let closed = World::new().await;
+    assert_eq!(closed.unsigned("GET", slot).await.problem(), problem(401, "signature-missing"));
+    assert_eq!(closed.signed(WRITER_SIGNS, "GET", slot, b"").await.problem(), problem(403, "not-permitted"));
+    assert_eq!(closed.signed(FULL_SIGNS, "GET", slot, b"").await.bytes, "slot");
+    let open = World::with(IngestBy::Service, |settings| settings.open_slots = true).await;
+    assert_eq!(open.unsigned("GET", slot).await.bytes, "slot");
+}
+
+#[tokio::test]
+async fn a_replayed_request_is_refused() {
+    let world = World::new().await;
+    let terms = terms(FULL_SIGNS, [5; 16]);
+    let again = || sign_with(&terms, &request_key(FULL), "GET", "/v1/time", b"");
+    assert_eq!(world.send(again()).await.status, 200);
+    assert_eq!(world.send(again()).await.problem(), problem(401, "replayed"));
+}
+
+#[tokio::test]
+async fn a_wrong_clock_is_explained() {
+    let world = World::new().await;
+    for (created, ahead) in [(NOW + 3_600, 3_600), (NOW - 3_600, -3_600)] {
+        let terms = Terms { created, expires: created + 60, ..terms(FULL_SIGNS, [6; 16]) };
+        let answer = world.send(sign_with(&terms, &request_key(FULL), "GET", "/v1/time", b"")).await;
+        assert_eq!(answer.problem(), problem(401, "clock"));
+        assert_eq!((&answer.json()["ahead"], &answer.json()["time"]), (&ahead.into(), &NOW.into()));
+    }
+}
+
+#[tokio::test]
+async fn signatures_of_other_keys_requests_and_bodies_are_refused() {
+    let world = World::new().await;
+    let wrong = problem(401, "signature-wrong");
+    let other_key = sign_with(&terms(FULL_SIGNS, [1; 16]), &request_key(WRITER), "GET", "/v1/time", b"");
+    assert_eq!(world.send(other_key).await.problem(), wrong);
+    let client_as_owner = sign_with(&terms(Signatory::Owner, [2; 16]), &request_key(FULL), "GET", "/v1/time", b"");
+    assert_eq!(world.send(client_as_owner).await.problem(), wrong);
+    let mut other_path = sign(FULL_SIGNS, "GET", "/v1/time", b"");
+    *other_path.uri_mut() = "/v1/index".parse().unwrap();
+    assert_eq!(world.send(other_path).await.problem(), wrong);
+    let mut other_method = sign(FULL_SIGNS, "GET", "/v1/objects/keys/00000000000000000000000000000007/a", b"");
+    *other_method.method_mut() = "DELETE".parse().unwrap();
+    assert_eq!(world.send(other_method).await.problem(), wrong);
+    let mut other_body = sign(FULL_SIGNS, "POST", "/v1/downloads", b"{\"objects\":[]}");
+    *other_body.body_mut() = Body::from("{\"objects\":[ ]}");
+    other_body.headers_mut().remove("content-length");
+    assert_eq!(world.send(other_body).await.problem(), problem(400, "body-altered"));
+    let mut malformed = sign(FULL_SIGNS, "GET", "/v1/time", b"");
+    malformed.headers_mut().insert("signature-input", "sig1=()".parse().unwrap());
+    assert_eq!(world.send(malformed).await.problem(), problem(400, "signature-malformed"));
+    let long = Terms { expires: NOW + 61, ..terms(FULL_SIGNS, [3; 16]) };
+    let long = sign_with(&long, &request_key(FULL), "GET", "/v1/time", b"");
+    assert_eq!(world.send(long).await.problem(), problem(401, "signature-long"));
+}
+
+#[tokio::test]
+async fn unknown_and_revoked_clients_are_refused() {
+    let world = World::new().await;
+    let stranger = Signatory::Client(copal_engine::id::ClientId([9; 16]));
+    assert_eq!(world.signed(stranger, "GET", "/v1/time", b"").await.problem(), problem(401, "client-unknown"));
+    let revoked = Signatory::Client(REVOKED);
+    assert_eq!(world.signed(revoked, "GET", "/v1/time", b"").await.problem(), problem(403, "client-revoked"));
+}
+
+#[tokio::test]
+async fn a_client_whose_record_cannot_be_believed_is_refused() {
+    let world = World::new().await;
+    world.put(layout::client(FULL, 2), b"forged".to_vec()).await;
+    assert_eq!(world.signed(FULL_SIGNS, "GET", "/v1/time", b"").await.problem(), problem(403, "client-unsound"));
+}
+
+#[tokio::test]
+async fn clients_create_packs_and_what_is_their_own_and_nothing_else() {
+    let world = World::new().await;
+    let bytes = b"a pack";
+    let put = async |signs, path: &str| world.signed(signs, "PUT", path, bytes).await;
+    let hash = ObjectHash::of(bytes);
+    let refused = problem(403, "not-permitted");
+    let not_for_writers = [
+        layout::manifest(FULL, 1),
+        layout::change(1),
+        layout::pack(Place::Moved, PackId(hash.0)),
+        layout::pack(Place::Packs, PackId([1; 32])),
+        layout::segment(hash),
+        layout::state(hash),
+        layout::root(1),
+        layout::receipt(WRITER, 1),
+        layout::expiry(1),
+        layout::deletion(1, &[0; 16]),
+        layout::client(WRITER, 2),
+        layout::descriptor(2),
+        "keys/00000000000000000000000000000008/a".to_owned(),
+        "reports/prune/1".to_owned(),
+        "work/prune/1".to_owned(),
+        "tmp/x".to_owned(),
+        "other".to_owned(),
+    ];
+    for name in not_for_writers {
+        let path = format!("/v1/objects/{name}");
+        assert_eq!(put(WRITER_SIGNS, &path).await.problem(), refused, "{name}");
+        if name != layout::change(1) && name != layout::manifest(FULL, 1) {
+            assert_eq!(put(FULL_SIGNS, &path).await.problem(), refused, "{name}");
+        }
+    }
+    for path in [pack_path(bytes), format!("/v1/objects/{}", layout::manifest(WRITER, 1))] {
+        assert_eq!(put(WRITER_SIGNS, &path).await.status, 201, "{path}");
+    }
+    assert_eq!(put(FULL_SIGNS, &format!("/v1/objects/{}", layout::change(1))).await.status, 201);
+}
+
+#[tokio::test]
+async fn full_clients_write_the_index_where_clients_ingest() {
+    let world = World::with(IngestBy::Client, |_| {}).await;
+    let bytes = b"a run";
+    let hash = ObjectHash::of(bytes);
+    for name in [layout::segment(hash), layout::state(hash), layout::root(1), layout::receipt(WRITER, 1)] {
+        let path = format!("/v1/objects/{name}");
+        assert_eq!(world.signed(WRITER_SIGNS, "PUT", &path, bytes).await.problem(), problem(403, "not-permitted"));
+        assert_eq!(world.signed(FULL_SIGNS, "PUT", &path, bytes).await.status, 201, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn deleting_is_for_prune_but_for_key_slots_which_are_the_owners() {
+    let world = World::new().await;
+    let slot = "/v1/objects/keys/00000000000000000000000000000007/a";
+    let root = format!("/v1/objects/{}", layout::root(1));
+    for (signs, path) in [(FULL_SIGNS, slot), (FULL_SIGNS, &root), (Signatory::Owner, &root)] {
+        assert_eq!(world.signed(signs, "DELETE", path, b"").await.problem(), problem(403, "not-permitted"), "{path}");
+    }
+    assert_eq!(world.signed(Signatory::Owner, "DELETE", slot, b"").await.status, 204);
+}
+
+#[tokio::test]
+async fn who_joins_creates_its_second_record_and_nothing_else() {
+    let world = World::new().await;
+    let joins = Signatory::Client(JOINING);
+    let refused = problem(403, "not-permitted");
+    for path in [pack_path(b"x"), format!("/v1/objects/{}", layout::client(JOINING, 3))] {
+        assert_eq!(world.signed(joins, "PUT", &path, b"x").await.problem(), refused, "{path}");
+    }
+    let slot = "/v1/objects/keys/00000000000000000000000000000007/a";
+    assert_eq!(world.signed(joins, "GET", slot, b"").await.problem(), refused, "a write-only client has no passphrase");
+    let path = format!("/v1/objects/{}", layout::client(JOINING, 2));
+    assert_eq!(world.signed(joins, "PUT", &path, b"joined").await.status, 201);
+}
+
+#[tokio::test]
+async fn only_create_only_uploads_of_the_signed_bytes_are_taken() {
+    let world = World::new().await;
+    let path = pack_path(b"pack");
+    let mut replacing = sign(FULL_SIGNS, "PUT", &path, b"pack");
+    replacing.headers_mut().remove("if-none-match");
+    assert_eq!(world.send(replacing).await.problem(), problem(428, "not-create-only"));
+    let mut without_length = sign(FULL_SIGNS, "PUT", &path, b"pack");
+    without_length.headers_mut().remove("content-length");
+    assert_eq!(world.send(without_length).await.problem(), problem(411, "length-missing"));
+    let mut cut = sign(FULL_SIGNS, "PUT", &path, b"pack");
+    *cut.body_mut() = Body::from("pac");
+    assert_eq!(world.send(cut).await.problem(), problem(400, "body-altered"));
+    let mut longer = sign(FULL_SIGNS, "PUT", &path, b"pack");
+    *longer.body_mut() = Body::from("pack!");
+    assert_eq!(world.send(longer).await.problem(), problem(413, "too-large"));
+    assert_eq!(world.store.stat(&copal_store::Key::new(&path["/v1/objects/".len()..]).unwrap()).await.unwrap(), None);
+    assert_eq!(world.signed(FULL_SIGNS, "PUT", &path, b"pack").await.status, 201);
+    assert_eq!(world.signed(FULL_SIGNS, "PUT", &path, b"pack").await.problem(), problem(412, "exists"));
+}
+
+#[tokio::test]
+async fn oversize_objects_and_batches_are_refused() {
+    let world = World::new().await;
+    let mut huge = sign(FULL_SIGNS, "PUT", &pack_path(b"pack"), b"pack");
+    huge.headers_mut().insert("content-length", "268435457".parse().unwrap());
+    assert_eq!(world.send(huge).await.problem(), problem(403, "not-permitted"));
+    let many = format!("{{\"objects\":[{}]}}", vec!["{\"key\":\"copal/1\"}"; 257].join(","));
+    assert_eq!(
+        world.signed(FULL_SIGNS, "POST", "/v1/downloads", many.as_bytes()).await.problem(),
+        problem(413, "too-large")
+    );
+    let long = vec![b' '; 300 << 10];
+    assert_eq!(world.signed(FULL_SIGNS, "POST", "/v1/uploads", &long).await.problem(), problem(413, "too-large"));
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused() {
+    let world = World::new().await;
+    let bad = problem(400, "bad-request");
+    assert_eq!(world.signed(FULL_SIGNS, "GET", "/v1/objects/a%20b", b"").await.problem(), bad);
+    assert_eq!(world.signed(FULL_SIGNS, "POST", "/v1/uploads", b"no JSON").await.problem(), bad);
+    assert_eq!(world.signed(FULL_SIGNS, "GET", "/v1/receipts/x/1", b"").await.problem(), bad);
+    assert_eq!(world.signed(FULL_SIGNS, "GET", "/v1/nothing", b"").await.problem(), problem(404, "not-found"));
+    assert_eq!(world.signed(FULL_SIGNS, "PATCH", "/v1/time", b"").await.problem(), problem(405, "method"));
+    let unlisted = "/v1/objects?prefix=work/";
+    assert_eq!(world.signed(FULL_SIGNS, "GET", unlisted, b"").await.problem(), problem(403, "not-permitted"));
+}
+
+#[tokio::test]
+async fn quotas_hold_for_what_is_stored_and_for_what_was_added_today() {
+    for quota in [Quota { stored: Some(1_010), daily: None }, Quota { stored: None, daily: Some(1_010) }] {
+        let world = World::with(IngestBy::Service, |settings| settings.quota = quota).await;
+        world.put_root().await;
+        let put = async |bytes: &[u8]| world.signed(WRITER_SIGNS, "PUT", &pack_path(bytes), bytes).await;
+        let refused = put(b"eleven byte").await;
+        assert_eq!(refused.problem(), problem(403, "quota"), "{quota:?}");
+        assert_eq!(refused.json()["used"], 1_000);
+        assert_eq!(put(b"ten bytes!").await.status, 201, "{quota:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_no_root_knows_yet_counts_too() {
+    let quota = Quota { stored: None, daily: Some(15) };
+    let world = World::with(IngestBy::Service, |settings| settings.quota = quota).await;
+    let put = async |bytes: &[u8]| world.signed(WRITER_SIGNS, "PUT", &pack_path(bytes), bytes).await;
+    assert_eq!(put(b"ten bytes!").await.status, 201);
+    assert_eq!(put(b"ten bytes!").await.problem(), problem(412, "exists"), "the same object counts once");
+    assert_eq!(put(b"ten others").await.problem(), problem(403, "quota"));
+}
+
+#[tokio::test]
+async fn requests_that_nobody_signed_are_answered_slowly() {
+    let world = World::new().await;
+    let mut answers = Vec::new();
+    for _ in 0..100 {
+        answers.push(world.unsigned("GET", "/v1/repository").await.status.as_u16());
+    }
+    assert_eq!(answers.iter().filter(|status| **status == 200).count(), 60);
+    assert_eq!(answers.last(), Some(&429));
+}
+
+#[tokio::test]
+async fn a_descriptor_of_another_owner_than_the_pinned_one_is_refused() {
+    let pinned = Some(copal_engine::id::OwnerFingerprint([1; 32]));
+    let world = World::with(IngestBy::Service, |settings| settings.owner = pinned).await;
+    assert_eq!(world.unsigned("GET", "/v1/repository").await.problem(), problem(500, "damaged"));
+    assert_eq!(world.unsigned("GET", "/v1/health").await.problem(), problem(500, "damaged"));
+}
+
+#[tokio::test]
+async fn nobody_makes_a_repository_unless_the_operator_lets_them() {
+    let first = |name: String| {
+        let body = b"first".to_vec();
+        HttpRequest::put(format!("/v1/objects/{name}"))
+            .header("content-length", body.len())
+            .header("if-none-match", "*")
+            .header("content-digest", copal_engine::request::write_digest(&ObjectHash::of(&body).0))
+            .header("host", "gateway.example")
+            .body(Body::from(body))
+            .unwrap()
+    };
+    let closed = World::bare(|_| {});
+    assert_eq!(closed.unsigned("GET", "/v1/repository").await.problem(), problem(404, "no-repository"));
+    assert_eq!(closed.send(first(layout::descriptor(1))).await.problem(), problem(403, "not-permitted"));
+    let open = World::bare(|settings| settings.accept_init = true);
+    assert_eq!(open.send(first(layout::root(1))).await.problem(), problem(403, "not-permitted"));
+    assert_eq!(open.send(first("keys/00000000000000000000000000000007/a".into())).await.status, 201);
+    open.put(layout::descriptor(1), descriptor(IngestBy::Service)).await;
+    let late = open.send(first("keys/00000000000000000000000000000008/a".into())).await;
+    assert_eq!(late.problem(), problem(401, "signature-missing"), "there is a repository now");
+}

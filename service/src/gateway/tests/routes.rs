@@ -1,0 +1,198 @@
+//! What is answered to those who may ask.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::body::Body;
+use axum::http::Request as HttpRequest;
+use copal_engine::id::ObjectHash;
+use copal_engine::layout;
+use copal_engine::receipt::IngestBy;
+use copal_engine::request::Signatory;
+use copal_engine::root::Root;
+use copal_engine::state::{RunKind, StateDelta, write_run};
+use copal_store::{Key, Store, StoreError};
+use serde_json::{Value, json};
+
+use super::kit::*;
+use crate::gateway::{Presigned, Presigner};
+
+const FULL_SIGNS: Signatory = Signatory::Client(FULL);
+const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
+
+struct Elsewhere;
+
+#[async_trait]
+impl Presigner for Elsewhere {
+    async fn put(&self, key: &Key, length: u64, _: &[u8; 32], _: Duration) -> Result<Presigned, StoreError> {
+        let headers = vec![("content-length".to_owned(), length.to_string())];
+        Ok(Presigned { url: format!("https://bucket.example/{key}?signed"), headers })
+    }
+
+    async fn get(&self, key: &Key, _: Duration) -> Result<Presigned, StoreError> {
+        Ok(Presigned { url: format!("https://bucket.example/{key}?signed"), headers: Vec::new() })
+    }
+}
+
+fn keys(answer: &Value, field: &str) -> Vec<String> {
+    answer[field].as_array().unwrap().iter().map(|of| of["key"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn anybody_learns_whose_repository_it_is_and_nothing_more() {
+    let world = World::new().await;
+    let answer = world.unsigned("GET", "/v1/repository").await.json();
+    assert_eq!(answer["repository"], owner().repository().to_string());
+    assert_eq!(answer["owner"], owner().fingerprint().to_string());
+    assert_eq!((&answer["ingest"], &answer["transfers"]), (&json!("service"), &json!("direct")));
+    assert_eq!((&answer["slots"], &answer["time"]), (&json!("signed"), &json!(NOW)));
+    assert_eq!(world.unsigned("GET", "/v1/health").await.json(), json!({ "status": "ok" }));
+}
+
+#[tokio::test]
+async fn objects_are_created_read_in_parts_and_listed() {
+    let world = World::new().await;
+    let path = pack_path(b"0123456789");
+    assert_eq!(world.signed(FULL_SIGNS, "PUT", &path, b"0123456789").await.status, 201);
+    assert_eq!(world.signed(FULL_SIGNS, "GET", &path, b"").await.bytes, "0123456789");
+    let ranged = async |range: &str| {
+        let mut request = sign(FULL_SIGNS, "GET", &path, b"");
+        request.headers_mut().insert("range", range.parse().unwrap());
+        world.send(request).await
+    };
+    let part = ranged("bytes=2-4").await;
+    assert_eq!(
+        (part.status.as_u16(), &part.bytes[..], &part.headers["content-range"]),
+        (206, &b"234"[..], &"bytes 2-4/*".parse().unwrap())
+    );
+    let beyond = ranged("bytes=8-10").await;
+    assert_eq!((beyond.problem(), &beyond.json()["length"]), ((416, "out-of-range".into()), &json!(10)));
+    assert_eq!(ranged("bytes=4-2").await.problem(), (400, "bad-request".into()));
+    let head = world.signed(WRITER_SIGNS, "HEAD", &path, b"").await;
+    assert_eq!((head.status.as_u16(), &head.headers["content-length"]), (200, &"10".parse().unwrap()));
+    assert!(head.headers.contains_key("copal-created") && head.bytes.is_empty());
+    let listed = world.signed(FULL_SIGNS, "GET", "/v1/objects?prefix=packs/&limit=5", b"").await.json();
+    assert_eq!(keys(&listed, "objects"), [path.strip_prefix("/v1/objects/").unwrap()]);
+    assert_eq!((&listed["more"], &listed["objects"][0]["length"]), (&json!(false), &json!(10)));
+}
+
+#[tokio::test]
+async fn a_write_only_client_lists_its_own_only() {
+    let world = World::new().await;
+    world.put(layout::manifest(FULL, 1), b"m".to_vec()).await;
+    world.put(layout::manifest(WRITER, 1), b"m".to_vec()).await;
+    let list = async |path: &str| world.signed(WRITER_SIGNS, "GET", path, b"").await;
+    let own = list("/v1/objects?prefix=manifests/").await.json();
+    assert_eq!(keys(&own, "objects"), [layout::manifest(WRITER, 1)]);
+    for refused in ["packs/", "keys/", "", &format!("manifests/{FULL}/")] {
+        let answer = list(&format!("/v1/objects?prefix={refused}")).await;
+        assert_eq!(answer.problem(), (403, "not-permitted".into()), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_write_only_client_sees_the_segments_of_its_own_domain_only() {
+    let world = World::new().await;
+    world.put_root().await;
+    let [own, shared] = [&b"its own"[..], b"shared!"].map(|bytes| layout::segment(ObjectHash::of(bytes)));
+    let index = world.signed(WRITER_SIGNS, "GET", "/v1/index", b"").await.json();
+    assert_eq!(keys(&index, "segments"), std::slice::from_ref(&own));
+    assert_eq!((index["root"]["number"].as_u64(), keys(&index, "runs").len()), (Some(1), 2));
+    let all = world.signed(FULL_SIGNS, "GET", "/v1/index", b"").await.json();
+    assert_eq!(keys(&all, "segments").len(), 2);
+    // A root that came since then is known by whoever asks for what it names.
+    let bytes = world.store.read(&Key::new(layout::root(1)).unwrap()).await.unwrap();
+    let mut next = Root::decode(1, &bytes).unwrap();
+    let run = write_run(RunKind::Segments, [8; 16], &StateDelta::default().records(RunKind::Segments));
+    world.put(layout::state(run.reference.hash), run.bytes).await;
+    next.number = 2;
+    next.runs.insert(0, run.reference.clone());
+    world.put(layout::root(2), next.encode().unwrap()).await;
+    let path = format!("/v1/objects/{}", layout::state(run.reference.hash));
+    assert_eq!(world.signed(WRITER_SIGNS, "GET", &path, b"").await.status, 200);
+    let read = async |key: &str| world.signed(WRITER_SIGNS, "GET", &format!("/v1/objects/{key}"), b"").await;
+    assert_eq!(read(&own).await.bytes, "its own");
+    assert_eq!(read(&shared).await.problem(), (404, "not-found".into()));
+    assert_eq!(read(&keys(&index, "runs")[0]).await.status, 200);
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_receipt_hastens_it() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let noted = told.clone();
+    let arrived = Arc::new(move |client| noted.lock().unwrap().push(client));
+    let world = World::with(IngestBy::Service, |settings| settings.arrived = Some(arrived)).await;
+    let path = format!("/v1/receipts/{WRITER}/1");
+    assert_eq!(world.signed(WRITER_SIGNS, "GET", &path, b"").await.problem(), (404, "undecided".into()));
+    assert_eq!(*told.lock().unwrap(), [WRITER]);
+    world.put(layout::receipt(WRITER, 1), b"answer".to_vec()).await;
+    assert_eq!(world.signed(WRITER_SIGNS, "GET", &path, b"").await.bytes, "answer");
+    let others = format!("/v1/receipts/{FULL}/1");
+    assert_eq!(world.signed(WRITER_SIGNS, "GET", &others, b"").await.problem(), (403, "not-permitted".into()));
+    let manifest = format!("/v1/objects/{}", layout::manifest(WRITER, 1));
+    assert_eq!(world.signed(WRITER_SIGNS, "PUT", &manifest, b"m").await.status, 201);
+    assert_eq!(*told.lock().unwrap(), [WRITER, WRITER]);
+}
+
+#[tokio::test]
+async fn batches_give_the_addresses_of_the_gateway_where_nothing_is_presigned() {
+    let world = World::new().await;
+    let hash = ObjectHash::of(b"pack");
+    let path = pack_path(b"pack");
+    let key = path.strip_prefix("/v1/objects/").unwrap();
+    let body = json!({ "objects": [{ "key": key, "length": 4, "sha256": hash.to_string() }] }).to_string();
+    let answer = world.signed(WRITER_SIGNS, "POST", "/v1/uploads", body.as_bytes()).await.json();
+    let upload = &answer["objects"][0];
+    assert_eq!((&upload["method"], &upload["url"]), (&json!("PUT"), &json!(format!("{ORIGIN}{path}"))));
+    assert_eq!((&upload["signed"], &upload["headers"]["if-none-match"]), (&json!(true), &json!("*")));
+    let body = json!({ "objects": [{ "key": "copal/00000000000000000001", "range": [0, 9] }] }).to_string();
+    let answer = world.signed(WRITER_SIGNS, "POST", "/v1/downloads", body.as_bytes()).await.json();
+    assert_eq!(answer["objects"][0]["headers"]["range"], "bytes=0-9");
+}
+
+#[tokio::test]
+async fn batches_and_reads_lead_to_the_store_where_it_presigns() {
+    let world = World::with(IngestBy::Service, |settings| settings.presigner = Some(Arc::new(Elsewhere))).await;
+    let path = pack_path(b"pack");
+    let key = path.strip_prefix("/v1/objects/").unwrap();
+    let hash = ObjectHash::of(b"pack");
+    let body = json!({ "objects": [{ "key": key, "length": 4, "sha256": hash.to_string() }] }).to_string();
+    let answer = world.signed(WRITER_SIGNS, "POST", "/v1/uploads", body.as_bytes()).await.json();
+    let url = json!(format!("https://bucket.example/{key}?signed"));
+    assert_eq!((&answer["objects"][0]["url"], &answer["objects"][0]["signed"]), (&url, &json!(false)));
+    let read = world.signed(FULL_SIGNS, "GET", &path, b"").await;
+    assert_eq!((read.status.as_u16(), &read.headers["location"]), (307, &url.as_str().unwrap().parse().unwrap()));
+    let wrong = json!({ "objects": [{ "key": key, "length": 4, "sha256": "00".repeat(32) }] }).to_string();
+    let refused = world.signed(WRITER_SIGNS, "POST", "/v1/uploads", wrong.as_bytes()).await;
+    assert_eq!(refused.problem(), (403, "not-permitted".into()), "a pack is named by its hash");
+}
+
+#[tokio::test]
+async fn pages_of_one_origin_may_use_the_gateway() {
+    let page = "https://page.example";
+    let world = World::with(IngestBy::Service, |settings| settings.cors = Some(page.to_owned())).await;
+    let ask = async |origin: &str| {
+        let request = HttpRequest::options("/v1/uploads").header("origin", origin);
+        world.send(request.body(Body::empty()).unwrap()).await
+    };
+    let answer = ask(page).await;
+    assert_eq!((answer.status.as_u16(), &answer.headers["access-control-allow-origin"]), (204, &page.parse().unwrap()));
+    assert!(answer.headers["access-control-allow-headers"].to_str().unwrap().contains("signature-input"));
+    assert!(!ask("https://other.example").await.headers.contains_key("access-control-allow-origin"));
+}
+
+#[tokio::test]
+async fn a_client_that_has_just_joined_is_known_at_once() {
+    use copal_engine::client::{ClientRecord, Role, SignedBy};
+    let world = World::new().await;
+    let joins = Signatory::Client(JOINING);
+    let joined = ClientRecord { signed_by: SignedBy::Enrollment, ..record(JOINING, Role::WriteOnly, 2) };
+    let bytes = joined.sign(owner().repository(), &enrollment_key());
+    let path = format!("/v1/objects/{}", layout::client(JOINING, 2));
+    assert_eq!(world.signed(joins, "PUT", &path, &bytes).await.status, 201);
+    let request = sign_with(&terms(joins, [0x77; 16]), &request_key(JOINING), "GET", "/v1/time", b"");
+    assert_eq!(world.send(request).await.status, 200);
+    let again = world.signed(joins, "PUT", &path, &bytes).await;
+    assert_eq!(again.problem(), (403, "enrollment-used".into()));
+}

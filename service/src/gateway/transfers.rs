@@ -1,0 +1,136 @@
+//! Transfers: addresses at which objects are uploaded and downloaded, many at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use copal_engine::id::ObjectHash;
+use copal_engine::request::write_digest;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::call::Call;
+use super::objects::{key_of, readable, tell};
+use super::problem::Problem;
+use super::rights::{self, Upload};
+use super::{Gateway, Presigned, TRANSFER_SECONDS, quota};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Batch<T> {
+    objects: Vec<T>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    key: String,
+    length: u64,
+    sha256: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    key: String,
+    /// First and last byte.
+    range: Option<(u64, u64)>,
+}
+
+/// `POST /v1/uploads`.
+pub(super) async fn uploads(State(gateway): State<Arc<Gateway>>, mut call: Call) -> Result<Response, Problem> {
+    if call.house.ingest.is_some() {
+        call.known()?;
+    }
+    let wanted: Vec<Wanted> = batch(&gateway, &mut call).await?;
+    let mut uploads = Vec::new();
+    for one in &wanted {
+        let hash = ObjectHash::from_hex(&one.sha256).map_err(|error| Problem::bad_request(error.to_string()))?;
+        let upload = Upload { key: &one.key, length: one.length, sha256: hash.0 };
+        call.permitted(rights::may_create(call.caller, call.house, &upload))?;
+        uploads.push(upload);
+    }
+    quota::allow(&gateway, &call, &uploads).await?;
+    let mut answers = Vec::new();
+    for upload in &uploads {
+        let key = key_of(upload.key.to_owned())?;
+        let (given, is_signed) = match &gateway.settings.presigner {
+            Some(presigner) => {
+                let expires = Duration::from_secs(TRANSFER_SECONDS);
+                let given = presigner.put(&key, upload.length, &upload.sha256, expires).await?;
+                // It arrives at the store, and nobody tells this gateway when.
+                tell(&gateway, call.caller, upload.key);
+                (given, false)
+            }
+            None => (
+                direct(
+                    &call.origin,
+                    upload.key,
+                    vec![
+                        ("content-length".to_owned(), upload.length.to_string()),
+                        ("content-digest".to_owned(), write_digest(&upload.sha256)),
+                        ("if-none-match".to_owned(), "*".to_owned()),
+                    ],
+                ),
+                true,
+            ),
+        };
+        answers.push(answer(upload.key, "PUT", given, is_signed));
+    }
+    Ok(Json(json!({ "objects": answers })).into_response())
+}
+
+/// `POST /v1/downloads`.
+pub(super) async fn downloads(State(gateway): State<Arc<Gateway>>, mut call: Call) -> Result<Response, Problem> {
+    call.known()?;
+    let named: Vec<Named> = batch(&gateway, &mut call).await?;
+    let mut answers = Vec::new();
+    for one in named {
+        let key = key_of(one.key)?;
+        readable(&gateway, &call, &key).await?;
+        let (mut given, is_signed) = match &gateway.settings.presigner {
+            Some(presigner) => (presigner.get(&key, Duration::from_secs(TRANSFER_SECONDS)).await?, false),
+            None => (direct(&call.origin, key.as_str(), Vec::new()), true),
+        };
+        if let Some((first, last)) = one.range {
+            given.headers.push(("range".to_owned(), format!("bytes={first}-{last}")));
+        }
+        answers.push(answer(key.as_str(), "GET", given, is_signed));
+    }
+    Ok(Json(json!({ "objects": answers })).into_response())
+}
+
+/// Reads the objects that a request names: a few, so that an answer stays small.
+async fn batch<T: DeserializeOwned>(gateway: &Gateway, call: &mut Call) -> Result<Vec<T>, Problem> {
+    let bytes = call.read(gateway, BATCH_BYTES).await?;
+    let batch: Batch<T> = serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(error.to_string()))?;
+    if batch.objects.len() > BATCH_MOST {
+        return Err(Problem::too_large(format!("at most {BATCH_MOST} objects are taken at once")));
+    }
+    Ok(batch.objects)
+}
+
+/// An object's address at the gateway itself.
+fn direct(origin: &str, key: &str, headers: Vec<(String, String)>) -> Presigned {
+    Presigned { url: format!("{origin}/v1/objects/{key}"), headers }
+}
+
+fn answer(key: &str, method: &str, given: Presigned, is_signed: bool) -> Value {
+    let headers: Map<String, Value> = given.headers.into_iter().map(|(name, value)| (name, json!(value))).collect();
+    json!({
+        "key": key,
+        "method": method,
+        "url": given.url,
+        "headers": headers,
+        // Whether the request to that address has to be signed like every other one to the gateway.
+        "signed": is_signed,
+        "expires_in": TRANSFER_SECONDS,
+    })
+}
+
+/// Objects that one request may name, and bytes that it may have.
+const BATCH_MOST: usize = 256;
+const BATCH_BYTES: u64 = 256 << 10;

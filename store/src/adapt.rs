@@ -1,0 +1,259 @@
+//! A wrapper that finds out how many calls at once a store bears.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::channel::oneshot;
+
+use crate::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
+
+/// Lets a number of calls through at once: one more after as many successes as there are calls, half as many after a
+/// failure that may pass.
+#[derive(Debug)]
+pub struct Adapt<S> {
+    inner: S,
+    gate: Arc<Gate>,
+}
+
+/// How many calls at once there may be.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct AtOnce {
+    /// To begin with.
+    pub first: u32,
+    /// However well it goes.
+    pub most: u32,
+}
+
+impl Default for AtOnce {
+    fn default() -> AtOnce {
+        AtOnce { first: 16, most: 64 }
+    }
+}
+
+#[derive(Debug)]
+struct Gate {
+    state: Mutex<State>,
+    most: f64,
+}
+
+#[derive(Debug)]
+struct State {
+    limit: f64,
+    running: u32,
+    waiting: VecDeque<oneshot::Sender<Permit>>,
+    /// How often the limit was cut: a call that began before a cut says nothing about what came of it.
+    cuts: u64,
+}
+
+/// Lets one call run, until it is dropped.
+#[derive(Debug)]
+struct Permit {
+    gate: Arc<Gate>,
+    cuts: u64,
+}
+
+impl Gate {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics while it holds the numbers")
+    }
+
+    async fn enter(self: &Arc<Gate>) -> Permit {
+        loop {
+            let turn = {
+                let mut state = self.state();
+                if f64::from(state.running) < state.limit.floor() {
+                    state.running += 1;
+                    return Permit { gate: self.clone(), cuts: state.cuts };
+                }
+                let (sender, turn) = oneshot::channel();
+                state.waiting.push_back(sender);
+                turn
+            };
+            if let Ok(permit) = turn.await {
+                return permit;
+            }
+        }
+    }
+
+    /// Lets in who waits, as far as there is room.
+    fn admit(self: &Arc<Gate>) {
+        loop {
+            let (next, cuts) = {
+                let mut state = self.state();
+                if f64::from(state.running) >= state.limit.floor() {
+                    return;
+                }
+                let Some(next) = state.waiting.pop_front() else { return };
+                state.running += 1;
+                (next, state.cuts)
+            };
+            // Whoever does not wait any more gives the permit back by dropping it.
+            let _ = next.send(Permit { gate: self.clone(), cuts });
+        }
+    }
+}
+
+impl Permit {
+    /// Notes how the call ended.
+    fn ended<T>(&self, result: &Result<T, StoreError>) {
+        let mut state = self.gate.state();
+        match result {
+            Err(error) if error.is_transient() => {
+                if state.cuts == self.cuts {
+                    state.limit = (state.limit / 2.0).max(1.0);
+                    state.cuts += 1;
+                }
+            }
+            _ => state.limit = (state.limit + 1.0 / state.limit).min(self.gate.most),
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.gate.state().running -= 1;
+        self.gate.admit();
+    }
+}
+
+impl<S: Store> Adapt<S> {
+    /// Wraps a store.
+    pub fn new(inner: S, at_once: AtOnce) -> Adapt<S> {
+        let most = f64::from(at_once.most.max(1));
+        let limit = f64::from(at_once.first.max(1)).min(most);
+        let state = State { limit, running: 0, waiting: VecDeque::new(), cuts: 0 };
+        Adapt { inner, gate: Arc::new(Gate { state: Mutex::new(state), most }) }
+    }
+
+    /// How many calls there may be at once now.
+    pub fn at_once(&self) -> u32 {
+        self.gate.state().limit.floor() as u32
+    }
+
+    async fn admitted<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        let permit = self.gate.enter().await;
+        let result = call.await;
+        permit.ended(&result);
+        result
+    }
+}
+
+#[async_trait]
+impl<S: Store> Store for Adapt<S> {
+    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        self.admitted(self.inner.create(key, bytes)).await
+    }
+
+    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        self.admitted(self.inner.read(key)).await
+    }
+
+    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        self.admitted(self.inner.read_range(key, range)).await
+    }
+
+    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
+        self.admitted(self.inner.stat(key)).await
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        self.admitted(self.inner.list(prefix, after, limit)).await
+    }
+
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        self.admitted(self.inner.delete(key)).await
+    }
+
+    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
+        self.admitted(self.inner.delete_all(keys)).await
+    }
+
+    async fn now(&self) -> Result<StoreTime, StoreError> {
+        self.admitted(self.inner.now()).await
+    }
+
+    fn is_far(&self) -> bool {
+        self.inner.is_far()
+    }
+
+    async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
+        self.admitted(self.inner.map(key)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Op;
+    use crate::memory::MemoryStore;
+    use futures::FutureExt;
+    use futures::executor::block_on;
+    use futures::future::join_all;
+
+    fn gate(first: u32, most: u32) -> Adapt<MemoryStore> {
+        Adapt::new(MemoryStore::new(), AtOnce { first, most })
+    }
+
+    fn passing() -> Result<(), StoreError> {
+        Err(StoreError::Transient { op: Op::Now, key: String::new(), source: "slow down".into() })
+    }
+
+    #[test]
+    fn no_more_calls_run_than_are_let_in() {
+        let store = gate(2, 9);
+        let (_first, second) = (block_on(store.gate.enter()), block_on(store.gate.enter()));
+        let mut third = Box::pin(store.gate.enter());
+        assert!((&mut third).now_or_never().is_none());
+        drop(second);
+        assert!(third.now_or_never().is_some());
+    }
+
+    #[test]
+    fn success_adds_one_for_as_many_calls_as_there_are() {
+        let store = gate(4, 6);
+        for _ in 0..5 {
+            block_on(store.now()).expect("the clock");
+        }
+        assert_eq!(store.at_once(), 5);
+        for _ in 0..100 {
+            block_on(store.now()).expect("the clock");
+        }
+        assert_eq!(store.at_once(), 6);
+    }
+
+    #[test]
+    fn calls_that_fail_together_halve_it_once() {
+        let store = gate(8, 9);
+        let permits: Vec<Permit> = (0..8).map(|_| block_on(store.gate.enter())).collect();
+        permits.iter().for_each(|permit| permit.ended(&passing()));
+        assert_eq!(store.at_once(), 4);
+        drop(permits);
+        for _ in 0..5 {
+            block_on(store.gate.enter()).ended(&passing());
+        }
+        assert_eq!(store.at_once(), 1);
+    }
+
+    #[test]
+    fn whoever_gives_up_waiting_keeps_nobody_from_entering() {
+        let store = gate(1, 1);
+        let first = block_on(store.gate.enter());
+        let mut given_up = Box::pin(store.gate.enter());
+        assert!((&mut given_up).now_or_never().is_none());
+        let mut next = Box::pin(store.gate.enter());
+        assert!((&mut next).now_or_never().is_none());
+        drop(given_up);
+        drop(first);
+        assert!(next.now_or_never().is_some());
+    }
+
+    #[test]
+    fn many_calls_end_through_a_narrow_gate() {
+        let store = gate(1, 2);
+        let ended = block_on(join_all((0..200).map(|_| store.now())));
+        assert!(ended.iter().all(Result::is_ok));
+    }
+}

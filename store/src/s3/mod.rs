@@ -1,0 +1,186 @@
+//! A store in a bucket of S3, or of anything that speaks S3 and honours conditional writes.
+//!
+//! A creation is one PUT with `If-None-Match: *` and the SHA-256 of the bytes: the server refuses to replace, and to
+//! take other bytes than were sent. Requests run on a tokio runtime, the store's own or one that is given; who waits for
+//! them may use any executor. Nothing is tried twice here: that is [`retry`](crate::retry)'s part.
+
+use std::future::Future;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
+
+mod bucket;
+mod clock;
+mod config;
+mod get;
+mod list;
+mod presign;
+mod probe;
+mod trouble;
+mod worker;
+
+use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
+use bucket::Bucket;
+use clock::Clock;
+use list::Places;
+use worker::Worker;
+
+pub use aws_credential_types::Credentials;
+pub use config::S3Config;
+pub use presign::Presigned;
+pub use trouble::Trouble;
+pub use worker::RuntimePause;
+
+/// Objects below a prefix of a bucket.
+///
+/// Times are those of the server's `Date` and `Last-Modified`, which count whole seconds.
+#[derive(Debug)]
+pub struct S3Store {
+    bucket: Arc<Bucket>,
+    worker: Worker,
+}
+
+/// Why a bucket cannot be used as it is named.
+#[derive(Debug, thiserror::Error)]
+pub enum BadConfig {
+    /// No bucket has this name.
+    #[error("{bucket:?} cannot be the name of a bucket")]
+    Bucket {
+        /// The refused name.
+        bucket: String,
+    },
+    /// A directory bucket lists in no order.
+    #[error("{bucket} is a directory bucket, which lists its objects in no order: a general purpose bucket is needed")]
+    Directory {
+        /// The bucket's name.
+        bucket: String,
+    },
+    /// The prefix is not one that keys can follow.
+    #[error("{prefix:?} cannot stand before keys: it is of segments of letters, digits, dot, dash and underscore")]
+    Prefix {
+        /// The refused prefix.
+        prefix: String,
+    },
+    /// There are no threads to be had.
+    #[error("cannot start the runtime that requests run on")]
+    Runtime(#[source] io::Error),
+}
+
+impl PartialEq for BadConfig {
+    fn eq(&self, other: &BadConfig) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl S3Store {
+    /// A store with a runtime of its own. No request is made: what is wrong with the bucket shows at the first call.
+    pub async fn open(config: S3Config) -> Result<S3Store, BadConfig> {
+        S3Store::start(config, Worker::new().map_err(BadConfig::Runtime)?).await
+    }
+
+    /// A store whose requests run on a runtime that is there, with I/O and time, and outlives it.
+    pub async fn open_on(config: S3Config, runtime: Handle) -> Result<S3Store, BadConfig> {
+        S3Store::start(config, Worker::on(runtime)).await
+    }
+
+    async fn start(config: S3Config, worker: Worker) -> Result<S3Store, BadConfig> {
+        config.check()?;
+        let clock = Clock::default();
+        let connected = worker.run(async move {
+            let connection = config.connect(clock.clone()).await;
+            Bucket { config, connection, clock, places: Places::default(), signing: Mutex::default() }
+        });
+        let stopped = || BadConfig::Runtime(io::Error::other(Trouble::Stopped));
+        let bucket = Arc::new(connected.await.ok_or_else(stopped)?);
+        Ok(S3Store { bucket, worker })
+    }
+
+    /// Makes the bucket, on a server of one's own: in AWS whoever builds the account does. One that is there and ours is
+    /// success.
+    pub async fn create_bucket(&self) -> Result<(), StoreError> {
+        self.run(Op::Create, "", |bucket| async move { bucket.create_bucket().await }).await
+    }
+
+    /// Names the server and the bucket in hexadecimal, for whoever notes what was found out about them.
+    pub fn fingerprint(&self) -> String {
+        let (config, connection) = (&self.bucket.config, &self.bucket.connection);
+        let endpoint = connection.endpoint.as_deref().unwrap_or("AWS");
+        let sum = Sha256::digest(format!("{endpoint}\n{}\n{}", connection.region, config.bucket));
+        sum.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// How wrappers of this store wait.
+    pub fn pause(&self) -> RuntimePause {
+        RuntimePause(self.worker.handle().clone())
+    }
+
+    /// Runs a call on the runtime.
+    async fn run<T, F>(&self, op: Op, key: &str, call: impl FnOnce(Arc<Bucket>) -> F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let ended = self.worker.run(call(self.bucket.clone())).await;
+        ended.unwrap_or_else(|| Err(Trouble::Stopped.lasting(op, key)))
+    }
+}
+
+#[async_trait]
+impl Store for S3Store {
+    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        // On the caller's thread: many callers use many.
+        let sum = BASE64.encode(Sha256::digest(&bytes));
+        let own = key.clone();
+        self.run(Op::Create, key.as_str(), |bucket| async move { bucket.create(&own, bytes, sum).await }).await
+    }
+
+    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        let own = key.clone();
+        self.run(Op::Read, key.as_str(), |bucket| async move { bucket.read(&own).await }).await
+    }
+
+    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let own = key.clone();
+        self.run(Op::ReadRange, key.as_str(), |bucket| async move { bucket.read_range(&own, range).await }).await
+    }
+
+    /// The SHA-256 is the one the server checked when it took the object, if it checked the object as a whole.
+    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
+        let own = key.clone();
+        self.run(Op::Stat, key.as_str(), |bucket| async move { bucket.stat(&own).await }).await
+    }
+
+    /// At most 1,000 at once. Names that are no keys are left out: nobody here made them.
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        let (own, after) = (prefix.to_owned(), after.cloned());
+        self.run(Op::List, prefix, |bucket| async move { bucket.list(&own, after, limit).await }).await
+    }
+
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        let own = key.clone();
+        self.run(Op::Delete, key.as_str(), |bucket| async move { bucket.delete(&own).await }).await
+    }
+
+    /// In requests of 1,000 each.
+    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
+        let own = keys.to_vec();
+        let first = keys.first().map_or("", Key::as_str);
+        self.run(Op::Delete, first, |bucket| async move { bucket.delete_all(&own).await }).await
+    }
+
+    async fn now(&self) -> Result<StoreTime, StoreError> {
+        self.run(Op::Now, "", |bucket| async move { bucket.now().await }).await
+    }
+
+    fn is_far(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,90 @@
+//! The runtime on which requests run, whatever executor waits for them.
+
+use std::io;
+use std::panic;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinHandle;
+
+use crate::retry::{Pause, ThreadPause};
+
+/// Runs requests: on threads of its own, or on a runtime that somebody else keeps.
+#[derive(Debug)]
+pub(super) struct Worker {
+    handle: Handle,
+    own: Option<Runtime>,
+}
+
+impl Worker {
+    /// With two threads of its own: they wait for the network, and hash nothing.
+    pub(super) fn new() -> io::Result<Worker> {
+        let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("copal-s3").enable_all().build()?;
+        Ok(Worker { handle: runtime.handle().clone(), own: Some(runtime) })
+    }
+
+    /// On a runtime with I/O and time, which must outlive every call.
+    pub(super) fn on(handle: Handle) -> Worker {
+        Worker { handle, own: None }
+    }
+
+    pub(super) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Runs a call to its end; one that is no longer waited for is ended.
+    pub(super) async fn run<T: Send + 'static>(&self, call: impl Future<Output = T> + Send + 'static) -> Option<T> {
+        Task(self.handle.spawn(call)).await
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // Waiting for its threads, as dropping a runtime does, is not allowed on a thread of another.
+        if let Some(runtime) = self.own.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+struct Task<T>(JoinHandle<T>);
+
+impl<T> Future for Task<T> {
+    type Output = Option<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        Pin::new(&mut self.0).poll(context).map(|ended| match ended {
+            Ok(answer) => Some(answer),
+            Err(error) => match error.try_into_panic() {
+                Ok(reason) => panic::resume_unwind(reason),
+                // The runtime was shut down.
+                Err(_) => None,
+            },
+        })
+    }
+}
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Waits on a runtime's timer, so that no thread sleeps meanwhile.
+#[derive(Clone, Debug)]
+pub struct RuntimePause(pub(super) Handle);
+
+#[async_trait]
+impl Pause for RuntimePause {
+    fn jitter(&self, most: Duration) -> Duration {
+        ThreadPause.jitter(most)
+    }
+
+    async fn sleep(&self, wait: Duration) {
+        // If the runtime is gone, so is the store: what comes next says so.
+        let _ = self.0.spawn(async move { tokio::time::sleep(wait).await }).await;
+    }
+}

@@ -1,0 +1,244 @@
+//! Cloud: a whole deployment on this machine: functions, the queue before ingest, the events of a bucket, schedules.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use copal_service::clients;
+use copal_store::{Key, Listed, Store, StoreError};
+use serde_json::{Value, json};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use super::environment::{Outcome, Report};
+use super::event;
+use super::function::{Function, Settings};
+use super::program::program;
+use super::queue::{Faults, Message, Queue};
+use super::url::FunctionUrl;
+
+/// What is deployed, and where.
+#[derive(Clone, Debug)]
+pub struct Deployment {
+    /// The bucket.
+    pub bucket: String,
+    /// The folder in it; empty for the whole bucket.
+    pub prefix: String,
+    /// Variables of every function: the owner's fingerprint, the region, the server's address, access keys.
+    pub variables: Vec<(String, String)>,
+    /// How long an invocation may take.
+    pub timeout: Duration,
+    /// How many ingests there may be at a time.
+    pub concurrency: usize,
+    /// Messages that an ingest gets at once.
+    pub batch: usize,
+    /// How long a message that was not answered stays away.
+    pub visibility: Duration,
+    /// How often a message is received before it is put aside.
+    pub receives_most: u32,
+    /// What goes wrong with events.
+    pub faults: Faults,
+    /// Whether events come by way of EventBridge.
+    pub eventbridge: bool,
+    /// Jobs that run by themselves, and how often.
+    pub schedules: Vec<(&'static str, Duration)>,
+    /// Where the gateway's function can be reached; port 0 is a free one.
+    pub gateway: SocketAddr,
+}
+
+impl Deployment {
+    /// A deployment for a bucket, without faults and without schedules.
+    pub fn new(bucket: &str, prefix: &str, variables: Vec<(String, String)>) -> Self {
+        Self {
+            bucket: bucket.to_owned(),
+            prefix: prefix.to_owned(),
+            variables,
+            timeout: Duration::from_secs(60),
+            concurrency: 2,
+            batch: 10,
+            visibility: Duration::from_secs(90),
+            receives_most: 5,
+            faults: Faults::default(),
+            eventbridge: false,
+            schedules: Vec::new(),
+            gateway: SocketAddr::from(([127, 0, 0, 1], 0)),
+        }
+    }
+}
+
+/// A deployment that runs. Dropped, it ends and kills its processes.
+pub struct Cloud {
+    functions: BTreeMap<&'static str, Arc<Function>>,
+    queue: Arc<Queue>,
+    gateway: FunctionUrl,
+    // Last: what it runs uses the rest.
+    runtime: Option<Runtime>,
+}
+
+impl Cloud {
+    /// Starts it: events of the objects below the store's root reach ingest through the queue.
+    ///
+    /// # Panics
+    /// If a program was not built.
+    pub fn start(deployment: &Deployment, store: Arc<dyn Store>) -> Self {
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime starts");
+        let listener = TcpListener::bind(deployment.gateway).expect("the gateway's address is free");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let functions: BTreeMap<&'static str, Arc<Function>> =
+            FUNCTIONS.iter().map(|name| (*name, Function::new(settings(deployment, name, address)))).collect();
+        let queue = Queue::new(deployment.visibility, deployment.receives_most, deployment.faults.clone());
+        let queue = Arc::new(queue);
+        let _entered = runtime.enter();
+        let gateway = FunctionUrl::start(functions["gateway"].clone(), listener).expect("a listener becomes a server");
+        tokio::spawn(watch(store, deployment.clone(), queue.clone()));
+        for _ in 0..deployment.concurrency {
+            tokio::spawn(deliver(queue.clone(), functions["ingest"].clone(), deployment.batch));
+        }
+        for (job, every) in &deployment.schedules {
+            let function = if *job == "reconcile" { "ingest" } else { job };
+            tokio::spawn(repeat(functions[function].clone(), job, *every));
+        }
+        drop(_entered);
+        Self { functions, queue, gateway, runtime: Some(runtime) }
+    }
+
+    /// Invokes a function once, as a schedule does.
+    pub fn run(&self, job: &str) -> Report {
+        self.invoke(if job == "reconcile" { "ingest" } else { job }, &json!({ "job": job }))
+    }
+
+    /// Invokes a function once.
+    ///
+    /// # Panics
+    /// If there is no such function.
+    pub fn invoke(&self, function: &str, payload: &Value) -> Report {
+        self.handle().block_on(self.functions[function].invoke(payload))
+    }
+
+    /// A function.
+    ///
+    /// # Panics
+    /// If there is none of that name.
+    pub fn function(&self, name: &str) -> &Arc<Function> {
+        &self.functions[name]
+    }
+
+    /// The gateway's address, as clients write it.
+    pub fn gateway(&self) -> String {
+        self.gateway.url()
+    }
+
+    /// The queue before ingest.
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Where its tasks run.
+    pub fn handle(&self) -> &Handle {
+        self.runtime.as_ref().expect("it runs until it is dropped").handle()
+    }
+}
+
+impl Drop for Cloud {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Processes of environments in use are killed with their tasks, the idle ones with their functions.
+            runtime.shutdown_timeout(Duration::from_secs(5));
+        }
+    }
+}
+
+fn settings(deployment: &Deployment, name: &'static str, gateway: SocketAddr) -> Settings {
+    let mut variables = vec![
+        ("COPAL_BUCKET".to_owned(), deployment.bucket.clone()),
+        ("COPAL_PREFIX".to_owned(), deployment.prefix.clone()),
+        ("COPAL_ORIGIN".to_owned(), format!("http://{gateway}")),
+    ];
+    variables.extend(deployment.variables.iter().cloned());
+    let concurrency = match name {
+        // One more for the schedule.
+        "ingest" => deployment.concurrency + 1,
+        "gateway" => 4,
+        _ => 1,
+    };
+    Settings {
+        name: name.to_owned(),
+        program: program(name),
+        variables,
+        timeout: deployment.timeout,
+        concurrency,
+        memory: 1769,
+    }
+}
+
+/// Sends an event for every manifest and every change that appears. A server that does not answer is asked again.
+async fn watch(store: Arc<dyn Store>, deployment: Deployment, queue: Arc<Queue>) {
+    let mut seen: BTreeMap<String, Key> = BTreeMap::new();
+    let mut sequencer = 0;
+    loop {
+        for listed in appeared(store.as_ref(), &mut seen).await.unwrap_or_default() {
+            sequencer += 1;
+            let name = listed.key.as_str();
+            let key =
+                if deployment.prefix.is_empty() { name.to_owned() } else { format!("{}/{name}", deployment.prefix) };
+            let make = if deployment.eventbridge { event::eventbridge } else { event::notification };
+            queue.send(&make(&deployment.bucket, &key, listed.stat.length, TIME, sequencer));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// What has appeared below manifests and changes since it was last looked.
+async fn appeared(store: &dyn Store, seen: &mut BTreeMap<String, Key>) -> Result<Vec<Listed>, StoreError> {
+    let mut prefixes = vec!["changes/".to_owned()];
+    let clients = clients::below(store, "manifests/").await.unwrap_or_default();
+    prefixes.extend(clients.iter().map(|client| format!("manifests/{client}/")));
+    let mut appeared = Vec::new();
+    for prefix in prefixes {
+        let after = seen.get(&prefix).cloned();
+        let page = store.list(&prefix, after.as_ref(), 1000).await?;
+        if let Some(last) = page.objects.last() {
+            seen.insert(prefix, last.key.clone());
+        }
+        appeared.extend(page.objects);
+    }
+    Ok(appeared)
+}
+
+/// Hands messages of the queue to a function, and deletes those that it does not report as failed.
+async fn deliver(queue: Arc<Queue>, function: Arc<Function>, batch: usize) {
+    loop {
+        let messages = queue.receive(batch);
+        if messages.is_empty() {
+            tokio::time::sleep(LOOK).await;
+            continue;
+        }
+        let event = event::batch(messages.iter().map(|Message { id, body, receives, .. }| (&**id, &**body, *receives)));
+        let report = function.invoke(&event).await;
+        let (failed, done): (Vec<String>, Vec<String>) = {
+            let failed = match &report.outcome {
+                Outcome::Response(response) => event::failures(response),
+                _ => messages.iter().map(|message| message.id.clone()).collect(),
+            };
+            messages.into_iter().map(|message| message.id).partition(|id| failed.contains(id))
+        };
+        queue.delete(&done);
+        queue.give_back(&failed, AGAIN);
+    }
+}
+
+/// Runs a job again and again.
+async fn repeat(function: Arc<Function>, job: &'static str, every: Duration) {
+    loop {
+        tokio::time::sleep(every).await;
+        function.invoke(&json!({ "job": job })).await;
+    }
+}
+
+/// The functions that are deployed.
+const FUNCTIONS: [&str; 5] = ["ingest", "compact", "prune", "check", "gateway"];
+const TIME: &str = "2026-11-20T12:00:00.000Z";
+/// How often the bucket and the queue are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long a message that failed stays away.
+const AGAIN: Duration = Duration::from_millis(500);

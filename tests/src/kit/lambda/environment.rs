@@ -1,0 +1,155 @@
+//! Environment: one process of a function and the Runtime API that it talks to. Between invocations it is frozen, as
+//! Lambda does.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::process::{Child, Command};
+
+use super::endpoint::{Answer, Endpoint, Phase};
+
+/// An execution environment.
+pub struct Environment {
+    endpoint: Endpoint,
+    child: Child,
+    pid: Pid,
+    /// How long it took from the start of the process to its first question for an invocation.
+    pub cold_start: Duration,
+}
+
+/// What became of an invocation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// The function answered.
+    Response(Value),
+    /// The function answered with an error.
+    Error {
+        /// Its kind.
+        kind: String,
+        /// In words.
+        message: String,
+    },
+    /// It did not answer in time; its process was killed.
+    TimedOut,
+    /// Its process ended without an answer.
+    Crashed(String),
+}
+
+/// What is told of an invocation, as in the line that Lambda logs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// From the invocation to the answer.
+    pub duration: Duration,
+    /// The most memory the process has held so far, in bytes.
+    pub memory: u64,
+}
+
+/// What a process writes, line by line.
+pub type Log = Arc<Mutex<Vec<String>>>;
+
+impl Environment {
+    /// Starts a process with these variables and no others, and waits until it asks for an invocation.
+    pub async fn start(
+        program: &Path,
+        name: &str,
+        variables: &[(String, String)],
+        patience: Duration,
+        log: &Log,
+    ) -> Result<Self, String> {
+        let endpoint = Endpoint::start(name).await.map_err(|error| error.to_string())?;
+        let mut command = Command::new(program);
+        command.env_clear().envs(variables.iter().cloned()).env("AWS_LAMBDA_RUNTIME_API", endpoint.address.to_string());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let started = Instant::now();
+        let mut child = command.spawn().map_err(|error| format!("{}: {error}", program.display()))?;
+        let pid = child.id().and_then(|id| Pid::from_raw(id as i32)).ok_or("the process ended at once")?;
+        keep(child.stdout.take(), log);
+        keep(child.stderr.take(), log);
+        let asked = endpoint.reached(|phase| *phase != Phase::Starting);
+        tokio::select! {
+            phase = asked => match phase {
+                Phase::Failed(why) => return Err(format!("Runtime.InitError: {why}")),
+                _ => {}
+            },
+            status = child.wait() => return Err(format!("it ended before its first invocation: {status:?}")),
+            () = tokio::time::sleep(patience) => return Err("it asked for no invocation in time".to_owned()),
+        }
+        let cold_start = started.elapsed();
+        let environment = Self { endpoint, child, pid, cold_start };
+        environment.signal(Signal::STOP);
+        Ok(environment)
+    }
+
+    /// Invokes the function once. Unless the process is as good as before, it must not be invoked again.
+    pub async fn invoke(&mut self, id: &str, payload: &Value, timeout: Duration) -> Report {
+        let started = Instant::now();
+        let answered = self.endpoint.invoke(id.to_owned(), payload, timeout);
+        self.signal(Signal::CONT);
+        let outcome = tokio::select! {
+            answer = answered => match answer {
+                Ok(Answer::Response(value)) => Outcome::Response(value),
+                Ok(Answer::Error { kind, message }) => Outcome::Error { kind, message },
+                Err(_) => Outcome::Crashed("the endpoint is gone".to_owned()),
+            },
+            status = self.child.wait() => Outcome::Crashed(format!("{status:?}")),
+            () = tokio::time::sleep(timeout) => Outcome::TimedOut,
+        };
+        let report = Report { outcome, duration: started.elapsed(), memory: self.memory() };
+        match report.outcome {
+            Outcome::Response(_) | Outcome::Error { .. } => {
+                // It is frozen when it asks again; whoever ends instead shows that at the next invocation.
+                let asks = self.endpoint.reached(|phase| *phase == Phase::Idle);
+                if tokio::time::timeout(timeout, asks).await.is_ok() {
+                    self.signal(Signal::STOP);
+                }
+            }
+            _ => self.kill(),
+        }
+        report
+    }
+
+    /// Kills the process, whatever it does.
+    pub fn kill(&mut self) {
+        // One that has ended cannot be killed.
+        let _ = self.child.start_kill();
+    }
+
+    /// The process, for who wants to kill it while it works.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    fn signal(&self, signal: Signal) {
+        if self.child.id().is_some() {
+            // One that has ended is not signalled: its number is still its own until it is waited for.
+            let _ = kill_process(self.pid, signal);
+        }
+    }
+
+    /// The most memory the process has held, as the kernel counts it.
+    fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid.as_raw_nonzero()));
+        let peak = status.unwrap_or_default().lines().find_map(|line| line.strip_prefix("VmHWM:").map(str::to_owned));
+        let kilobytes = peak.and_then(|text| text.split_whitespace().next().and_then(|number| number.parse().ok()));
+        kilobytes.unwrap_or(0u64) * 1024
+    }
+}
+
+/// Keeps what a process writes.
+fn keep(stream: Option<impl AsyncRead + Unpin + Send + 'static>, log: &Log) {
+    let Some(stream) = stream else { return };
+    let log = log.clone();
+    tokio::spawn(async move {
+        let mut lines = BufReader::new(stream).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            log.lock().expect("nobody panics with it").push(line);
+        }
+    });
+}

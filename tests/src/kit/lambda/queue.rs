@@ -1,0 +1,188 @@
+//! Queue: at least once, in no order. What is not answered in time is delivered again, and after too many times put aside.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::kit::Random;
+
+/// What goes wrong on the way to the queue, in so many of a thousand cases.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// Everything follows from it.
+    pub seed: u64,
+    /// Events that never come.
+    pub dropped: u32,
+    /// Events that come twice.
+    pub duplicated: u32,
+    /// Events that come late.
+    pub delayed: u32,
+    /// How late.
+    pub delay: Duration,
+    /// Whether messages are received in another order than sent.
+    pub reorders: bool,
+}
+
+/// A queue of messages.
+pub struct Queue {
+    visibility: Duration,
+    receives_most: u32,
+    faults: Faults,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    messages: Vec<Message>,
+    dead: Vec<Message>,
+    random: Random,
+    sent: u64,
+    dropped: u64,
+}
+
+/// A message in the queue.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// Its id.
+    pub id: String,
+    /// What it says.
+    pub body: String,
+    /// How often it was received.
+    pub receives: u32,
+    visible: Instant,
+}
+
+impl Queue {
+    /// An empty queue: who receives a message has so long to delete it; what was received so often is put aside.
+    pub fn new(visibility: Duration, receives_most: u32, faults: Faults) -> Self {
+        let random = Random::new(faults.seed);
+        let inner = Inner { messages: Vec::new(), dead: Vec::new(), random, sent: 0, dropped: 0 };
+        Self { visibility, receives_most, faults, inner: Mutex::new(inner) }
+    }
+
+    /// Sends an event, as well as the faults let it through.
+    pub fn send(&self, body: &Value) {
+        let mut inner = self.lock();
+        if inner.random.chance(self.faults.dropped) {
+            inner.dropped += 1;
+            return;
+        }
+        let copies = if inner.random.chance(self.faults.duplicated) { 2 } else { 1 };
+        for _ in 0..copies {
+            let late = inner.random.chance(self.faults.delayed);
+            let visible = Instant::now() + if late { self.faults.delay } else { Duration::ZERO };
+            inner.sent += 1;
+            let id = format!("{:08x}-2e07-4f0a-9e5c-4f4b5e0b7a11", inner.sent);
+            inner.messages.push(Message { id, body: body.to_string(), receives: 0, visible });
+        }
+    }
+
+    /// Receives at most so many messages; until they are deleted or the time is over nobody else receives them.
+    pub fn receive(&self, most: usize) -> Vec<Message> {
+        let mut inner = self.lock();
+        let now = Instant::now();
+        let receives_most = self.receives_most;
+        let (dead, mut alive): (Vec<Message>, Vec<Message>) = std::mem::take(&mut inner.messages)
+            .into_iter()
+            .partition(|message| message.visible <= now && message.receives >= receives_most);
+        inner.dead.extend(dead);
+        if self.faults.reorders {
+            for at in (1..alive.len()).rev() {
+                let other = inner.random.below(at + 1);
+                alive.swap(at, other);
+            }
+        }
+        let mut received = Vec::new();
+        for message in alive.iter_mut().filter(|message| message.visible <= now).take(most) {
+            message.receives += 1;
+            message.visible = now + self.visibility;
+            received.push(message.clone());
+        }
+        inner.messages = alive;
+        received
+    }
+
+    /// Deletes messages: they are done.
+    pub fn delete(&self, ids: &[String]) {
+        self.lock().messages.retain(|message| !ids.contains(&message.id));
+    }
+
+    /// Lets messages be received again after a while.
+    pub fn give_back(&self, ids: &[String], after: Duration) {
+        let visible = Instant::now() + after;
+        self.lock().messages.iter_mut().filter(|message| ids.contains(&message.id)).for_each(|message| {
+            message.visible = visible;
+        });
+    }
+
+    /// Messages that are neither deleted nor put aside.
+    pub fn len(&self) -> usize {
+        self.lock().messages.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Messages that were put aside.
+    pub fn dead(&self) -> Vec<Message> {
+        self.lock().dead.clone()
+    }
+
+    /// Events that were dropped on the way.
+    pub fn dropped(&self) -> u64 {
+        self.lock().dropped
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.inner.lock().expect("nobody panics with it")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn queue(faults: Faults) -> Queue {
+        Queue::new(Duration::from_secs(600), 2, faults)
+    }
+
+    #[test]
+    fn a_message_is_received_once_until_it_is_given_back() {
+        let queue = queue(Faults::default());
+        queue.send(&json!(1));
+        let first = queue.receive(10);
+        assert_eq!((first.len(), first[0].receives, queue.receive(10).len()), (1, 1, 0));
+        queue.give_back(&[first[0].id.clone()], Duration::ZERO);
+        assert_eq!(queue.receive(10)[0].receives, 2);
+        queue.delete(&[first[0].id.clone()]);
+        assert!(queue.is_empty() && queue.dead().is_empty());
+    }
+
+    #[test]
+    fn what_fails_too_often_is_put_aside() {
+        let queue = queue(Faults::default());
+        queue.send(&json!(1));
+        for _ in 0..2 {
+            let ids: Vec<String> = queue.receive(10).into_iter().map(|message| message.id).collect();
+            queue.give_back(&ids, Duration::ZERO);
+        }
+        assert!(queue.receive(10).is_empty());
+        assert_eq!((queue.len(), queue.dead().len()), (0, 1));
+    }
+
+    #[test]
+    fn events_are_dropped_and_duplicated_as_the_seed_says() {
+        let faults = Faults { seed: 7, dropped: 500, duplicated: 500, ..Faults::default() };
+        let count = || {
+            let queue = queue(faults.clone());
+            (0..100).for_each(|number| queue.send(&json!(number)));
+            (queue.len(), queue.dropped())
+        };
+        let (sent, dropped) = count();
+        assert_eq!(count(), (sent, dropped));
+        assert!(dropped > 20 && dropped < 80 && sent as u64 > 100 - dropped);
+    }
+}

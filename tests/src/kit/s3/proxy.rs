@@ -1,0 +1,238 @@
+//! A proxy in front of a server: slow, or broken as a script says.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::service::service_fn;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use super::runtime;
+
+/// What becomes of a request.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It goes through.
+    Pass,
+    /// It is not passed on; the answer is 503 SlowDown.
+    SlowDown,
+    /// It is not passed on; the answer is an error of this number.
+    Error(u16),
+    /// The connection ends before it is passed on.
+    Drop,
+    /// It is passed on, and the connection ends before the answer.
+    LoseAnswer,
+    /// The answer's body ends after so many bytes.
+    Cut(usize),
+    /// It is never answered.
+    Hang,
+}
+
+/// A request as the script sees it.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// How many requests came before.
+    pub count: u64,
+    /// PUT, GET and so on.
+    pub method: Method,
+    /// Bucket, key and query.
+    pub uri: Uri,
+    /// Its headers.
+    pub headers: HeaderMap,
+}
+
+/// A proxy that runs until it is dropped. Every request waits for the latency before it is passed on.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    task: JoinHandle<()>,
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    requests: AtomicU64,
+    together: AtomicU64,
+    most: AtomicU64,
+}
+
+type Script = Arc<Mutex<dyn FnMut(&Seen) -> Fate + Send>>;
+type Passed = Client<HttpConnector, Incoming>;
+
+impl Proxy {
+    /// In front of a server: each request is so much later.
+    pub fn slow(server: SocketAddr, latency: Duration) -> Proxy {
+        Proxy::start(server, latency, |_| Fate::Pass)
+    }
+
+    /// In front of a server: a script decides about each request.
+    ///
+    /// # Panics
+    /// If no port is free.
+    pub fn start(server: SocketAddr, latency: Duration, script: impl FnMut(&Seen) -> Fate + Send + 'static) -> Proxy {
+        let listener = runtime().block_on(TcpListener::bind("127.0.0.1:0")).expect("a free port");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let counts = Arc::new(Counts::default());
+        let way = Way {
+            server,
+            latency,
+            script: Arc::new(Mutex::new(script)),
+            client: Client::builder(TokioExecutor::new()).build_http(),
+            counts: counts.clone(),
+        };
+        let task = runtime().spawn(serve(listener, way));
+        Proxy { address, task, counts }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its address for `AWS_ENDPOINT_URL_S3`.
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Requests so far.
+    pub fn requests(&self) -> u64 {
+        self.counts.requests.load(Ordering::Relaxed)
+    }
+
+    /// The most requests that were under way at once.
+    pub fn most_at_once(&self) -> u64 {
+        self.counts.most.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+#[derive(Clone)]
+struct Way {
+    server: SocketAddr,
+    latency: Duration,
+    script: Script,
+    client: Passed,
+    counts: Arc<Counts>,
+}
+
+async fn serve(listener: TcpListener, way: Way) {
+    // Ends every connection with itself.
+    let mut connections = tokio::task::JoinSet::new();
+    while let Ok((socket, _)) = listener.accept().await {
+        let _ = socket.set_nodelay(true);
+        let way = way.clone();
+        connections.spawn(async move {
+            let service = service_fn(move |request| pass(way.clone(), request));
+            let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn pass(way: Way, mut request: Request<Incoming>) -> io::Result<Response<Passing>> {
+    let together = way.counts.together.fetch_add(1, Ordering::Relaxed) + 1;
+    way.counts.most.fetch_max(together, Ordering::Relaxed);
+    let _leaves = Leaves(way.counts.clone());
+    let seen = Seen {
+        count: way.counts.requests.fetch_add(1, Ordering::Relaxed),
+        method: request.method().clone(),
+        uri: request.uri().clone(),
+        headers: request.headers().clone(),
+    };
+    let fate = (way.script.lock().expect("no script panics"))(&seen);
+    tokio::time::sleep(way.latency).await;
+    let dropped = || io::Error::other("as the script says");
+    match fate {
+        Fate::Drop => return Err(dropped()),
+        Fate::Hang => std::future::pending::<()>().await,
+        Fate::SlowDown => return refuse(request, 503, "SlowDown").await,
+        Fate::Error(status) => return refuse(request, status, "InternalError").await,
+        Fate::Pass | Fate::LoseAnswer | Fate::Cut(_) => (),
+    }
+    // The header names this proxy, as the signature does: the server takes any name.
+    let path = seen.uri.path_and_query().map_or("/", |path| path.as_str());
+    *request.uri_mut() = format!("http://{}{path}", way.server).parse().map_err(io::Error::other)?;
+    let answer = way.client.request(request).await.map_err(io::Error::other)?;
+    match fate {
+        Fate::LoseAnswer => {
+            let _ = answer.into_body().collect().await;
+            Err(dropped())
+        }
+        Fate::Cut(most) => Ok(answer.map(|body| Passing { body: Inner::Passed(body), left: Some(most) })),
+        _ => Ok(answer.map(|body| Passing { body: Inner::Passed(body), left: None })),
+    }
+}
+
+async fn refuse(request: Request<Incoming>, status: u16, code: &str) -> io::Result<Response<Passing>> {
+    let _ = request.into_body().collect().await;
+    let text =
+        format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>as the script says</Message></Error>");
+    let body = Passing { body: Inner::Own(Full::new(Bytes::from(text))), left: None };
+    Response::builder().status(status).header("content-type", "application/xml").body(body).map_err(io::Error::other)
+}
+
+struct Leaves(Arc<Counts>);
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        self.0.together.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A body on its way, perhaps to be cut.
+struct Passing {
+    body: Inner,
+    left: Option<usize>,
+}
+
+enum Inner {
+    Passed(Incoming),
+    Own(Full<Bytes>),
+}
+
+impl Body for Passing {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if self.left == Some(0) {
+            return Poll::Ready(Some(Err(io::Error::other("cut as the script says"))));
+        }
+        let frame = match &mut self.body {
+            Inner::Passed(body) => Pin::new(body).poll_frame(context).map_err(io::Error::other),
+            Inner::Own(body) => Pin::new(body).poll_frame(context).map_err(|never: Infallible| match never {}),
+        };
+        let Some(left) = self.left else { return frame };
+        frame.map_ok(|frame| {
+            let Ok(mut bytes) = frame.into_data() else { return Frame::data(Bytes::new()) };
+            bytes.truncate(left);
+            self.left = Some(left - bytes.len());
+            Frame::data(bytes)
+        })
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.body {
+            Inner::Passed(body) => body.size_hint(),
+            Inner::Own(body) => body.size_hint(),
+        }
+    }
+}

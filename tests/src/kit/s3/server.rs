@@ -1,0 +1,206 @@
+//! A real S3 server, in a process of its own, with objects in a directory that goes with it.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use copal_store::s3::{Credentials, S3Config, S3Store};
+use futures::executor::block_on;
+use tempfile::TempDir;
+
+use super::tools;
+
+/// Which server.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// versitygw over a directory.
+    Versity,
+    /// MinIO with one drive.
+    Minio,
+}
+
+/// A server that runs until it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    kind: Kind,
+    place: TempDir,
+    address: SocketAddr,
+    process: Option<Child>,
+    buckets: AtomicU64,
+}
+
+impl Server {
+    /// Starts one and waits until it answers.
+    ///
+    /// # Panics
+    /// If it is not installed, or does not answer.
+    pub fn start(kind: Kind) -> Server {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        // Another process may take a port that was free a moment ago.
+        for _ in 0..ATTEMPTS {
+            let address = free_address();
+            if let Some(process) = launch(kind, place.path(), address) {
+                return Server { kind, place, address, process: Some(process), buckets: AtomicU64::new(0) };
+            }
+        }
+        panic!("{kind:?} does not start; it says: {}", said(place.path()));
+    }
+
+    /// Which server it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its address for `AWS_ENDPOINT_URL_S3`.
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The environment in which a command reaches it.
+    pub fn environment(&self) -> [(&'static str, String); 4] {
+        [
+            ("AWS_ENDPOINT_URL_S3", self.endpoint()),
+            ("AWS_ACCESS_KEY_ID", NAME.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", SECRET.to_owned()),
+            ("AWS_REGION", REGION.to_owned()),
+        ]
+    }
+
+    /// A new, empty bucket.
+    ///
+    /// # Panics
+    /// If the server makes none.
+    pub fn bucket(&self) -> String {
+        let bucket = format!("bucket-{}", self.buckets.fetch_add(1, Ordering::Relaxed));
+        let store = block_on(S3Store::open(self.config(&bucket, ""))).expect("a bucket's name");
+        block_on(store.create_bucket()).expect("the server makes a bucket");
+        bucket
+    }
+
+    /// How to reach a bucket.
+    pub fn config(&self, bucket: &str, prefix: &str) -> S3Config {
+        let mut config = S3Config::new(bucket, prefix);
+        config.endpoint = Some(self.endpoint());
+        config.region = Some(REGION.to_owned());
+        config.credentials = Some(Credentials::new(NAME, SECRET, None, None, "the kit"));
+        config.patience = PATIENCE;
+        config
+    }
+
+    /// The store in a prefix of a bucket.
+    ///
+    /// # Panics
+    /// If the names are none.
+    pub fn store(&self, bucket: &str, prefix: &str) -> S3Store {
+        block_on(S3Store::open(self.config(bucket, prefix))).expect("names of a bucket and a prefix")
+    }
+
+    /// Ends the process, as a crash of the machine would; objects stay.
+    pub fn stop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    /// Starts it again, at the same address.
+    ///
+    /// # Panics
+    /// If it does not answer.
+    pub fn restart(&mut self) {
+        self.stop();
+        let started = (0..ATTEMPTS).find_map(|_| launch(self.kind, self.place.path(), self.address));
+        assert!(started.is_some(), "{:?} does not start again; it says: {}", self.kind, said(self.place.path()));
+        self.process = started;
+    }
+
+    /// The directory in which versitygw keeps a bucket's objects as files.
+    pub fn files(&self, bucket: &str) -> std::path::PathBuf {
+        self.place.path().join("objects").join(bucket)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn launch(kind: Kind, place: &Path, address: SocketAddr) -> Option<Child> {
+    let (name, arguments): (_, &[&str]) = match kind {
+        Kind::Versity => ("versitygw", &["--quiet", "--keep-alive", "--port", "ADDRESS", "posix", "objects"]),
+        Kind::Minio => ("minio", &["server", "--quiet", "--address", "ADDRESS", "objects"]),
+    };
+    let program = tools().join(name);
+    assert!(
+        program.is_file(),
+        "{} is missing: \"cargo xtask tools\" installs it, and COPAL_TOOLS names another directory",
+        program.display()
+    );
+    std::fs::create_dir_all(place.join("objects")).expect("a directory for objects");
+    let output = std::fs::File::create(place.join("output")).expect("a file for what it says");
+    let address_text = address.to_string();
+    let mut command = Command::new(program);
+    command
+        .args(arguments.iter().map(|argument| if *argument == "ADDRESS" { address_text.as_str() } else { argument }))
+        .current_dir(place)
+        .env_clear()
+        .env("HOME", place)
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .envs([("ROOT_ACCESS_KEY", NAME), ("ROOT_SECRET_KEY", SECRET)])
+        .envs([("MINIO_ROOT_USER", NAME), ("MINIO_ROOT_PASSWORD", SECRET), ("MINIO_BROWSER", "off")])
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().expect("the file is open"))
+        .stderr(output);
+    let mut process = command.spawn().expect("the server is a program");
+    let deadline = Instant::now() + STARTING;
+    while Instant::now() < deadline {
+        if process.try_wait().expect("it is our process").is_some() {
+            return None;
+        }
+        if answers(address) {
+            return Some(process);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let _ = process.kill();
+    let _ = process.wait();
+    None
+}
+
+/// Whether a server is there that is done with starting: a request without a signature is refused, and not put off.
+fn answers(address: SocketAddr) -> bool {
+    let Ok(mut connection) = TcpStream::connect_timeout(&address, Duration::from_secs(1)) else { return false };
+    let _ = connection.set_read_timeout(Some(Duration::from_secs(5)));
+    let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let mut answer = [0; 12];
+    connection.write_all(request.as_bytes()).is_ok()
+        && connection.read_exact(&mut answer).is_ok()
+        && answer == *b"HTTP/1.1 403"
+}
+
+fn said(place: &Path) -> String {
+    std::fs::read_to_string(place.join("output")).unwrap_or_default()
+}
+
+/// An address on this machine that nobody listens at.
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("a bound socket has an address")
+}
+
+const NAME: &str = "copal-tests";
+const SECRET: &str = "a secret of the kit's servers";
+const REGION: &str = "us-east-1";
+const ATTEMPTS: u32 = 5;
+const STARTING: Duration = Duration::from_secs(60);
+/// Six programs may share a processor here.
+const PATIENCE: Duration = Duration::from_secs(60);

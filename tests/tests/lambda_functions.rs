@@ -1,0 +1,291 @@
+//! What the functions do with what they are invoked with, over a store in memory.
+
+use std::time::Duration;
+
+use copal_engine::client::Role;
+use copal_engine::id::{ClientId, OwnerFingerprint};
+use copal_engine::layout;
+use copal_engine::receipt::Outcome;
+use copal_engine::state::SnapshotState;
+use copal_lambda::deadline::Deadline;
+use copal_lambda::environment::{BUCKET, Environment, OWNER_FINGERPRINT, PREFIX};
+use copal_lambda::failure::Failure;
+use copal_lambda::function::Function;
+use copal_lambda::metrics::Metrics;
+use copal_lambda::services::Services;
+use copal_store::fault::{Fate, Fault};
+use copal_store::{Op, Store, StoreError};
+use copal_tests::kit::lambda::event::{batch, eventbridge, failures, notification};
+use copal_tests::kit::{Client, DAY, How, SeededEntropy, Tree, World, keep_last, tree};
+use serde_json::{Value, json};
+
+#[test]
+fn a_notification_lets_the_manifest_be_decided_that_it_hints_at() {
+    for make in [notification, eventbridge] {
+        let (world, client) = world();
+        upload(&world, &client, b"letter");
+        let event = make("bucket", &key(client.id, 1), 300, TIME, 1);
+        let (answer, metrics) = invoke(&world, Function::Ingest, queued(&[event])).unwrap();
+        assert_eq!(failures(&answer), [""; 0]);
+        assert_eq!(world.receipt(&client, 1).outcome, Outcome::Accepted);
+        assert_eq!(metrics.value("ManifestsAccepted"), Some(1.0));
+    }
+}
+
+#[test]
+fn many_messages_of_one_client_are_one_ingest() {
+    let (world, client) = world();
+    (1..=3).for_each(|number| upload(&world, &client, &[number]));
+    let events: Vec<Value> = (0..10).map(|at| hint(client.id, at % 3 + 1)).collect();
+    let (answer, metrics) = invoke(&world, Function::Ingest, queued(&events)).unwrap();
+    assert_eq!(failures(&answer), [""; 0]);
+    assert_eq!(world.view().number(), 1);
+    assert_eq!((metrics.value("ManifestsAccepted"), metrics.value("Messages")), (Some(3.0), Some(10.0)));
+}
+
+#[test]
+fn an_event_for_which_there_is_no_work_does_nothing() {
+    let (world, client) = world();
+    let before = world.names("");
+    let (answer, _) = invoke(&world, Function::Ingest, queued(&[hint(client.id, 1)])).unwrap();
+    assert_eq!((failures(&answer).len(), world.names("")), (0, before));
+}
+
+#[test]
+fn of_a_batch_only_the_messages_of_the_client_that_failed_come_again() {
+    let (world, first) = world();
+    let second = world.register(2, Role::Full);
+    upload(&world, &first, b"first");
+    upload(&world, &second, b"second");
+    let hurt = layout::manifest(first.id, 1);
+    let store = Fault::new(&world.store, move |call| match call {
+        call if call.op == Op::Read && call.key == hurt => Fate::FailBefore(down(call.key)),
+        _ => Fate::Proceed,
+    });
+    let events = [hint(first.id, 1), hint(second.id, 1), json!("nonsense"), hint(first.id, 1)];
+    let (answer, metrics) = invoke_on(&world, &store, Function::Ingest, queued(&events)).unwrap();
+    assert_eq!(failures(&answer), ["m-0", "m-2", "m-3"]);
+    assert!(!world.has(&layout::receipt(first.id, 1)) && world.has(&layout::receipt(second.id, 1)));
+    assert_eq!(metrics.value("MessagesFailed"), Some(3.0));
+}
+
+#[test]
+fn reconciliation_finds_a_manifest_whose_event_was_lost() {
+    let (world, client) = world();
+    upload(&world, &client, b"letter");
+    world.wait(Duration::from_secs(1000));
+    let (_, metrics) = invoke(&world, Function::Ingest, json!({ "job": "reconcile" })).unwrap();
+    assert_eq!(world.receipt(&client, 1).outcome, Outcome::Accepted);
+    assert_eq!(metrics.value("ClientsUndecided"), Some(1.0));
+    assert!(metrics.value("UndecidedAge").unwrap() >= 1000.0);
+    let before = world.names("");
+    let (_, metrics) = invoke(&world, Function::Ingest, json!({ "job": "reconcile" })).unwrap();
+    assert_eq!((world.names(""), metrics.value("ClientsUndecided")), (before, Some(0.0)));
+}
+
+#[test]
+fn reconciliation_writes_an_answer_that_was_lost() {
+    let (world, client) = world();
+    upload(&world, &client, b"letter");
+    invoke(&world, Function::Ingest, json!({ "job": "reconcile" })).unwrap();
+    world.destroy(&layout::receipt(client.id, 1));
+    invoke(&world, Function::Ingest, json!({ "job": "reconcile" })).unwrap();
+    assert_eq!(world.receipt(&client, 1).outcome, Outcome::Accepted);
+}
+
+#[test]
+fn a_rejected_manifest_is_counted_and_no_failure() {
+    let (world, client) = world();
+    upload(&world, &client, b"letter");
+    let packs = world.names("packs/");
+    packs.iter().for_each(|name| world.destroy(name));
+    let (answer, metrics) = invoke(&world, Function::Ingest, queued(&[hint(client.id, 1)])).unwrap();
+    assert_eq!((failures(&answer).len(), metrics.value("ManifestsRejected")), (0, Some(1.0)));
+}
+
+#[test]
+fn a_repository_of_another_owner_is_not_touched() {
+    let (world, client) = world();
+    upload(&world, &client, b"letter");
+    let before = world.names("");
+    for function in Function::ALL {
+        let environment = environment(OwnerFingerprint([7; 32]));
+        let result = work(&environment, &world.store, function, job(function), Duration::from_secs(60));
+        let failure = result.unwrap_err();
+        assert_eq!(failure.name(), "Owner");
+        assert!(failure.to_string().contains("is of the owner"), "{failure}");
+    }
+    assert_eq!(world.names(""), before);
+}
+
+#[test]
+fn a_bucket_without_a_repository_is_an_error_and_not_an_empty_repository() {
+    let (world, _) = world();
+    world.destroy_all("copal/");
+    assert_eq!(invoke(&world, Function::Prune, job(Function::Prune)).unwrap_err().name(), "Owner");
+}
+
+#[test]
+fn prune_does_what_the_signed_policy_says() {
+    let (world, client) = world();
+    let first = world.back_up(&client, &files(b"first"));
+    let second = world.back_up(&client, &files(b"second"));
+    invoke(&world, Function::Prune, job(Function::Prune)).unwrap();
+    assert_eq!(world.snapshot(first).state, SnapshotState::Kept, "without a policy nothing expires");
+    world.change(&client, vec![keep_last(1)]);
+    world.wait(DAY);
+    let (answer, metrics) = invoke(&world, Function::Prune, job(Function::Prune)).unwrap();
+    assert_eq!((world.snapshot(first).state, &answer["objects_deleted"]), (SnapshotState::Forgotten, &json!(0)));
+    assert_eq!(metrics.value("SnapshotsExpired"), Some(1.0));
+    world.wait(DAY + Duration::from_secs(1));
+    let (answer, _) = invoke(&world, Function::Prune, job(Function::Prune)).unwrap();
+    assert!(answer["objects_deleted"].as_u64().unwrap() > 0, "{answer}");
+    assert_eq!(world.restore(second).unwrap(), files(b"second"));
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn checks_read_their_share_until_everything_was_read() {
+    let (world, client) = world();
+    world.back_up(&client, &files(b"letter"));
+    world.change(&client, vec![keep_last(9)]);
+    let packs = world.view().state.packs.len() as f64;
+    let mut read = 0.0;
+    for _ in 0..2 {
+        world.wait(DAY);
+        let (answer, metrics) = invoke(&world, Function::Check, job(Function::Check)).unwrap();
+        assert_eq!(answer["ok"], json!(true));
+        read += metrics.value("PacksRead").unwrap();
+    }
+    assert!(read >= packs, "{read} of {packs}");
+    assert!(world.view().state.packs.values().all(|pack| pack.read.0 > 0));
+}
+
+#[test]
+fn damage_is_a_metric_and_no_failure() {
+    let (world, client) = world();
+    world.back_up(&client, &files(b"letter"));
+    world.names("packs/").iter().for_each(|name| world.destroy(name));
+    let (answer, metrics) = invoke(&world, Function::Check, job(Function::Check)).unwrap();
+    assert_eq!(answer["ok"], json!(false));
+    assert!(metrics.value("Damage").unwrap() > 0.0);
+}
+
+#[test]
+fn compact_leaves_one_segment_where_many_small_ones_were() {
+    let (world, client) = world();
+    for number in 0..4 {
+        world.back_up(&client, &files(&[number]));
+    }
+    let (answer, metrics) = invoke(&world, Function::Compact, job(Function::Compact)).unwrap();
+    assert_eq!(metrics.value("Segments").map(|of| of as u64), answer["segments_after"].as_u64());
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn a_schedule_that_asks_another_function_is_refused() {
+    let (world, _) = world();
+    for (function, payload) in [
+        (Function::Prune, job(Function::Check)),
+        (Function::Ingest, job(Function::Prune)),
+        (Function::Prune, hint(ClientId([1; 16]), 1)),
+        (Function::Check, json!({})),
+    ] {
+        assert_eq!(invoke(&world, function, payload).unwrap_err().name(), "BadEvent");
+    }
+}
+
+#[test]
+fn without_time_left_nothing_is_begun_and_the_next_run_does_it() {
+    let (world, client) = world();
+    upload(&world, &client, b"letter");
+    let before = world.names("");
+    let environment = environment(world.repository.owner.fingerprint());
+    let (late, message) = (Duration::ZERO, queued(&[hint(client.id, 1)]));
+    let result = work(&environment, &world.store, Function::Ingest, message.clone(), late);
+    assert!(matches!(result, Err(Failure::Expired(_))), "{result:?}");
+    assert_eq!(world.names(""), before);
+    invoke(&world, Function::Ingest, message).unwrap();
+    assert_eq!(world.receipt(&client, 1).outcome, Outcome::Accepted);
+}
+
+fn world() -> (World, Client) {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    (world, client)
+}
+
+fn files(content: &[u8]) -> Tree {
+    tree([("a/letter", content), ("b/large", &content.repeat(300)[..])])
+}
+
+/// A backup that leaves the decision to others.
+fn upload(world: &World, client: &Client, content: &[u8]) {
+    let how = How { ingests: false, patience: 1, ..How::default() };
+    world.try_back_up(client, &files(content), &how).expect_err("nobody answers");
+}
+
+fn key(client: ClientId, number: u64) -> String {
+    format!("team a/{}", layout::manifest(client, number))
+}
+
+fn hint(client: ClientId, number: u64) -> Value {
+    notification("bucket", &key(client, number), 300, TIME, number)
+}
+
+fn queued(events: &[Value]) -> Value {
+    let messages: Vec<(String, String)> =
+        events.iter().enumerate().map(|(at, event)| (format!("m-{at}"), event.to_string())).collect();
+    batch(messages.iter().map(|(id, body)| (&**id, &**body, 1)))
+}
+
+fn job(function: Function) -> Value {
+    json!({ "job": if function == Function::Ingest { "reconcile" } else { function.name() } })
+}
+
+fn down(key: &str) -> StoreError {
+    StoreError::Transient { op: Op::Read, key: key.to_owned(), source: "reset by peer".into() }
+}
+
+fn environment(owner: OwnerFingerprint) -> Environment {
+    let value = |name: &str| match name {
+        BUCKET => Some("bucket".to_owned()),
+        PREFIX => Some("team a".to_owned()),
+        OWNER_FINGERPRINT => Some(owner.to_string()),
+        _ => None,
+    };
+    Environment::read(value).expect("a sound environment")
+}
+
+fn invoke(world: &World, function: Function, payload: Value) -> Result<(Value, Metrics), Failure> {
+    invoke_on(world, &world.store, function, payload)
+}
+
+fn invoke_on(
+    world: &World,
+    store: &dyn Store,
+    function: Function,
+    payload: Value,
+) -> Result<(Value, Metrics), Failure> {
+    let environment = environment(world.repository.owner.fingerprint());
+    work(&environment, store, function, payload, Duration::from_secs(600))
+}
+
+fn work(
+    environment: &Environment,
+    store: &dyn Store,
+    function: Function,
+    payload: Value,
+    time: Duration,
+) -> Result<(Value, Metrics), Failure> {
+    let entropy = SeededEntropy::new(9);
+    let services = Services { environment, store, entropy: &entropy };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime starts");
+    let mut metrics = Metrics::default();
+    let answer = runtime
+        .block_on(function.work(&services, payload, Deadline::after(time), &mut metrics))
+        .map(|answer| answer)?;
+    Ok((answer, metrics))
+}
+
+const TIME: &str = "2026-11-20T12:00:00.000Z";
