@@ -22,6 +22,11 @@ pub enum Finding {
         /// The length of the object.
         actual: u64,
     },
+    /// It is longer than a pack may be; its bytes were not read.
+    Oversize {
+        /// The length of the object.
+        actual: u64,
+    },
     /// Its bytes do not have the SHA-256 of its name.
     Hash,
     /// Its table is not one.
@@ -132,6 +137,7 @@ fn judge_pack<'a>(
         Finding::Sound(table) => Ok(table),
         Finding::Missing => Err((Reason::MissingPack, format!("pack {id} is not there"))),
         Finding::Length { actual } => Err((Reason::PackLength, format!("pack {id} has {actual} bytes"))),
+        Finding::Oversize { actual } => Err((Reason::Oversize, format!("pack {id} has {actual} bytes"))),
         Finding::Hash => Err((Reason::PackHash, format!("pack {id} has other bytes than its name says"))),
         Finding::Table(why) => Err((Reason::PackTable, format!("pack {id}: {why}"))),
         Finding::Doomed => Err((Reason::Doomed, format!("pack {id} is about to be deleted, or was"))),

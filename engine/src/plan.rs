@@ -9,7 +9,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use crate::id::ChunkId;
-use crate::mark::{BlockItem, Inventory};
+use crate::mark::{Bits, BlockItem, CopyItem, Inventory, Mark, Marks};
 use crate::pack::PackKind;
 use crate::time::Time;
 
@@ -31,22 +31,13 @@ pub struct Rules {
     pub rewrite_most: u64,
 }
 
-/// A copy's overlay, as far as prune needs it.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
-    /// Since when it is flagged, if it is.
-    pub flagged: Option<Time>,
-    /// Whether somebody who has the data shall upload it again.
-    pub wanted: bool,
-}
-
 /// What to do; copies, packs and blocks are numbers in the inventory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The overlay of every copy that stays, where it is not empty.
-    pub marks: BTreeMap<u32, Mark>,
+    /// The overlay of every copy that stays.
+    pub marks: Marks,
     /// Copies that leave the index.
-    pub removed: Vec<u32>,
+    pub removed: Bits,
     /// Packs without a present copy: to be doomed.
     pub dead_packs: Vec<u32>,
     /// Packs of which the live blocks are copied elsewhere, and these blocks.
@@ -70,93 +61,105 @@ pub struct Plan {
     pub trapped_bytes: u64,
 }
 
-/// Decides. `roots` are the root pages of kept snapshots and open checkpoints; `mark` gives the overlay of a copy;
-/// `is_copied` tells of blocks of which a copy is at hand that no root names yet.
-pub fn plan(
-    inventory: &Inventory,
+impl Plan {
+    fn nothing(copies: usize) -> Self {
+        Self {
+            marks: Marks::new(copies),
+            removed: Bits::new(copies),
+            dead_packs: Vec::new(),
+            rewritten: Vec::new(),
+            lost: Vec::new(),
+            absent: Vec::new(),
+            unread: Vec::new(),
+            copied_bytes: 0,
+            postponed_bytes: 0,
+            freed_bytes: 0,
+            dead_bytes: 0,
+            trapped_bytes: 0,
+        }
+    }
+}
+
+/// Decides. `roots` are the root pages of kept snapshots and open checkpoints; `old` is the overlay; `is_copied` tells of
+/// blocks of which a copy is at hand that no root names yet.
+pub fn plan<B: AsRef<[u8]>>(
+    inventory: &Inventory<B>,
     roots: &[ChunkId],
-    mark: impl Fn(u32) -> Mark,
+    old: &Marks,
     is_copied: impl Fn(u32) -> bool,
     rules: &Rules,
 ) -> Plan {
-    let kept = inventory.reach(roots.iter().copied());
-    let mut plan = Plan { unread: kept.unread.clone(), ..Plan::default() };
-    let all_pages = (0..inventory.ids.len() as u32).filter(|&id| inventory.is_page(id));
-    let present = inventory.reach(all_pages.map(|id| inventory.ids[id as usize]));
+    let graph = &inventory.graph;
+    let kept = graph.reach(roots.iter().copied());
+    let mut plan = Plan { unread: kept.unread.clone(), ..Plan::nothing(inventory.entries()) };
+    let present = graph.reach_from((0..graph.count()).filter(|&id| graph.is_page(id)));
     plan.absent = present.unresolved;
     plan.absent.extend(&kept.unresolved);
     plan.absent.sort_unstable();
     plan.absent.dedup();
     plan.lost = kept.unresolved;
-    let copies = inventory.copies.len();
-    let old: Vec<Mark> = (0..copies as u32).map(mark).collect();
     if !plan.unread.is_empty() {
         // What lies below an unreadable page cannot be told from garbage.
-        plan.marks = (0..copies as u32).zip(old).filter(|(_, mark)| *mark != Mark::default()).collect();
+        plan.marks = old.clone();
         return plan;
     }
-    let live = live_entries(inventory, |id| kept.reached.has(id));
-    let best = best_copies(inventory, &live, &old, |id| kept.reached.has(id));
-    let flagged: Vec<Option<Time>> = (0..copies)
-        .map(|copy| if best.has(copy as u32) { None } else { Some(old[copy].flagged.unwrap_or(rules.now)) })
-        .collect();
+    let live = live_copies(inventory, |_, id| kept.reached.has(id));
+    let best = best_copies(inventory, &live, old, &kept.reached);
+    let flagged = |copy: u32| (!best.has(copy)).then(|| old.get(copy).flagged.unwrap_or(rules.now));
     let is_candidate =
-        |copy: usize| flagged[copy].is_some_and(|since| rules.now.since(since) >= rules.grace && since <= rules.now);
+        |copy: u32| flagged(copy).is_some_and(|since| rules.now.since(since) >= rules.grace && since <= rules.now);
 
-    let staying_pages = inventory.copies.iter().enumerate();
-    let staying_pages = staying_pages.filter(|(copy, item)| !is_candidate(*copy) && inventory.is_page(item.id));
-    let still = inventory.reach(staying_pages.map(|(_, item)| inventory.ids[item.id as usize]));
+    let mut staying_pages = Bits::new(graph.count() as usize);
+    for (copy, item) in inventory.copies().filter(|(_, item)| graph.is_page(item.id)) {
+        if !is_candidate(copy) {
+            staying_pages.set(item.id);
+        }
+    }
+    let still = graph.reach_from(staying_pages.iter());
     if !still.unread.is_empty() {
         plan.unread = still.unread;
     }
-
-    let mut at = 0;
-    while at < copies {
-        let range = inventory.copies_of(inventory.copies[at].id);
-        at = range.end;
-        let id = inventory.copies[range.start].id;
-        let removed: Vec<usize> = if plan.unread.is_empty() {
-            range.clone().filter(|&copy| is_candidate(copy)).collect()
-        } else {
-            Vec::new()
-        };
-        let removed =
-            if still.reached.has(id) { spare_one(inventory, &flagged, range.clone(), removed) } else { removed };
-        plan.removed.extend(removed.into_iter().map(|copy| copy as u32));
+    if plan.unread.is_empty() {
+        let mut candidates = inventory.copies().filter(|(copy, _)| is_candidate(*copy)).peekable();
+        while let Some((first, CopyItem { id, .. })) = candidates.next() {
+            let mut removed = vec![first];
+            while let Some((copy, _)) = candidates.next_if(|(_, item)| item.id == id) {
+                removed.push(copy);
+            }
+            let removed = if still.reached.has(id) { spare_one(inventory, flagged, id, removed) } else { removed };
+            removed.into_iter().for_each(|copy| plan.removed.set(copy));
+        }
     }
-    let mut is_removed = vec![false; copies];
-    plan.removed.iter().for_each(|&copy| is_removed[copy as usize] = true);
 
-    let staying = live_copies(inventory, |copy| !is_removed[copy as usize]);
-    let useful = live_copies(inventory, |copy| flagged[copy as usize].is_none());
+    let staying = live_copies(inventory, |copy, _| !plan.removed.has(copy));
+    let useful = live_copies(inventory, |copy, _| best.has(copy));
     plan_packs(inventory, &staying, &useful, is_copied, rules, &mut plan);
     let sparse = choose_sparse(inventory, &useful, rules.trapped_most, u64::MAX);
-    for copy in (0..copies).filter(|&copy| !is_removed[copy]) {
-        let block = inventory.copies[copy].block;
-        let is_sparse = flagged[copy].is_none() && sparse.has(block);
-        let is_harmed = flagged[copy].is_none() && !inventory.pack_of(&inventory.copies[copy]).is_healthy;
-        let mark = Mark { flagged: flagged[copy], wanted: is_sparse || is_harmed };
-        if mark != Mark::default() {
-            plan.marks.insert(copy as u32, mark);
+    for (copy, item) in inventory.copies() {
+        if plan.removed.has(copy) {
+            continue;
         }
+        let is_needed = best.has(copy);
+        let is_wanted = is_needed && (sparse.has(item.block) || !inventory.pack_of(&item).is_healthy);
+        plan.marks.set(copy, Mark { flagged: flagged(copy), wanted: is_wanted });
     }
     plan
 }
 
 /// Of the copies about to be removed, though something that stays refers to their id, keeps what must stay: none if
 /// another healthy copy stays, else the healthy one flagged last, else all.
-fn spare_one(
-    inventory: &Inventory,
-    flagged: &[Option<Time>],
-    copies: core::ops::Range<usize>,
-    removed: Vec<usize>,
-) -> Vec<usize> {
-    let is_healthy = |copy: &usize| inventory.pack_of(&inventory.copies[*copy]).is_healthy;
-    let other_stays = copies.filter(|copy| !removed.contains(copy)).any(|copy| is_healthy(&copy));
+fn spare_one<B: AsRef<[u8]>>(
+    inventory: &Inventory<B>,
+    flagged: impl Fn(u32) -> Option<Time>,
+    id: u32,
+    removed: Vec<u32>,
+) -> Vec<u32> {
+    let is_healthy = |copy: &u32| inventory.pack_of(&inventory.copy(*copy)).is_healthy;
+    let other_stays = inventory.copies_of(id).filter(|copy| !removed.contains(copy)).any(|copy| is_healthy(&copy));
     if other_stays {
         return removed;
     }
-    let spared = removed.iter().copied().filter(is_healthy).max_by_key(|&copy| (flagged[copy], copy));
+    let spared = removed.iter().copied().filter(is_healthy).max_by_key(|&copy| (flagged(copy), copy));
     match spared {
         Some(spared) => removed.into_iter().filter(|&copy| copy != spared).collect(),
         None => Vec::new(),
@@ -166,30 +169,26 @@ fn spare_one(
 /// For each reached id the copy that is kept: a healthy one before any other, then one that is not flagged (what was
 /// decided once stands, or two copies could take turns for ever), then the one in the block with the largest live share
 /// (what was asked for again and came must win, or the sparse block would never die), then the newer.
-fn best_copies(
-    inventory: &Inventory,
-    live: &[u32],
-    old: &[Mark],
-    is_reached: impl Fn(u32) -> bool,
-) -> crate::mark::Bits {
-    let mut best = crate::mark::Bits::new(inventory.copies.len());
-    let mut at = 0;
-    while at < inventory.copies.len() {
-        let id = inventory.copies[at].id;
-        let end = at + inventory.copies[at..].partition_point(|copy| copy.id == id);
-        if is_reached(id) {
-            let rank = |copy: &usize| {
-                let item = &inventory.copies[*copy];
-                let block = &inventory.blocks[item.block as usize];
-                let pack = inventory.pack_of(item);
-                let share = live_share(block, live[item.block as usize]);
-                (pack.is_healthy, old[*copy].flagged.is_none(), share, pack.accepted, pack.id, item.ordinal)
-            };
-            let kept = (at..end).max_by_key(rank).expect("at least one copy");
-            best.set(kept as u32);
+fn best_copies<B: AsRef<[u8]>>(inventory: &Inventory<B>, live: &[u32], old: &Marks, reached: &Bits) -> Bits {
+    let mut best = Bits::new(inventory.entries());
+    let rank = |copy: u32, item: &CopyItem| {
+        let block = &inventory.blocks[item.block as usize];
+        let pack = inventory.pack_of(item);
+        let share = live_share(block, live[item.block as usize]);
+        (pack.is_healthy, old.get(copy).flagged.is_none(), share, pack.accepted, pack.id, item.ordinal)
+    };
+    let mut kept: Option<(u32, CopyItem)> = None;
+    for (copy, item) in inventory.copies().filter(|(_, item)| reached.has(item.id)) {
+        match kept {
+            Some((other, of)) if of.id == item.id && rank(other, &of) > rank(copy, &item) => {}
+            Some((_, of)) if of.id == item.id => kept = Some((copy, item)),
+            before => {
+                before.iter().for_each(|(copy, _)| best.set(*copy));
+                kept = Some((copy, item));
+            }
         }
-        at = end;
     }
+    kept.iter().for_each(|(copy, _)| best.set(*copy));
     best
 }
 
@@ -202,15 +201,11 @@ fn live_share(block: &BlockItem, live: u32) -> u64 {
     (u64::from(live) << 16) / u64::from(block.entries.max(1))
 }
 
-fn live_entries(inventory: &Inventory, is_live: impl Fn(u32) -> bool) -> Vec<u32> {
-    live_copies(inventory, |copy| is_live(inventory.copies[copy as usize].id))
-}
-
-/// How many copies of each block are wanted by a test.
-fn live_copies(inventory: &Inventory, is_live: impl Fn(u32) -> bool) -> Vec<u32> {
+/// How many copies of each block pass a test, which gets the copy and its id.
+fn live_copies<B: AsRef<[u8]>>(inventory: &Inventory<B>, is_live: impl Fn(u32, u32) -> bool) -> Vec<u32> {
     let mut live = vec![0; inventory.blocks.len()];
-    for (copy, item) in inventory.copies.iter().enumerate() {
-        if is_live(copy as u32) {
+    for (copy, item) in inventory.copies() {
+        if is_live(copy, item.id) {
             live[item.block as usize] += 1;
         }
     }
@@ -218,17 +213,21 @@ fn live_copies(inventory: &Inventory, is_live: impl Fn(u32) -> bool) -> Vec<u32>
 }
 
 /// Which packs die, which are rewritten, and what that frees.
-fn plan_packs(
-    inventory: &Inventory,
+fn plan_packs<B: AsRef<[u8]>>(
+    inventory: &Inventory<B>,
     staying: &[u32],
     useful: &[u32],
     is_copied: impl Fn(u32) -> bool,
     rules: &Rules,
     plan: &mut Plan,
 ) {
-    let mut blocks_of: Vec<Vec<u32>> = vec![Vec::new(); inventory.packs.len()];
+    // The blocks of a pack are neighbours, but for those that no table knows; these are the last.
+    let mut of_packs: Vec<Tally> = vec![Tally::default(); inventory.packs.len()];
     for (number, block) in inventory.blocks.iter().enumerate() {
-        blocks_of[block.pack as usize].push(number as u32);
+        let tally = &mut of_packs[block.pack as usize];
+        let bytes = if staying[number] > 0 { &mut tally.live } else { &mut tally.dead };
+        *bytes += u64::from(block.length);
+        tally.has_live |= staying[number] > 0;
         let stored = u64::from(block.length);
         if staying[number] == 0 {
             plan.dead_bytes += stored;
@@ -236,19 +235,15 @@ fn plan_packs(
             plan.trapped_bytes += stored - live_bytes(block, useful[number].min(block.entries)).min(stored);
         }
     }
-    let stored =
-        |blocks: &[u32]| -> u64 { blocks.iter().map(|&at| u64::from(inventory.blocks[at as usize].length)).sum() };
     let mut partly_dead: Vec<Candidate> = Vec::new();
     let mut small: [Vec<Candidate>; 2] = Default::default();
     let (mut live_whole, mut dead_whole) = (0, 0);
     for (number, pack) in inventory.packs.iter().enumerate() {
-        let blocks: Vec<u32> = blocks_of[number].iter().copied().filter(|&block| staying[block as usize] > 0).collect();
         // Without header and table: a small pack that is live as a whole would be copied again and again for them.
-        let live = stored(&blocks);
-        let dead = stored(&blocks_of[number]) - live;
-        let candidate = Candidate { pack: number as u32, blocks, live, dead };
+        let Tally { live, dead, has_live } = of_packs[number];
+        let candidate = Candidate { pack: number as u32, live, dead };
         let kind = matches!(pack.kind, PackKind::Tree) as usize;
-        if candidate.blocks.is_empty() {
+        if !has_live {
             plan.dead_packs.push(number as u32);
             plan.freed_bytes += pack.length;
             continue;
@@ -280,10 +275,17 @@ fn plan_packs(
     }
     // One small pack alone would only be copied; several become one.
     chosen.extend(small.into_iter().filter(|packs| packs.len() >= SMALL_PACKS).flatten());
+    let mut blocks_of: BTreeMap<u32, Vec<u32>> = chosen.iter().map(|candidate| (candidate.pack, Vec::new())).collect();
+    for (number, block) in inventory.blocks.iter().enumerate().filter(|(number, _)| staying[*number] > 0) {
+        if let Some(blocks) = blocks_of.get_mut(&block.pack) {
+            blocks.push(number as u32);
+        }
+    }
     let mut left = rules.rewrite_most;
-    for Candidate { pack, blocks, dead, .. } in chosen {
-        let missing: Vec<u32> = blocks.iter().copied().filter(|&block| !is_copied(block)).collect();
-        let bytes = stored(&missing);
+    for Candidate { pack, dead, .. } in chosen {
+        let blocks = blocks_of.remove(&pack).unwrap_or_default();
+        let missing = blocks.iter().filter(|&&block| !is_copied(block));
+        let bytes: u64 = missing.map(|&block| u64::from(inventory.blocks[block as usize].length)).sum();
         if bytes > left {
             plan.postponed_bytes += bytes;
             continue;
@@ -299,24 +301,25 @@ fn plan_packs(
 /// The blocks whose live part somebody with the key shall write anew, so that at most `trapped_most` percent of what is
 /// live is dead bytes in blocks that live on. The stored bytes of the live parts are at most `most` in all. Gives live
 /// copies by block.
-pub fn sparse_blocks(inventory: &Inventory, plan: &Plan, trapped_most: u32, most: u64) -> BTreeMap<u32, Vec<u32>> {
-    let mut is_useful = vec![true; inventory.copies.len()];
-    let flagged = plan.marks.iter().filter(|(_, mark)| mark.flagged.is_some()).map(|(copy, _)| copy);
-    flagged.chain(&plan.removed).for_each(|&copy| is_useful[copy as usize] = false);
-    let useful = live_copies(inventory, |copy| is_useful[copy as usize]);
+pub fn sparse_blocks<B: AsRef<[u8]>>(
+    inventory: &Inventory<B>,
+    plan: &Plan,
+    trapped_most: u32,
+    most: u64,
+) -> BTreeMap<u32, Vec<u32>> {
+    let is_useful = |copy: u32| !plan.removed.has(copy) && plan.marks.get(copy).flagged.is_none();
+    let useful = live_copies(inventory, |copy, _| is_useful(copy));
     let chosen = choose_sparse(inventory, &useful, trapped_most, most);
     let mut blocks: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for (copy, item) in inventory.copies.iter().enumerate().filter(|(copy, _)| is_useful[*copy]) {
-        if chosen.has(item.block) {
-            blocks.entry(item.block).or_default().push(copy as u32);
-        }
+    for (copy, item) in inventory.copies().filter(|(copy, item)| chosen.has(item.block) && is_useful(*copy)) {
+        blocks.entry(item.block).or_default().push(copy);
     }
     blocks
 }
 
 /// Blocks of which most is dead, and then those with the least live share, until few enough dead bytes are left in blocks
 /// that live on. `useful` tells how many entries of each block are needed.
-fn choose_sparse(inventory: &Inventory, useful: &[u32], trapped_most: u32, most: u64) -> crate::mark::Bits {
+fn choose_sparse<B: AsRef<[u8]>>(inventory: &Inventory<B>, useful: &[u32], trapped_most: u32, most: u64) -> Bits {
     let bytes = |number: usize| {
         let block = &inventory.blocks[number];
         let live = live_bytes(block, useful[number].min(block.entries)).min(block.length.into());
@@ -334,7 +337,7 @@ fn choose_sparse(inventory: &Inventory, useful: &[u32], trapped_most: u32, most:
     }
     let share = |number: usize| live_share(&inventory.blocks[number], useful[number]);
     sparse.sort_by_key(|&number| (share(number), number));
-    let mut chosen = crate::mark::Bits::new(inventory.blocks.len());
+    let mut chosen = Bits::new(inventory.blocks.len());
     let (mut left, mut last) = (most, None);
     for number in sparse {
         let (live, dead) = bytes(number);
@@ -351,12 +354,18 @@ fn choose_sparse(inventory: &Inventory, useful: &[u32], trapped_most: u32, most:
     chosen
 }
 
+/// What the blocks of a pack hold.
+#[derive(Clone, Default)]
+struct Tally {
+    live: u64,
+    dead: u64,
+    has_live: bool,
+}
+
 /// A pack that may be rewritten.
 struct Candidate {
     pack: u32,
-    /// Blocks that stay.
-    blocks: Vec<u32>,
-    /// Their bytes.
+    /// Bytes of the blocks that stay.
     live: u64,
     /// Bytes of the others, which rewriting frees.
     dead: u64,

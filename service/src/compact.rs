@@ -1,20 +1,23 @@
 //! Compact: merges index segments by size, so that few have to be searched for any one id. Ingest folds small segments
 //! by itself; what outgrew that is merged here.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash};
 use copal_engine::index::{NewSegment, Segment, merge};
 use copal_engine::layout;
 use copal_engine::limits::SEGMENT_ENTRIES;
-use copal_engine::state::{DoomedRecord, DoomedState};
+use copal_engine::state::{DoomedRecord, DoomedState, RunKind, SegmentRecord};
 use copal_engine::time::Time;
 
+use crate::budget::Budget;
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
 use crate::faults::windows;
 use crate::host::Host;
 use crate::objects;
-use crate::view::{self, View};
+use crate::view::{self, Parts, View};
 
 /// What was merged.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -25,12 +28,43 @@ pub struct Report {
     pub segments_after: u64,
     /// The number of the newest root.
     pub root: u64,
+    /// Whether the budget was over before everything was looked at. What was merged until then counts.
+    pub is_unfinished: bool,
 }
 
-/// Merges the segments of every domain as far as that is worth it, in one root. Without anything to merge no root is
-/// written.
+/// Merges the segments of every domain as far as that is worth it, each domain in one root. Without anything to merge no
+/// root is written.
 pub async fn compact(host: &Host<'_>) -> Result<Report, JobError> {
-    compact_within(host, &Limits { cover: windows().cover, entries: SEGMENT_ENTRIES }).await
+    compact_until(host, &Budget::unlimited()).await
+}
+
+/// The same, one domain after another, each in a root of its own, until the budget is over. What is merged needs nothing
+/// more, so the next run goes on by itself.
+pub async fn compact_until(host: &Host<'_>, budget: &Budget) -> Result<Report, JobError> {
+    compact_within(host, &Limits { cover: windows().cover, entries: SEGMENT_ENTRIES }, budget).await
+}
+
+async fn compact_within(host: &Host<'_>, limits: &Limits, budget: &Budget) -> Result<Report, JobError> {
+    let view = view::read_parts(host.store, &NAMES).await?;
+    let segments = view.state.segments.len() as u64;
+    let mut report =
+        Report { segments_before: segments, segments_after: segments, root: view.number(), is_unfinished: false };
+    // What is not worth it takes no time: else who has little would never get beyond it.
+    let mut spans: BTreeMap<DomainId, Vec<Span>> = BTreeMap::new();
+    for ((domain, _), SegmentRecord { entries, first, last, .. }) in &view.state.segments {
+        spans.entry(*domain).or_default().push(Span { entries: *entries, first: *first, last: *last });
+    }
+    spans.values_mut().for_each(|spans| spans.sort_by_key(|span| span.entries));
+    for (domain, _) in spans.into_iter().filter(|(_, spans)| worth_merging(spans, limits) > 0) {
+        if budget.is_over() {
+            report.is_unfinished = true;
+            return Ok(report);
+        }
+        let done = compact_domain(host, domain, limits).await?;
+        report.segments_after = done.segments_after;
+        report.root = done.root;
+    }
+    Ok(report)
 }
 
 /// How many segments there may be, and how large.
@@ -41,28 +75,26 @@ struct Limits {
     entries: u64,
 }
 
-async fn compact_within(host: &Host<'_>, limits: &Limits) -> Result<Report, JobError> {
+async fn compact_domain(host: &Host<'_>, domain: DomainId, limits: &Limits) -> Result<Report, JobError> {
     for _ in 0..ATTEMPTS {
-        let view = view::read(host.store).await?;
+        let parts = Parts { domains: Some([domain].into()), ..NAMES };
+        let view = view::read_parts(host.store, &parts).await?;
         let now = host.now().await?;
         let mut proposal = Proposal::default();
-        let mut is_current = true;
-        for domain in view.indexes.keys() {
-            is_current &= propose(host, &view, *domain, now, limits, &mut proposal).await?;
-        }
-        if !is_current {
+        if !propose(host, &view, domain, now, limits, &mut proposal).await? {
             continue;
         }
         let segments = view.state.segments.len() as u64;
         if proposal.delta.is_empty() {
-            return Ok(Report { segments_before: segments, segments_after: segments, root: view.number() });
+            let root = view.number();
+            return Ok(Report { segments_before: segments, segments_after: segments, root, is_unfinished: false });
         }
         let added = proposal.segments.len() as u64;
         let gone = proposal.delta.segments.values().filter(|record| record.is_none()).count() as u64;
         if let Some((root, _)) = commit(host, &view, proposal).await? {
-            let report =
-                Report { segments_before: segments, segments_after: segments - gone + added, root: root.number };
-            return Ok(report);
+            let segments_after = segments - gone + added;
+            let root = root.number;
+            return Ok(Report { segments_before: segments, segments_after, root, is_unfinished: false });
         }
         // Whoever was faster may have merged or removed the same segments: everything is decided again.
     }
@@ -193,6 +225,9 @@ impl Cut {
     }
 }
 
+/// Which segments there are.
+const NAMES: Parts =
+    Parts { kinds: &[RunKind::Segments, RunKind::Doomed, RunKind::OverlayRuns], domains: Some(BTreeSet::new()) };
 /// So often a compaction is begun again after another writer won.
 const ATTEMPTS: u32 = 16;
 

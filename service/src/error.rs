@@ -1,6 +1,7 @@
 //! Why a job ended without doing its work.
 
 use copal_engine::index::SegmentLimit;
+use copal_engine::mark::InventoryLimit;
 use copal_engine::pack::PackLimit;
 use copal_store::StoreError;
 
@@ -36,6 +37,9 @@ pub enum JobError {
     /// Blocks do not fit a pack.
     #[error(transparent)]
     Pack(#[from] PackLimit),
+    /// A domain holds more than one run of a job takes.
+    #[error(transparent)]
+    Inventory(#[from] InventoryLimit),
     /// A root would be larger than the format allows.
     #[error("the root of number {number} would be too large")]
     RootSize {

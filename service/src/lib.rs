@@ -4,6 +4,7 @@
 //! [`Store`]: copal_store::Store
 #![forbid(unsafe_code)]
 
+pub mod budget;
 pub mod check;
 pub mod clients;
 pub mod commit;
@@ -19,4 +20,5 @@ pub mod objects;
 pub mod policy;
 pub mod prune;
 pub mod rebuild;
+pub mod report;
 pub mod view;

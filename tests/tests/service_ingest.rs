@@ -157,6 +157,22 @@ fn a_pack_of_another_length_hash_or_table_is_rejected() {
 }
 
 #[test]
+fn a_manifest_or_pack_that_is_longer_than_any_is_rejected_and_the_chain_goes_on() {
+    let (world, client) = begin();
+    let long = vec![0; 5 << 20];
+    let hash = ObjectHash::of(&long);
+    world.put(&layout::manifest(client.id, 1), long);
+    world.ingest().unwrap();
+    assert_eq!(reasons(&world.receipt(&client, 1)), [Reason::Oversize]);
+    assert_eq!(world.view().state.heads[&client.id].hash, hash);
+    world.back_up(&client, &tree([("a", &b"after it"[..])]));
+    let length = (256 << 20) + 1;
+    let named = PackId([7; 32]);
+    world.put(&layout::pack(Place::Packs, named), vec![0; length]);
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[(named, length as u64)], None)), [Reason::Oversize]);
+}
+
+#[test]
 fn a_pack_of_another_domain_is_rejected_and_a_write_only_client_stays_in_its_own() {
     let (world, client) = begin();
     let outsider = world.register(2, Role::WriteOnly);

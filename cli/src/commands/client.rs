@@ -14,7 +14,7 @@ use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::view::View;
 use copal_service::{clients, objects};
-use copal_store::{Created, Store};
+use copal_store::{Created, Store, StoreError};
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
 use zeroize::Zeroizing;
@@ -126,10 +126,34 @@ fn join_here(context: &Context<'_>, options: &Join) -> Result<Exit, Failure> {
         None if enrollment.address.is_empty() => return Err(BadLocation::Missing.into()),
         None => Location::parse(Some(enrollment.address.as_ref()))?,
     };
-    let site = Site::open(&location, &context.means()).map_err(of_site)?;
+    // A gateway knows nobody else on this machine yet; or this machine has joined before, and it knows nobody else any more.
+    let record = join_at(context, &location, &enrollment, true).or_else(|refused| match (&refused, &location) {
+        (Failure::Store(StoreError::Denied { .. }), Location::Https(_) | Location::Ssh(_)) => {
+            let again = join_at(context, &location, &enrollment, false);
+            again.map_err(|_| Failure::Enrollment(refused.into()))
+        }
+        _ => Err(refused),
+    })?;
+    context.report.answer(&JoinSummary {
+        client: Hex(record.client),
+        role: RoleField::from(record.role),
+        repository_id: Hex(enrollment.repository),
+        repository: location.to_string(),
+    })?;
+    Ok(Exit::Done)
+}
+
+fn join_at(
+    context: &Context<'_>,
+    location: &Location,
+    enrollment: &Enrollment,
+    is_first: bool,
+) -> Result<ClientRecord, Failure> {
+    let site = Site::open(location, &context.means()).map_err(of_site)?;
     context.introduce(&site)?;
-    // A gateway knows nobody else on this machine yet.
-    site.join_as(enrollment.client, enrollment.key());
+    if is_first {
+        site.join_as(enrollment.client, enrollment.key());
+    }
     if !Repository::is_at(&site).map_err(of_store)? {
         return Err(Failure::NoRepository { location: site.location().to_string() });
     }
@@ -141,14 +165,7 @@ fn join_here(context: &Context<'_>, options: &Join) -> Result<Exit, Failure> {
         }
     }
     let state_dir = context.places()?.state_of(enrollment.repository);
-    let record = join(&site, &enrollment, &address(&site), &state_dir).map_err(of_join)?;
-    context.report.answer(&JoinSummary {
-        client: Hex(record.client),
-        role: RoleField::from(record.role),
-        repository_id: Hex(enrollment.repository),
-        repository: site.location().to_string(),
-    })?;
-    Ok(Exit::Done)
+    join(&site, enrollment, &address(&site), &state_dir).map_err(of_join)
 }
 
 /// The line, from a file, standard input, or a person.

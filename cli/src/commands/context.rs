@@ -123,16 +123,21 @@ impl<'a> Context<'a> {
     /// Opens the repository with the secret at hand. Nobody is asked for one where the machine is to do without.
     pub(super) fn open(&self) -> Result<Repository, Failure> {
         let site = self.site()?;
-        if !self.secrets().is_given() && self.enrolled(&site)?.is_some() {
-            return Err(Failure::WriteOnly);
-        }
-        self.open_with(&site, &self.credential()?)
+        self.open_with(&site, &self.owners_credential(&site)?)
     }
 
     /// Opens it without local copies of anything: for whoever looks for damage.
     pub(super) fn open_bare(&self) -> Result<Repository, Failure> {
         let site = self.site()?;
-        self.open_as_it_is(&site, &self.credential()?)
+        self.open_as_it_is(&site, &self.owners_credential(&site)?)
+    }
+
+    /// The secret at hand for what a write-only client may not do.
+    fn owners_credential(&self, site: &Site) -> Result<Credential, Failure> {
+        if !self.secrets().is_given() && self.enrolled(site)?.is_some() {
+            return Err(Failure::WriteOnly);
+        }
+        self.credential()
     }
 
     /// The secret at hand for a repository that is there.

@@ -136,7 +136,7 @@ fn rejected_of(
 
 /// The newest kept snapshot of every series; of a write-only client its own, without names, which it cannot open.
 fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec<SeriesField>, Failure> {
-    let mut newest: BTreeMap<(DomainId, SourceId), ((ClientId, u64), &SnapshotRecord)> = BTreeMap::new();
+    let mut newest: BTreeMap<(DomainId, SourceId), Newest<'_>> = BTreeMap::new();
     for (key, record) in &view.state.snapshots {
         let is_shown = record.state == SnapshotState::Kept && !record.partial && only.is_none_or(|only| only == key.0);
         let before = newest.get(&(record.domain, record.source)).map(|(_, before)| before.accepted);
@@ -165,6 +165,9 @@ fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec
     all.sort_by_key(|series| series.accepted.0);
     Ok(all)
 }
+
+/// A snapshot, with its client and number.
+type Newest<'a> = ((ClientId, u64), &'a SnapshotRecord);
 
 fn changes_waiting(store: &dyn Store, view: &View) -> Result<u64, Failure> {
     let head = view.root.as_ref().and_then(|(root, _)| root.change_head).map_or(0, |(number, _)| number);

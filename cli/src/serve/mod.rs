@@ -96,15 +96,27 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
     if matches!(service.location, Location::Https(_) | Location::Ssh(_)) {
         return Err(ServeError::Gateway(service.location.clone()));
     }
-    let store = store(service)?;
-    let facts = wait(read_facts(&store, None))?;
     let is_init_accepted = options.accept_init || options.stdio;
+    let found = match Site::open(service.location, service.means) {
+        Ok(site) => Some(site.store()),
+        Err(SiteError::Absent(_)) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let facts = match &found {
+        Some(store) => wait(read_facts(store, None))?,
+        None => None,
+    };
     let owner = match &facts {
         Some(facts) => Some(pinned(service, facts)?),
         None if is_init_accepted => options.owner_fingerprint,
         None => return Err(ServeError::NoRepository(service.location.to_string())),
     };
-    let bucket = presign::Bucket::of(service.location)?.map(|bucket| Arc::new(bucket) as Arc<dyn Presigner>);
+    let store: Arc<dyn Store> = match found {
+        Some(store) if facts.is_some() => store,
+        found => Arc::new(Unmade::new(service.location.clone(), service.means.clone(), found)),
+    };
+    let bucket =
+        presign::Bucket::of(service.location, service.means)?.map(|bucket| Arc::new(bucket) as Arc<dyn Presigner>);
     let metrics = Arc::new(Metrics::new());
     let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), service.note.clone());
     let router = Gateway::new(settings(service, &store, owner, bucket, &jobs), Some(Memory::default())).router();
@@ -112,19 +124,6 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
         if options.stdio { stdio::serve(router) } else { listen::serve(router, options, metrics, service.listening) };
     jobs.finish();
     served
-}
-
-/// The store; where nothing is yet, one that is made by its first object.
-fn store(service: &Service<'_>) -> Result<Arc<dyn Store>, ServeError> {
-    let store = match Site::open(service.location, service.means) {
-        Ok(site) => site.store(),
-        Err(SiteError::Absent(_)) if service.options.accept_init || service.options.stdio => {
-            Arc::new(Unmade::new(service.location.clone()))
-        }
-        Err(SiteError::Absent(location)) => return Err(ServeError::NoRepository(location)),
-        Err(error) => return Err(error.into()),
-    };
-    Ok(store)
 }
 
 /// The owner that the repository must have: the one named, else the one that was seen first.

@@ -8,6 +8,7 @@ use copal_store::s3::{BadConfig, S3Config, S3Store};
 use copal_store::{Key, StoreError};
 
 use crate::places::Location;
+use crate::site::Means;
 use crate::wait::wait;
 
 /// A bucket that clients use directly, with addresses that the gateway hands out.
@@ -15,9 +16,13 @@ pub(super) struct Bucket(S3Store);
 
 impl Bucket {
     /// The bucket of a location, if it is in one.
-    pub(super) fn of(location: &Location) -> Result<Option<Self>, BadConfig> {
+    pub(super) fn of(location: &Location, means: &Means) -> Result<Option<Self>, BadConfig> {
         let Location::S3 { bucket, prefix } = location else { return Ok(None) };
-        Ok(Some(Self(wait(S3Store::open(S3Config::new(bucket, prefix)))?)))
+        let mut config = S3Config::new(bucket, prefix);
+        // What the signature covers, clients have to send.
+        config.storage_classes = means.storage_class.iter().map(|class| ("packs/".to_owned(), class.clone())).collect();
+        config.kms_key.clone_from(&means.kms_key);
+        Ok(Some(Self(wait(S3Store::open(config))?)))
     }
 }
 

@@ -2,6 +2,7 @@
 //! can do nothing else, and `copal ingest` plays the service.
 
 mod clients;
+mod gateway;
 #[path = "../kit/mod.rs"]
 mod kit;
 mod long;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::kit::{Machine, Ran, Run, assert_same, noise, number, text};
-use crate::world::{Running, joined, managed, upload};
+use crate::world::{Running, joined, listed, managed, upload};
 
 /// A backup that waits, while the owner serves.
 fn served(owner: &Machine, command: &mut std::process::Command) -> Ran {
@@ -69,7 +69,7 @@ fn what_a_rejection_names_is_uploaded_again_under_a_new_name() {
     machine.write("file", noise(1, 100_000));
     let mut running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
     let deadline = Instant::now() + Duration::from_secs(120);
-    while owner.names("manifests/").is_empty() {
+    while listed(&owner, "manifests").is_empty() {
         assert!(Instant::now() < deadline && running.0.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -106,7 +106,7 @@ fn a_client_that_is_revoked_while_it_waits_gives_up_at_once() {
     machine.write("file", "text");
     let running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
     let deadline = Instant::now() + Duration::from_secs(120);
-    while owner.names("manifests/").is_empty() {
+    while listed(&owner, "manifests").is_empty() {
         assert!(Instant::now() < deadline);
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -137,7 +137,7 @@ fn an_interrupted_backup_leaves_what_the_next_run_does_not_upload_again() {
     machine.write("file", noise(1, 300_000));
     let running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
     let deadline = Instant::now() + Duration::from_secs(120);
-    while owner.names("manifests/").is_empty() {
+    while listed(&owner, "manifests").is_empty() {
         assert!(Instant::now() < deadline);
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -59,6 +59,22 @@ pub(crate) fn upload(machine: &Machine, options: &[&str]) -> Ran {
     machine.command(&[&["backup", "source", "--no-wait", "--json"], options].concat()).ran()
 }
 
+/// The objects below a folder, while others write there: nothing but names is looked at.
+pub(crate) fn listed(owner: &Machine, folder: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut left = vec![folder.trim_end_matches('/').to_owned()];
+    while let Some(folder) = left.pop() {
+        for entry in std::fs::read_dir(owner.object(&folder)).into_iter().flatten().flatten() {
+            let name = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => left.push(name),
+                _ => names.push(name),
+            }
+        }
+    }
+    names
+}
+
 /// A process that goes on while others work; ended with the test.
 pub(crate) struct Running(pub(crate) Child);
 

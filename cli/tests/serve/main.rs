@@ -123,13 +123,20 @@ fn a_repository_behind_ssh_is_made_filled_and_restored() {
     };
     assert_eq!(run(&["snapshots"]).code, 10, "there is none yet");
     assert!(!machine.path("re po").exists(), "and none is made by looking");
-    let init = machine
-        .command(&["--key-file", "key", "init"])
-        .env("COPAL_REPOSITORY", &url)
-        .env("COPAL_SSH", &ssh)
-        .env("COPAL_PASSWORD", PASSPHRASE)
-        .ran();
-    init.ok();
+    fs::create_dir(machine.path("re po")).unwrap();
+    fs::write(machine.path("re po/letter"), "somebody's").unwrap();
+    let init = || {
+        machine
+            .command(&["--key-file", "key", "init"])
+            .env("COPAL_REPOSITORY", &url)
+            .env("COPAL_SSH", &ssh)
+            .env("COPAL_PASSWORD", PASSPHRASE)
+            .ran()
+    };
+    assert_ne!(init().code, 0, "the directory is somebody's");
+    assert_eq!(fs::read_dir(machine.path("re po")).unwrap().count(), 1);
+    fs::remove_file(machine.path("re po/letter")).unwrap();
+    init().ok();
     run(&["backup", "source"]).ok();
     run(&["restore", &machine.whole(), "-t", "out"]).ok();
     assert_same(&machine.path("source"), &machine.path("out"));

@@ -10,7 +10,7 @@ mod verify;
 mod write;
 
 pub use overlay::{Bits, Copied, Mark, Overlay, OverlayRun, merge_overlays, write_overlay};
-pub use segment::{Copies, Entry, Location, Segment, SegmentBlock, SegmentError, SegmentPack};
+pub use segment::{Copies, Entry, Location, Segment, SegmentBlock, SegmentEntry, SegmentError, SegmentPack};
 pub use write::{NewSegment, SegmentLimit, SegmentWriter, merge};
 
 use crate::id::{ChunkId, DomainId, PackTag};

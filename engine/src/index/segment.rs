@@ -44,6 +44,19 @@ pub struct Entry {
     pub location: Location,
 }
 
+/// An entry of a segment, its block not looked up.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct SegmentEntry {
+    /// The chunk or page.
+    pub id: ChunkId,
+    /// The block's position among the segment's blocks.
+    pub block: u32,
+    /// The position in the block.
+    pub ordinal: u16,
+    /// Whether this is a page.
+    pub is_page: bool,
+}
+
 /// A pack of a segment.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SegmentPack {
@@ -221,6 +234,22 @@ impl<B: AsRef<[u8]>> Segment<B> {
         }
         let start = self.blocks_start + at as usize * BLOCK_ROW;
         self.bytes.as_ref().get(start..start + BLOCK_ROW).map(block)
+    }
+
+    /// The position of the first entry whose id is not below this one.
+    pub fn lower_bound(&self, id: &ChunkId) -> usize {
+        self.records().lower_bound(id.as_bytes(), 0)
+    }
+
+    /// The id of the entry at a position; none behind the last one.
+    pub fn id_at(&self, at: usize) -> Option<ChunkId> {
+        ChunkId::from_slice(&self.records().get(at)?[..ChunkId::LEN])
+    }
+
+    /// The entry at a position as it lies there; none behind the last one.
+    pub fn entry_at(&self, at: usize) -> Option<SegmentEntry> {
+        let raw = self.raw(at)?;
+        Some(SegmentEntry { id: raw.id, block: raw.block, ordinal: raw.ordinal, is_page: raw.flags & PAGE != 0 })
     }
 
     pub(super) fn entry(&self, at: usize) -> Option<Entry> {

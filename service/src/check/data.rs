@@ -3,24 +3,29 @@
 use copal_engine::layout;
 
 use super::{Harm, Kind, Report};
+use crate::budget::Budget;
 use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
 use crate::view::View;
 
-/// Reads `part` of `parts` shares of the packs.
+/// Reads `part` of `parts` shares of the packs, or as many as the budget allows.
 pub(super) async fn check(
     host: &Host<'_>,
     view: &View,
-    part: u32,
-    parts: u32,
+    (part, parts): (u32, u32),
+    budget: &Budget,
     report: &mut Report,
     harm: &mut Harm,
 ) -> Result<(), JobError> {
     let mut packs: Vec<_> = view.state.packs.iter().filter(|(id, _)| !harm.hits(id)).collect();
     packs.sort_by_key(|(id, record)| (record.read, **id));
     let share = (packs.len() as u64 * u64::from(part)).div_ceil(u64::from(parts.max(1)));
-    for (id, record) in packs.into_iter().take(share as usize) {
+    for (number, (id, record)) in packs.into_iter().take(share as usize).enumerate() {
+        if budget.is_over() {
+            report.packs_left = share - number as u64;
+            break;
+        }
         let name = layout::pack(record.place, *id);
         let Some(hash) = objects::hash(host.store, &name, record.length).await? else {
             report.add_pack(Kind::Missing, name, *id, "it is not there");

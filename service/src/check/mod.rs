@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use copal_engine::id::{DomainId, ObjectHash, PackId, PackTag, SnapshotId};
 use copal_engine::index::{Bits, Mark};
 use copal_engine::layout;
-use copal_engine::mark::Inventory;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
 
+use crate::budget::Budget;
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
 use crate::host::Host;
@@ -86,6 +86,8 @@ pub struct Report {
     pub bytes_read: u64,
     /// The root that was checked.
     pub root: u64,
+    /// Packs that were due and not read because the budget was over. They are the first of the next check.
+    pub packs_left: u64,
 }
 
 impl Report {
@@ -110,7 +112,13 @@ impl Report {
 /// Checks the newest root and everything that stands beside it, and notes in the state what was lost or healed and which
 /// packs were read.
 pub async fn check(host: &Host<'_>, depth: Depth) -> Result<Report, JobError> {
-    let (report, harm) = inspect(host, depth).await?;
+    check_until(host, depth, &Budget::unlimited()).await
+}
+
+/// The same, and reads packs until the budget is over. When each was read last is in the state, so that the next check
+/// goes on with those that were not.
+pub async fn check_until(host: &Host<'_>, depth: Depth, budget: &Budget) -> Result<Report, JobError> {
+    let (report, harm) = inspect_until(host, depth, budget).await?;
     if let Some(harm) = harm {
         note(host, &harm).await?;
     }
@@ -120,9 +128,13 @@ pub async fn check(host: &Host<'_>, depth: Depth) -> Result<Report, JobError> {
 /// Checks without noting anything. What was learned about packs may be noted afterwards, with what else the caller has
 /// learned; none if the newest state cannot be read, and then nothing may be written.
 pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Harm>), JobError> {
+    inspect_until(host, depth, &Budget::unlimited()).await
+}
+
+async fn inspect_until(host: &Host<'_>, depth: Depth, budget: &Budget) -> Result<(Report, Option<Harm>), JobError> {
     let mut report = Report::default();
     records::check(host, &mut report).await?;
-    let harm = inspect_state(host, depth, &mut report).await?;
+    let harm = inspect_state(host, depth, budget, &mut report).await?;
     // What is needed is not stale.
     let is_needed = |finding: &&Finding| finding.kind != Kind::Stale;
     let needed: BTreeSet<String> = report.findings.iter().filter(is_needed).map(|of| of.object.clone()).collect();
@@ -131,7 +143,12 @@ pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Ha
 }
 
 /// Inspects what the newest root names.
-async fn inspect_state(host: &Host<'_>, depth: Depth, report: &mut Report) -> Result<Option<Harm>, JobError> {
+async fn inspect_state(
+    host: &Host<'_>,
+    depth: Depth,
+    budget: &Budget,
+    report: &mut Report,
+) -> Result<Option<Harm>, JobError> {
     let view = match view::read(host.store).await {
         Ok(view) => view,
         Err(JobError::Damaged { object, why }) => {
@@ -147,11 +164,11 @@ async fn inspect_state(host: &Host<'_>, depth: Depth, report: &mut Report) -> Re
     report.root = view.number();
     let is_newest = chains::check(host, &view, report).await?;
     let mut harm = Harm::default();
-    let mut inventories = structure::check(host, &view, report, &mut harm).await?;
+    structure::check(host, &view, report, &mut harm).await?;
     if let Depth::Data { part, parts } = depth {
-        data::check(host, &view, part, parts, report, &mut harm).await?;
+        data::check(host, &view, (part, parts), budget, report, &mut harm).await?;
     }
-    locate(&view, &mut inventories, &harm, report);
+    locate(host, &view, &harm, report).await?;
     drop_deleted(host, report).await?;
     Ok(is_newest.then_some(harm))
 }
@@ -190,21 +207,28 @@ impl Harm {
 }
 
 /// Says of each harmed pack, and of each dangling reference, which kept snapshots reach it.
-fn locate(view: &View, inventories: &mut BTreeMap<DomainId, Inventory>, harm: &Harm, report: &mut Report) {
+async fn locate(host: &Host<'_>, view: &View, harm: &Harm, report: &mut Report) -> Result<(), JobError> {
     if report.findings.iter().all(|finding| finding.pack.is_none() && finding.kind != Kind::Dangling) {
-        return;
+        return Ok(());
     }
-    for snapshot in view.state.snapshots.values() {
+    for domain in view.indexes.keys() {
+        let inventory = structure::inventory(host, view, *domain, &mut harm.clone(), None).await?;
+        locate_in(view, *domain, &inventory, harm, report);
+    }
+    Ok(())
+}
+
+fn locate_in(view: &View, domain: DomainId, inventory: &structure::Inventory, harm: &Harm, report: &mut Report) {
+    for snapshot in view.state.snapshots.values().filter(|snapshot| snapshot.domain == domain) {
         if snapshot.state != copal_engine::state::SnapshotState::Kept || snapshot.partial {
             continue;
         }
-        let Some(inventory) = inventories.get(&snapshot.domain) else { continue };
-        let reach = inventory.reach([snapshot.root]);
+        let reach = inventory.graph.reach([snapshot.root]);
         let mut hit: BTreeSet<PackId> = BTreeSet::new();
-        for copy in inventory.copies.iter().filter(|copy| reach.reached.has(copy.id)) {
-            let pack = inventory.pack_of(copy).id;
-            let copies = &inventory.copies[inventory.copies_of(copy.id)];
-            if harm.hits(&pack) && copies.iter().all(|other| harm.hits(&inventory.pack_of(other).id)) {
+        for (_, item) in inventory.copies().filter(|(_, item)| reach.reached.has(item.id)) {
+            let pack = inventory.pack_of(&item).id;
+            let is_hit = |copy: u32| harm.hits(&inventory.pack_of(&inventory.copy(copy)).id);
+            if harm.hits(&pack) && inventory.copies_of(item.id).all(is_hit) {
                 hit.insert(pack);
             }
         }

@@ -9,6 +9,7 @@ use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 use futures::executor::block_on;
 
 use super::*;
+use crate::budget::Budget;
 use crate::host::Entropy;
 
 const DOMAIN: DomainId = DomainId([4; 16]);
@@ -57,7 +58,7 @@ impl Repository {
     }
 
     fn compact(&self, cover: usize, entries: u64) -> Report {
-        block_on(compact_within(&self.host(), &Limits { cover, entries })).unwrap()
+        block_on(compact_within(&self.host(), &Limits { cover, entries }, &Budget::unlimited())).unwrap()
     }
 
     fn copies(&self, ids: impl IntoIterator<Item = u64>) -> Vec<Vec<Location>> {
@@ -102,7 +103,7 @@ fn segments_of_like_size_become_one_that_finds_the_same() {
     (0..4).for_each(|pack| repository.add(pack, &numbers(u64::from(pack) * 50..u64::from(pack) * 50 + 100)));
     let before = repository.copies(0..260);
     let report = repository.compact(12, 1 << 25);
-    assert_eq!(report, Report { segments_before: 4, segments_after: 1, root: 5 });
+    assert_eq!(report, Report { segments_before: 4, segments_after: 1, root: 5, is_unfinished: false });
     assert_eq!(repository.copies(0..260), before);
 }
 
@@ -124,7 +125,7 @@ fn nothing_worth_merging_writes_no_root() {
     repository.add(1, &numbers(0..10));
     repository.add(2, &numbers(10..40));
     let report = repository.compact(12, 1 << 25);
-    assert_eq!(report, Report { segments_before: 2, segments_after: 2, root: 2 });
+    assert_eq!(report, Report { segments_before: 2, segments_after: 2, root: 2, is_unfinished: false });
     repository.add(3, &numbers(50..60));
     assert_eq!(repository.compact(12, 1 << 25).segments_after, 2, "10 and 10, but not 30");
     assert_eq!(repository.compact(12, 1 << 25).root, 4, "once merged, they stay");
@@ -174,7 +175,7 @@ fn whoever_loses_the_race_decides_again_on_the_new_root() {
     let overtaken = Overtaken { repository: &repository, is_due: Mutex::new(true) };
     let host = Host { store: &overtaken, ..repository.host() };
     let report = block_on(compact(&host)).unwrap();
-    assert_eq!(report, Report { segments_before: 4, segments_after: 1, root: 5 });
+    assert_eq!(report, Report { segments_before: 4, segments_after: 1, root: 5, is_unfinished: false });
     assert!(repository.copies([0, 1, 2, 77]).iter().all(|copies| copies.len() == 1));
 }
 

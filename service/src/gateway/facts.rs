@@ -47,7 +47,7 @@ pub(super) struct Newest {
 #[derive(Default)]
 pub(super) struct Known {
     facts: Mutex<Option<(u64, Arc<Facts>)>>,
-    clients: Mutex<HashMap<ClientId, (u64, Option<Arc<ClientRecord>>)>>,
+    clients: Mutex<HashMap<ClientId, (u64, Arc<ClientRecord>)>>,
     newest: Mutex<Option<(u64, Arc<Newest>)>>,
 }
 
@@ -102,7 +102,7 @@ impl Known {
             && !is_fresh
             && now < since + CLIENTS_KEPT
         {
-            return Ok(record);
+            return Ok(Some(record));
         }
         let record = match clients::read(host, id).await {
             Ok(record) => record.map(Arc::new),
@@ -118,7 +118,7 @@ impl Known {
             clients.clear();
         }
         // Of an id that nobody has registered nothing is kept: anybody can invent some.
-        if record.is_some() {
+        if let Some(record) = &record {
             clients.insert(id, (now, record.clone()));
         }
         Ok(record)

@@ -11,9 +11,12 @@ use copal_engine::request::{Signatory, Terms, WINDOW};
 #[derive(Debug, Default)]
 pub struct Memory {
     nonces: Mutex<Nonces>,
-    uploads: Mutex<HashMap<ClientId, HashMap<String, (u64, u64)>>>,
+    uploads: Mutex<HashMap<ClientId, Uploads>>,
     unsigned: Mutex<(u64, u32)>,
 }
+
+/// What a client was allowed to upload: when, and of how many bytes, by name.
+type Uploads = HashMap<String, (u64, u64)>;
 
 /// The nonces that were seen, each with the time after which its request counts no more.
 #[derive(Debug, Default)]

@@ -69,7 +69,7 @@ pub(super) async fn read(
 ) -> Result<Response, Problem> {
     let key = key_of(key)?;
     readable(&gateway, &call, &key).await?;
-    let range = call.headers.get(header::RANGE).map(|value| parse_range(value)).transpose()?;
+    let range = call.headers.get(header::RANGE).map(parse_range).transpose()?;
     if let Some(presigner) = &gateway.settings.presigner {
         let expires = std::time::Duration::from_secs(TRANSFER_SECONDS);
         let given = presigner.get(&key, expires).await?;

@@ -3,6 +3,7 @@
 use copal_engine::id::PackId;
 use copal_engine::ingest::Finding;
 use copal_engine::layout::{self, Place};
+use copal_engine::limits::PACK_BYTES;
 use copal_engine::manifest::Manifest;
 use copal_store::StoreError;
 
@@ -28,6 +29,9 @@ impl Pass<'_> {
         let Some(stat) = self.host.store.stat(&objects::key(&name)).await? else {
             return Ok(Finding::Missing);
         };
+        if stat.length > PACK_BYTES {
+            return Ok(Finding::Oversize { actual: stat.length });
+        }
         if stat.length != claimed {
             return Ok(Finding::Length { actual: stat.length });
         }

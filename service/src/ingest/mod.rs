@@ -19,6 +19,7 @@ use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
 use copal_engine::index::SegmentWriter;
 use copal_engine::ingest::{Finding, Verdict, judge};
 use copal_engine::layout;
+use copal_engine::limits::RECORD_BYTES;
 use copal_engine::manifest::Manifest;
 use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::repository::IngestBy;
@@ -145,7 +146,7 @@ struct Pass<'a> {
 /// What waits of a client, as it was found before anything was decided.
 struct Waiting {
     client: ClientId,
-    manifest: Bytes,
+    manifest: Claimed,
     /// The client's record; an error if it cannot be believed.
     record: Result<Option<ClientRecord>, JobError>,
     /// The domain that the manifest names and the client may write to, if it is what it seems to be.
@@ -153,7 +154,14 @@ struct Waiting {
     /// What was found of its packs, if these are few.
     findings: Option<Findings>,
     /// The manifest after it.
-    next: Option<Bytes>,
+    next: Option<Claimed>,
+}
+
+/// A manifest as it lies in the store.
+struct Claimed {
+    hash: ObjectHash,
+    /// Nothing of one that is longer than any manifest.
+    bytes: Option<Bytes>,
 }
 
 type Findings = Vec<(PackId, Finding)>;
@@ -229,11 +237,8 @@ impl<'a> Pass<'a> {
 
     async fn look_at(&self, client: ClientId) -> Result<Option<Waiting>, JobError> {
         let number = self.view.state.heads.get(&client).map_or(0, |head| head.number) + 1;
-        let Some(manifest) = objects::read(self.host.store, &layout::manifest(client, number)).await? else {
-            return Ok(None);
-        };
-        let next = layout::manifest(client, number + 1);
-        let next = async { Ok(objects::read(self.host.store, &next).await?) };
+        let Some(manifest) = self.read_manifest(client, number).await? else { return Ok(None) };
+        let next = self.read_manifest(client, number + 1);
         let record = async {
             match clients::read(self.host, client).await {
                 Err(error @ JobError::Store(_)) => Err(error),
@@ -244,8 +249,8 @@ impl<'a> Pass<'a> {
         let mut waiting = Waiting { client, manifest, record, domain: None, findings: None, next };
         if let Ok(Some(record)) = &waiting.record
             && let Some(keys) = &record.keys
-            && let Ok(verified) =
-                Manifest::verify(self.host.repository, &keys.manifest, client, number, &waiting.manifest)
+            && let Some(bytes) = &waiting.manifest.bytes
+            && let Ok(verified) = Manifest::verify(self.host.repository, &keys.manifest, client, number, bytes)
         {
             let domain = verified.manifest.domain;
             waiting.domain = (record.role == Role::Full || domain == record.domain).then_some(domain);
@@ -254,6 +259,18 @@ impl<'a> Pass<'a> {
             }
         }
         Ok(Some(waiting))
+    }
+
+    /// Reads a manifest; of one that is longer than any manifest only the hash, piece by piece. None if there is none.
+    async fn read_manifest(&self, client: ClientId, number: u64) -> Result<Option<Claimed>, JobError> {
+        let name = layout::manifest(client, number);
+        let Some(stat) = self.host.store.stat(&objects::key(&name)).await? else { return Ok(None) };
+        if stat.length > MANIFEST_BYTES {
+            let hash = objects::hash(self.host.store, &name, stat.length).await?;
+            return Ok(hash.map(|hash| Claimed { hash, bytes: None }));
+        }
+        let bytes = objects::read(self.host.store, &name).await?;
+        Ok(bytes.map(|bytes| Claimed { hash: ObjectHash::of(&bytes), bytes: Some(bytes) }))
     }
 
     /// Works the chain of one client.
@@ -265,14 +282,19 @@ impl<'a> Pass<'a> {
         let (mut number, mut before) = head.map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
         let mut decisions = Vec::new();
         let mut next = Some(manifest);
-        while let Some(bytes) = next {
+        while let Some(Claimed { hash, bytes }) = next {
             if decisions.len() == MANIFESTS || (self.is_full() && !decisions.is_empty()) {
                 self.open.push(client);
                 break;
             }
             self.refuse_older_state(client, number + 1).await?;
-            let hash = ObjectHash::of(&bytes);
-            let verdict = self.judge((client, number + 1, before), &bytes, record.as_ref(), findings.take()).await?;
+            let verdict = match bytes {
+                Some(bytes) => {
+                    let place = (client, number + 1, before);
+                    self.judge(place, &bytes, record.as_ref(), findings.take()).await?
+                }
+                None => Verdict::rejected(Reason::Oversize, "it is longer than any manifest"),
+            };
             number += 1;
             before = hash;
             let decision = Decision {
@@ -287,11 +309,7 @@ impl<'a> Pass<'a> {
                 write_receipt(self.host, &receipt(client, &decision, self.view.number(), self.now, self.by)).await?;
             }
             decisions.push(decision);
-            next = if decisions.len() == 1 {
-                second.take()
-            } else {
-                objects::read(self.host.store, &layout::manifest(client, number + 1)).await?
-            };
+            next = if decisions.len() == 1 { second.take() } else { self.read_manifest(client, number + 1).await? };
         }
         if !decisions.is_empty() {
             let head = ClientHead { number, hash: before, time: self.now, decisions: decisions.clone() };
@@ -392,6 +410,8 @@ const MANIFESTS: usize = 16;
 /// Manifests after which one root has enough to decide, and entries.
 const DECISIONS: usize = 256;
 const ENTRIES: usize = 1 << 20;
+/// No manifest is longer: a record and what surrounds it.
+const MANIFEST_BYTES: u64 = (RECORD_BYTES + (64 << 10)) as u64;
 /// Clients that are looked at together.
 const CLIENTS: usize = 64;
 /// So many packs of a manifest are looked at together with those of others.

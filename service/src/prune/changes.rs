@@ -1,17 +1,16 @@
 //! Changes: what a plan makes of one domain's part of the state: its segments, packs and marks.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, ObjectHash, PackId, PackTag};
 use copal_engine::index::{Bits, Entry, Mark, Segment, merge};
 use copal_engine::layout;
-use copal_engine::mark::Inventory;
-use copal_engine::plan::{self, Plan};
+use copal_engine::plan::Plan;
 
 use super::copies::Copies;
 use super::deletion;
-use super::domain::Part;
+use super::domain::{Inventory, Part};
 use super::repack::Moved;
 use crate::commit::Proposal;
 use crate::error::JobError;
@@ -26,45 +25,26 @@ impl Part<'_> {
         copies: &Copies,
         proposal: &mut Proposal,
     ) -> Result<(), JobError> {
-        let mut leaving: HashSet<(PackId, u32, u16)> = HashSet::new();
-        let place = |copy: u32| {
-            let item = &inventory.copies[copy as usize];
-            let block = &inventory.blocks[item.block as usize];
-            (inventory.packs[block.pack as usize].id, block.offset, item.ordinal)
-        };
-        leaving.extend(plan.removed.iter().map(|&copy| place(copy)));
-        let gone: HashSet<u32> = plan.removed.iter().copied().collect();
-        for range in ids_of(inventory) {
-            if range.clone().all(|copy| gone.contains(&copy)) {
-                let id = inventory.ids[inventory.copies[range.start as usize].id as usize];
-                proposal.removed_ids.insert((self.domain, id));
-            }
-        }
-        for copy in 0..inventory.copies.len() as u32 {
-            if moved.blocks.contains_key(&inventory.copies[copy as usize].block) {
-                leaving.insert(place(copy));
-            }
-        }
-        if leaving.is_empty() {
+        if plan.removed.iter().next().is_none() && moved.blocks.is_empty() {
             return Ok(());
         }
         // A copied block keeps exactly the entries that were present in it.
-        let staying: HashSet<(PackId, u32, u16)> = (0..inventory.copies.len() as u32)
-            .filter(|copy| !gone.contains(copy))
-            .filter_map(|copy| {
-                let item = &inventory.copies[copy as usize];
+        let staying: HashSet<(PackId, u32, u16)> = inventory
+            .copies()
+            .filter(|(copy, _)| !moved.blocks.is_empty() && !plan.removed.has(*copy))
+            .filter_map(|(_, item)| {
                 let (pack, offset) = moved.blocks.get(&item.block)?;
                 Some((*pack, *offset, item.ordinal))
             })
             .collect();
         let fresh = moved.segment(self.host, self.domain, copies)?;
         let stays = |entry: &Entry| {
-            let place = (entry.location.pack, entry.location.offset, entry.location.ordinal);
-            if moved.packs.contains(&entry.location.pack) {
-                staying.contains(&place)
-            } else {
-                !leaving.contains(&place)
+            let place = &entry.location;
+            if moved.packs.contains(&place.pack) {
+                return staying.contains(&(place.pack, place.offset, place.ordinal));
             }
+            let copy = inventory.copy_at(&entry.id, place);
+            copy.is_none_or(|copy| !plan.removed.has(copy) && !moved.blocks.contains_key(&inventory.copy(copy).block))
         };
         let mut parts: Vec<(Option<ObjectHash>, &Segment<Bytes>)> = fresh.iter().map(|fresh| (None, fresh)).collect();
         parts.extend(self.view.segments_by_size(self.domain).into_iter().map(|(hash, segment)| (Some(hash), segment)));
@@ -111,47 +91,59 @@ impl Part<'_> {
 
     /// Writes what changed in the overlay. Copies of one id in one pack share a record: the mildest stands.
     pub(super) fn change_overlay(&self, inventory: &Inventory, plan: &Plan, moved: &Moved, proposal: &mut Proposal) {
-        let gone: BTreeSet<u32> = plan.removed.iter().copied().collect();
-        let mut new: BTreeMap<(ChunkId, PackTag), Mark> = BTreeMap::new();
-        let mut emptied = Vec::new();
-        for copy in 0..inventory.copies.len() as u32 {
-            let item = &inventory.copies[copy as usize];
-            let id = inventory.ids[item.id as usize];
-            let tag = inventory.pack_of(item).id.tag();
+        let overlay = self.view.indexes[&self.domain].overlay();
+        let mut changed: BTreeMap<(ChunkId, PackTag), Mark> = BTreeMap::new();
+        let mut note = |id: ChunkId, tag: PackTag, record: Mark| {
+            let old = overlay.mark(&id, tag);
+            if old.bits != record.bits || (!record.bits.is_empty() && old.time != record.time) {
+                changed.insert((id, tag), record);
+            }
+        };
+        let (mut of_id, mut left): (Vec<(PackTag, Mark)>, Vec<PackTag>) = Default::default();
+        let mut copies = inventory.copies_with_ids().peekable();
+        while let Some((copy, id, item)) = copies.next() {
+            let tag = inventory.pack_of(&item).id.tag();
             let new_tag = moved.blocks.get(&item.block).map_or(tag, |(pack, _)| pack.tag());
-            if gone.contains(&copy) || new_tag != tag {
-                emptied.push((id, tag));
+            let is_gone = plan.removed.has(copy);
+            if !is_gone {
+                let record = record_of(plan.marks.get(copy), inventory.pack_of(&item).is_healthy);
+                take(&mut of_id, new_tag, record);
             }
-            if !gone.contains(&copy) {
-                let record = record_of(plan.marks.get(&copy), inventory.pack_of(item).is_healthy);
-                let shared = new.entry((id, new_tag)).or_insert(record);
-                shared.bits = shared.bits.without(shared.bits.without(record.bits));
-                shared.time = shared.time.max(record.time);
+            // What leaves a pack leaves its mark behind, unless another copy of the id in it stays.
+            if is_gone || new_tag != tag {
+                left.push(tag);
             }
-        }
-        for key in emptied {
-            new.entry(key).or_default();
+            if copies.peek().is_none_or(|(_, next, _)| *next != id) {
+                for tag in left.drain(..).filter(|tag| of_id.iter().all(|(of, _)| of != tag)) {
+                    note(id, tag, Mark::default());
+                }
+                of_id.drain(..).for_each(|(tag, record)| note(id, tag, record));
+            }
         }
         // What was lost and is not needed any more, or is there again, is forgotten; but below a page that cannot be
         // read nobody knows what is needed.
-        let noted = self.view.indexes[&self.domain].overlay().marks();
-        for (key, _) in noted.filter(|((id, tag), _)| {
-            *tag == PackTag::NONE && (plan.unread.is_empty() || inventory.number(id).is_some())
-        }) {
-            new.insert(key, Mark::default());
+        for ((id, tag), _) in overlay.marks().filter(|((_, tag), _)| *tag == PackTag::NONE) {
+            if plan.unread.is_empty() || inventory.graph.number(&id).is_some() {
+                note(id, tag, Mark::default());
+            }
         }
         for id in &plan.absent {
-            new.insert((*id, PackTag::NONE), Mark { time: self.now, bits: Bits::LOST | Bits::WANTED });
+            note(*id, PackTag::NONE, Mark { time: self.now, bits: Bits::LOST | Bits::WANTED });
         }
-        let index = &self.view.indexes[&self.domain];
-        let changed = new.into_iter().filter(|((id, tag), record)| {
-            let old = index.overlay().mark(id, *tag);
-            old.bits != record.bits || (!record.bits.is_empty() && old.time != record.time)
-        });
-        proposal.overlay.entry(self.domain).or_default().extend(changed);
-        if proposal.overlay[&self.domain].is_empty() {
-            proposal.overlay.remove(&self.domain);
+        if !changed.is_empty() {
+            proposal.overlay.entry(self.domain).or_default().extend(changed);
         }
+    }
+}
+
+/// Adds the record of a copy to those of its id.
+fn take(records: &mut Vec<(PackTag, Mark)>, tag: PackTag, record: Mark) {
+    match records.iter_mut().find(|(of, _)| *of == tag) {
+        Some((_, shared)) => {
+            shared.bits = shared.bits.without(shared.bits.without(record.bits));
+            shared.time = shared.time.max(record.time);
+        }
+        None => records.push((tag, record)),
     }
 }
 
@@ -178,8 +170,7 @@ fn groups<'a, 'b>(
 }
 
 /// What the overlay says of a copy that stays. Whether it is lost follows from its pack alone.
-fn record_of(mark: Option<&plan::Mark>, is_healthy: bool) -> Mark {
-    let mark = mark.copied().unwrap_or_default();
+fn record_of(mark: copal_engine::mark::Mark, is_healthy: bool) -> Mark {
     let mut bits = Bits::NONE;
     if mark.flagged.is_some() {
         bits |= Bits::FLAGGED;
@@ -191,15 +182,4 @@ fn record_of(mark: Option<&plan::Mark>, is_healthy: bool) -> Mark {
         bits |= Bits::LOST | Bits::WANTED;
     }
     Mark { time: mark.flagged.unwrap_or_default(), bits }
-}
-
-/// The ranges of copies that share an id.
-fn ids_of(inventory: &Inventory) -> impl Iterator<Item = core::ops::Range<u32>> {
-    let mut at = 0;
-    core::iter::from_fn(move || {
-        let first = inventory.copies.get(at as usize)?;
-        let range = inventory.copies_of(first.id);
-        at = range.end as u32;
-        Some(range.start as u32..range.end as u32)
-    })
 }

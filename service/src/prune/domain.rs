@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
 use copal_engine::index::Bits;
 use copal_engine::layout;
-use copal_engine::mark::{Inventory, PackItem, Present};
+use copal_engine::mark::{InventoryBuilder, Mark, Marks, PackItem};
 use copal_engine::pack::PackTable;
 use copal_engine::plan::{self, Plan, Rules, plan};
 use copal_engine::state::PackRecord;
@@ -21,7 +22,7 @@ use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
 use crate::host::Host;
-use crate::objects;
+use crate::objects::{self, Call};
 use crate::view::View;
 
 /// What one domain's part works with.
@@ -65,19 +66,20 @@ impl Part<'_> {
     ) -> Result<(), JobError> {
         self.verify_segments()?;
         let mut inventory = self.inventory(work.tables, proposal).await?;
+        let old = self.marks(&inventory);
         let mut rules = self.rules(work.allowance);
         let mut is_full = false;
         let (plan, moved) = loop {
-            let mut plan = self.plan(&inventory, roots, work.copies, &rules);
+            let mut plan = self.plan(&inventory, &old, roots, work.copies, &rules);
             if self.options.is_dry_run {
-                self.report(&inventory, roots, &rules, &plan, report);
+                self.report(&inventory, &old, roots, &rules, &plan, report);
                 return Ok(());
             }
             let wanted = plan.copied_bytes + plan.postponed_bytes;
             if self.is_first && !plan.dead_packs.is_empty() && plan.copied_bytes > 0 {
                 rules.rewrite_most = 0;
                 work.has_put_off = true;
-                plan = self.plan(&inventory, roots, work.copies, &rules);
+                plan = self.plan(&inventory, &old, roots, work.copies, &rules);
             }
             let moved = move_blocks(self, &inventory, work, &plan).await?;
             rules.rewrite_most = rules.rewrite_most.saturating_sub(moved.bytes);
@@ -99,7 +101,8 @@ impl Part<'_> {
         work.used.extend(&moved.packs);
         work.allowance = rules.rewrite_most;
         report.is_full |= is_full;
-        self.report(&inventory, roots, &rules, &plan, report);
+        self.report(&inventory, &old, roots, &rules, &plan, report);
+        self.bury_roots(&inventory, &plan, proposal);
         self.change_segments(&inventory, &plan, &moved, work.copies, proposal)?;
         self.change_packs(&inventory, &plan, &moved, work.copies, proposal);
         self.change_overlay(&inventory, &plan, &moved, proposal);
@@ -110,18 +113,19 @@ impl Part<'_> {
     pub(super) async fn sparse(&self, roots: &[ChunkId], trapped_most: u32, most: u64) -> Result<Sparse, JobError> {
         self.verify_segments()?;
         let inventory = self.inventory(&mut BTreeMap::new(), &mut Proposal::default()).await?;
-        let plan = self.plan(&inventory, roots, &Copies::default(), &self.rules(0));
+        let old = self.marks(&inventory);
+        let plan = self.plan(&inventory, &old, roots, &Copies::default(), &self.rules(0));
         let mut sparse = Sparse::default();
         if !plan.unread.is_empty() {
             return Ok(sparse);
         }
-        let order = inventory.order(roots.iter().copied());
+        let order = inventory.graph.order(roots.iter().copied());
         let mut live = Vec::new();
         for (number, copies) in plan::sparse_blocks(&inventory, &plan, trapped_most, most) {
             let block = &inventory.blocks[number as usize];
             let pack = &inventory.packs[block.pack as usize];
-            for item in copies.iter().map(|copy| &inventory.copies[*copy as usize]) {
-                let id = inventory.ids[item.id as usize];
+            for item in copies.iter().map(|copy| inventory.copy(*copy)) {
+                let Some(id) = inventory.graph.id(item.id) else { continue };
                 live.push((
                     order[item.id as usize],
                     Live { block: sparse.blocks.len() as u32, ordinal: item.ordinal, id },
@@ -155,12 +159,12 @@ impl Part<'_> {
         }
     }
 
-    fn plan(&self, inventory: &Inventory, roots: &[ChunkId], copies: &Copies, rules: &Rules) -> Plan {
+    fn plan(&self, inventory: &Inventory, old: &Marks, roots: &[ChunkId], copies: &Copies, rules: &Rules) -> Plan {
         let copied = |block: u32| {
             let block = &inventory.blocks[block as usize];
             copies.of((inventory.packs[block.pack as usize].id, block.offset)).is_some()
         };
-        let plan = plan(inventory, roots, |copy| self.mark_of(inventory, copy), copied, rules);
+        let plan = plan(inventory, roots, old, copied, rules);
         sabotage(plan, inventory, roots, rules)
     }
 
@@ -182,68 +186,98 @@ impl Part<'_> {
         tables: &mut BTreeMap<PackId, PackTable>,
         proposal: &mut Proposal,
     ) -> Result<Inventory, JobError> {
-        let mut packs = Vec::new();
-        for (id, record) in self.view.state.packs.iter().filter(|(_, record)| record.domain == self.domain) {
-            let stored = self.stored.length(&layout::pack(record.place, *id));
-            let is_there = stored == Some(record.length);
-            let table = if let Some(table) = tables.get(id).filter(|_| is_there) {
-                Some(table.clone())
-            } else if is_there {
-                match objects::read_table(self.host.store, record.place, *id, record.length).await {
-                    Ok(table) => Some(table),
-                    Err(JobError::Damaged { .. }) => None,
-                    // Gone since it was listed: if another prune has deleted it, this one has lost to it already.
-                    Err(JobError::Store(StoreError::NotFound { .. })) => None,
-                    Err(error) => return Err(error),
+        let segments = self.view.segments_of(self.domain).map(|(_, segment)| segment.clone()).collect();
+        let mut inventory = InventoryBuilder::new(segments)?;
+        let of_domain = self.view.state.packs.iter().filter(|(_, record)| record.domain == self.domain);
+        let packs: Vec<(&PackId, &PackRecord)> = of_domain.collect();
+        for some in packs.chunks(TABLES) {
+            let known: &BTreeMap<PackId, PackTable> = tables;
+            let calls = some.iter().map(|(id, record)| -> Call<'_, _> {
+                Box::pin(
+                    async move { if known.contains_key(id) { Ok(None) } else { self.read_table(**id, record).await } },
+                )
+            });
+            let read = objects::together(calls).await?;
+            for ((id, record), read) in some.iter().zip(read) {
+                let stored = self.stored.length(&layout::pack(record.place, **id));
+                let is_there = stored == Some(record.length);
+                let table = read.as_ref().or_else(|| tables.get(id)).filter(|_| is_there);
+                let is_missing = stored.is_none();
+                let is_damaged = record.is_damaged || (!is_missing && table.is_none());
+                if is_missing != record.is_missing || is_damaged != record.is_damaged {
+                    let changed = PackRecord { is_missing, is_damaged, ..(*record).clone() };
+                    proposal.delta.packs.insert(**id, Some(changed));
                 }
-            } else {
-                None
-            };
-            let is_missing = stored.is_none();
-            let is_damaged = record.is_damaged || (!is_missing && table.is_none());
-            if is_missing != record.is_missing || is_damaged != record.is_damaged {
-                let changed = PackRecord { is_missing, is_damaged, ..record.clone() };
-                proposal.delta.packs.insert(*id, Some(changed));
+                let item = PackItem {
+                    id: **id,
+                    place: record.place,
+                    kind: record.kind,
+                    length: record.length,
+                    is_healthy: (table.is_some() && !record.is_damaged) || is_planted(Fault::LostPreferred),
+                    accepted: record.accepted,
+                };
+                inventory.add_pack(item, table)?;
+                // Few tables are worth keeping for the next root; many are read again.
+                if let Some(table) = read.filter(|_| tables.len() < TABLES_KEPT) {
+                    tables.insert(**id, table);
+                }
             }
-            let item = PackItem {
-                id: *id,
-                place: record.place,
-                kind: record.kind,
-                length: record.length,
-                is_healthy: (table.is_some() && !record.is_damaged) || is_planted(Fault::LostPreferred),
-                accepted: record.accepted,
-            };
-            if let Some(table) = &table {
-                tables.entry(*id).or_insert_with(|| table.clone());
-            }
-            packs.push((item, table));
         }
-        let mut present = Vec::new();
-        for (_, segment) in self.view.segments_of(self.domain) {
-            present.extend(segment.entries().map(|entry| Present {
-                id: entry.id,
-                pack: entry.location.pack,
-                offset: entry.location.offset,
-                length: entry.location.length,
-                ordinal: entry.location.ordinal,
-                is_page: entry.location.is_page,
-            }));
-        }
-        Ok(Inventory::new(packs, &present))
+        Ok(inventory.finish())
     }
 
-    fn mark_of(&self, inventory: &Inventory, copy: u32) -> plan::Mark {
-        let item = &inventory.copies[copy as usize];
-        let overlay = self.view.indexes[&self.domain].overlay();
-        let record = overlay.mark(&inventory.ids[item.id as usize], inventory.pack_of(item).id.tag());
-        plan::Mark {
-            flagged: record.bits.contains(Bits::FLAGGED).then_some(record.time),
-            wanted: record.bits.contains(Bits::WANTED),
+    /// The table of a pack; none if it is not there as the state knows it, or cannot be read.
+    async fn read_table(&self, id: PackId, record: &PackRecord) -> Result<Option<PackTable>, JobError> {
+        if self.stored.length(&layout::pack(record.place, id)) != Some(record.length) {
+            return Ok(None);
+        }
+        match objects::read_table(self.host.store, record.place, id, record.length).await {
+            Ok(table) => Ok(Some(table)),
+            Err(JobError::Damaged { .. }) => Ok(None),
+            // Gone since it was listed: if another prune has deleted it, this one has lost to it already.
+            Err(JobError::Store(StoreError::NotFound { .. })) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
-    fn report(&self, inventory: &Inventory, roots: &[ChunkId], rules: &Rules, now: &Plan, report: &mut Report) {
-        report.entries_removed += now.removed.len() as u64;
+    /// What the overlay says of each copy.
+    fn marks(&self, inventory: &Inventory) -> Marks {
+        let mut marks = Marks::new(inventory.entries());
+        let mut noted = self.view.indexes[&self.domain].overlay().marks().peekable();
+        for (copy, id, item) in inventory.copies_with_ids() {
+            while noted.next_if(|((of, _), _)| *of < id).is_some() {}
+            if noted.peek().is_none_or(|((of, _), _)| *of != id) {
+                continue;
+            }
+            let record = self.view.indexes[&self.domain].overlay().mark(&id, inventory.pack_of(&item).id.tag());
+            let flagged = record.bits.contains(Bits::FLAGGED).then_some(record.time);
+            marks.set(copy, Mark { flagged, wanted: record.bits.contains(Bits::WANTED) });
+        }
+        marks
+    }
+
+    /// Notes which snapshots lose their root pages.
+    fn bury_roots(&self, inventory: &Inventory, plan: &Plan, proposal: &mut Proposal) {
+        let snapshots = self.view.state.snapshots.values().filter(|snapshot| snapshot.domain == self.domain);
+        for root in snapshots.map(|snapshot| snapshot.root) {
+            let Some(number) = inventory.graph.number(&root) else { continue };
+            let mut copies = inventory.copies_of(number).peekable();
+            if copies.peek().is_some() && copies.all(|copy| plan.removed.has(copy)) {
+                proposal.removed_ids.insert((self.domain, root));
+            }
+        }
+    }
+
+    fn report(
+        &self,
+        inventory: &Inventory,
+        old: &Marks,
+        roots: &[ChunkId],
+        rules: &Rules,
+        now: &Plan,
+        report: &mut Report,
+    ) {
+        report.entries_removed += now.removed.count();
         report.packs_dead += now.dead_packs.len() as u64;
         report.packs_rewritten += now.rewritten.len() as u64;
         report.dead_bytes += now.dead_bytes;
@@ -252,25 +286,34 @@ impl Part<'_> {
         report.unread += now.unread.len() as u64;
         report.bytes_planned += now.freed_bytes;
         report.bytes_postponed += now.postponed_bytes;
-        report.entries_wanted += now.marks.values().filter(|mark| mark.wanted).count() as u64;
-        let is_new =
-            |copy: u32, since: Option<Time>| since.is_some() && self.mark_of(inventory, copy).flagged.is_none();
-        report.entries_flagged += now.marks.iter().filter(|(copy, mark)| is_new(**copy, mark.flagged)).count() as u64;
-        let first = now.marks.values().filter_map(|mark| mark.flagged).min();
-        let mut last = now.clone();
+        let mut first: Option<Time> = None;
+        for (copy, mark) in now.marks.iter() {
+            report.entries_wanted += u64::from(mark.wanted);
+            let Some(since) = mark.flagged else { continue };
+            report.entries_flagged += u64::from(old.get(copy).flagged.is_none());
+            first = Some(first.map_or(since, |first| first.min(since)));
+        }
+        let (mut dead, mut freed, mut trapped) = (now.dead_bytes, now.freed_bytes, now.trapped_bytes);
         if let Some(first) = first {
             let without_grace = Rules { grace: core::time::Duration::ZERO, ..rules.clone() };
-            let all = plan(inventory, roots, |copy| self.mark_of(inventory, copy), |_| false, &without_grace);
+            let all = plan(inventory, roots, old, |_| false, &without_grace);
             report.bytes_pending += all.freed_bytes.saturating_sub(now.freed_bytes);
             let from = Time(first.0.saturating_add(rules.grace.as_nanos() as i64));
             report.pending_from = Some(report.pending_from.map_or(from, |other| other.min(from)));
-            last = all;
+            (dead, freed, trapped) = (all.dead_bytes, all.freed_bytes, all.trapped_bytes);
         }
-        report.dead_for_good += last.dead_bytes.saturating_sub(last.freed_bytes);
-        report.trapped_for_good += last.trapped_bytes;
+        report.dead_for_good += dead.saturating_sub(freed);
+        report.trapped_for_good += trapped;
     }
 }
 
+/// Everything a domain holds, over mapped segments.
+pub(super) type Inventory = copal_engine::mark::Inventory<Bytes>;
+
+/// Tables that are read at the same time.
+const TABLES: usize = 256;
+/// Tables that are kept from root to root.
+const TABLES_KEPT: usize = 4096;
 /// For a hundred bytes that are live so many may lie dead in blocks that live on: backups cannot be asked to upload
 /// everything again.
 const TRAPPED_MOST: u32 = 5;

@@ -19,6 +19,7 @@ use copal_engine::limits::SEGMENT_ENTRIES;
 use copal_engine::pack::PackKind;
 use copal_engine::time::Time;
 
+use crate::budget::Budget;
 use crate::error::JobError;
 use crate::host::Host;
 
@@ -40,6 +41,8 @@ pub struct Options {
     pub dead_most: u32,
     /// Sizes packs should have: data, tree.
     pub pack_target: [u64; 2],
+    /// When to come to an end: no further root is begun then.
+    pub budget: Budget,
 }
 
 impl Options {
@@ -53,6 +56,7 @@ impl Options {
             segment_most: SEGMENT_ENTRIES,
             dead_most: DEAD_MOST,
             pack_target,
+            budget: Budget::unlimited(),
         }
     }
 }
@@ -100,6 +104,8 @@ pub struct Report {
     pub bytes_postponed: u64,
     /// Whether copying ended for want of room.
     pub is_full: bool,
+    /// Whether the budget was over before everything was done. What was decided counts; the next prune goes on.
+    pub is_unfinished: bool,
 }
 
 /// Runs one prune. What dies whole goes first: a root flags, removes and dooms, and the objects are deleted. Then live
@@ -175,6 +181,7 @@ impl Report {
             objects_deleted: self.objects_deleted + now.objects_deleted,
             bytes_deleted: self.bytes_deleted + now.bytes_deleted,
             is_full: self.is_full || now.is_full,
+            is_unfinished: self.is_unfinished || now.is_unfinished,
             ..now
         };
     }

@@ -8,13 +8,12 @@ use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
 use copal_engine::index::{Segment, SegmentWriter};
 use copal_engine::layout::{self, Place};
 use copal_engine::limits::PACK_SESSIONS;
-use copal_engine::mark::Inventory;
-use copal_engine::pack::{PackKind, PackTable, PackWriter, PageRow};
+use copal_engine::pack::{self, PackKind, PackTable, PackWriter, PageRow};
 use copal_engine::plan::Plan;
 use copal_store::StoreError;
 
 use super::copies::{BlockPlace, Copies};
-use super::domain::{Part, Work};
+use super::domain::{Inventory, Part, Work};
 use crate::commit::put;
 use crate::error::JobError;
 use crate::host::Host;
@@ -86,12 +85,14 @@ pub(super) async fn move_blocks(
                     }
                     Err(error) => return Err(error),
                 };
-                let Some(rows) = work.tables.get(&pack.id).and_then(|table| rows(table, &missing)) else {
+                let table = pack::parse(&bytes).ok();
+                let found = table.as_ref().and_then(|table| rows(table, &missing));
+                let (Some(table), Some(rows)) = (table, found) else {
                     moved.damaged.push(*number);
                     continue;
                 };
                 for (block, row) in missing.iter().zip(rows) {
-                    open.add(*block, &work.tables[&pack.id], row, &bytes, work.copies).await?;
+                    open.add(*block, &table, row, &bytes, work.copies).await?;
                 }
             }
             moved.emptied.push(*number);

@@ -44,6 +44,7 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
             Err(full.into())
         }
         Ok(()) if options.is_dry_run => Ok(run.report),
+        Ok(()) if run.report.is_unfinished => Ok(run.report),
         Ok(()) => {
             garbage::delete_old_roots(&host, &mut run.report).await?;
             Ok(run.report)
@@ -105,6 +106,11 @@ impl Run<'_> {
         let mut is_first = true;
         let mut lost = 0;
         while lost < ATTEMPTS {
+            if self.options.budget.is_over() {
+                // Every root so far stands for itself: what it dooms and what it left are the next prune's.
+                self.report.is_unfinished = true;
+                return Ok(());
+            }
             let view = view::read(self.host.store).await?;
             let Some((root, hash)) = view.root.clone() else { return Ok(()) };
             if let Some((_, evidence)) = view::lost_newer(self.host, &view).await? {
@@ -237,6 +243,10 @@ impl Run<'_> {
     /// Deletes what the last root dooms, and clears the names.
     async fn finish(&mut self) -> Result<(), JobError> {
         for _ in 0..ATTEMPTS {
+            if self.options.budget.is_over() && self.left_over.is_empty() {
+                self.report.is_unfinished = true;
+                return Ok(());
+            }
             let view = view::read(self.host.store).await?;
             let Some((root, hash)) = view.root.clone() else { return Ok(()) };
             let cleared = self.delete_doomed(&view, (&root, hash)).await?;

@@ -3,37 +3,38 @@
 use std::collections::BTreeSet;
 
 use copal_engine::id::ChunkId;
-use copal_engine::mark::Inventory;
+use copal_engine::mark::{CopyItem, Mark};
 use copal_engine::plan::{Plan, Rules};
 
+use super::domain::Inventory;
 use crate::faults::{Fault, is_planted};
 
 /// The plan with the planted mistake.
 pub(super) fn sabotage(mut plan: Plan, inventory: &Inventory, roots: &[ChunkId], rules: &Rules) -> Plan {
     if is_planted(Fault::SecondMarkDropped) && plan.unread.is_empty() {
-        let kept = inventory.reach(roots.iter().copied());
-        let is_due = |copy: &u32| {
-            let flagged = plan.marks.get(copy).and_then(|mark| mark.flagged);
-            flagged.is_some_and(|since| rules.now.since(since) >= rules.grace)
-                && !kept.reached.has(inventory.copies[*copy as usize].id)
-        };
-        let due: Vec<u32> = plan.marks.keys().copied().filter(is_due).collect();
-        plan.marks.retain(|copy, _| !due.contains(copy));
-        plan.removed.extend(due);
+        let kept = inventory.graph.reach(roots.iter().copied());
+        for (copy, item) in inventory.copies() {
+            let flagged = plan.marks.get(copy).flagged;
+            let is_due = flagged.is_some_and(|since| rules.now.since(since) >= rules.grace);
+            if is_due && !kept.reached.has(item.id) {
+                plan.marks.set(copy, Mark::default());
+                plan.removed.set(copy);
+            }
+        }
         plan.rewritten.clear();
     }
     if is_planted(Fault::RemovedById) {
-        let removed: BTreeSet<u32> = plan.removed.iter().copied().collect();
-        let whole = |copy: &u32| {
-            let copies = inventory.copies_of(inventory.copies[*copy as usize].id);
-            copies.into_iter().all(|copy| removed.contains(&(copy as u32)))
-        };
-        plan.removed.retain(whole);
-        plan.dead_packs.retain(|pack| {
-            let in_pack = |copy: &u32| inventory.blocks[inventory.copies[*copy as usize].block as usize].pack == *pack;
-            let left = (0..inventory.copies.len() as u32).filter(in_pack);
-            left.into_iter().all(|copy| plan.removed.contains(&copy))
-        });
+        let removed = plan.removed.clone();
+        for copy in removed.iter() {
+            let id = inventory.copy(copy).id;
+            if !inventory.copies_of(id).all(|copy| removed.has(copy)) {
+                plan.removed.unset(copy);
+            }
+        }
+        let in_pack = |item: &CopyItem| inventory.blocks[item.block as usize].pack;
+        let left: BTreeSet<u32> =
+            inventory.copies().filter(|(copy, _)| !plan.removed.has(*copy)).map(|(_, item)| in_pack(&item)).collect();
+        plan.dead_packs.retain(|pack| !left.contains(pack));
     }
     plan
 }

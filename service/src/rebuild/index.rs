@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use copal_engine::id::{ChunkId, DomainId, PackId, PackTag};
 use copal_engine::index::{Bits, Mark, Segment, SegmentWriter, merge};
 use copal_engine::layout;
-use copal_engine::mark::{Inventory, PackItem, Present};
+use copal_engine::mark::{Inventory, InventoryBuilder, PackItem};
 use copal_engine::state::SnapshotState;
 use copal_engine::time::Time;
 
@@ -45,24 +45,24 @@ pub(super) fn index_domain(
     };
     let segment = Segment::parse(all.bytes.as_slice());
     let segment = segment.map_err(|error| JobError::damaged(layout::segment(all.hash), error))?;
-    let inventory = inventory_of(&segment, &packs);
-    let reach = inventory.reach(roots);
+    let inventory = inventory_of(&segment, &packs)?;
+    let reach = inventory.graph.reach(roots);
     let removed = unresolved_pages(&inventory, &reach.reached);
     let kept = merge(domain, host.random(), &[&segment], |entry| {
-        inventory.number(&entry.id).is_some_and(|number| !removed.contains(&number))
+        inventory.graph.number(&entry.id).is_some_and(|number| !removed.contains(&number))
     })?;
     // A pack of which nothing stays would be named for ever; so it is an orphan, and goes.
-    let needed = inventory.copies.iter().filter(|copy| !removed.contains(&copy.id));
-    let needed: HashSet<PackId> = needed.map(|copy| inventory.pack_of(copy).id).collect();
+    let needed = inventory.copies().filter(|(_, copy)| !removed.contains(&copy.id));
+    let needed: HashSet<PackId> = needed.map(|(_, copy)| inventory.pack_of(&copy).id).collect();
     for (id, pack) in packs.iter().filter(|(id, _)| !needed.contains(id)) {
         proposal.delta.packs.remove(id);
         let why = "no kept snapshot needs its pages, and what they refer to is not there";
         report.packs_left_out.push((layout::pack(pack.record.place, **id), why.into()));
     }
     let overlay = proposal.overlay.entry(domain).or_default();
-    for copy in &inventory.copies {
+    for (_, id, copy) in inventory.copies_with_ids() {
         if !reach.reached.has(copy.id) && !removed.contains(&copy.id) {
-            let key = (inventory.ids[copy.id as usize], inventory.pack_of(copy).id.tag());
+            let key = (id, inventory.pack_of(&copy).id.tag());
             overlay.insert(key, Mark { time: now, bits: Bits::FLAGGED });
         }
     }
@@ -78,8 +78,9 @@ pub(super) fn index_domain(
     Ok(())
 }
 
-fn inventory_of(segment: &Segment<&[u8]>, packs: &[(&PackId, &Found)]) -> Inventory {
-    let items = packs.iter().map(|(id, pack)| {
+fn inventory_of<'a>(segment: &Segment<&'a [u8]>, packs: &[(&PackId, &Found)]) -> Result<Inventory<&'a [u8]>, JobError> {
+    let mut inventory = InventoryBuilder::new(vec![segment.clone()])?;
+    for (id, pack) in packs {
         let item = PackItem {
             id: **id,
             place: pack.record.place,
@@ -88,34 +89,21 @@ fn inventory_of(segment: &Segment<&[u8]>, packs: &[(&PackId, &Found)]) -> Invent
             is_healthy: true,
             accepted: pack.record.accepted,
         };
-        (item, Some(pack.table.clone()))
-    });
-    let present: Vec<Present> = segment
-        .entries()
-        .map(|entry| Present {
-            id: entry.id,
-            pack: entry.location.pack,
-            offset: entry.location.offset,
-            length: entry.location.length,
-            ordinal: entry.location.ordinal,
-            is_page: entry.location.is_page,
-        })
-        .collect();
-    Inventory::new(items.collect(), &present)
+        inventory.add_pack(item, Some(&pack.table))?;
+    }
+    Ok(inventory.finish())
 }
 
 /// Pages that nothing kept reaches and below which something is missing, and so on upwards.
-fn unresolved_pages(inventory: &Inventory, reached: &copal_engine::mark::Bits) -> HashSet<u32> {
+fn unresolved_pages(inventory: &Inventory<&[u8]>, reached: &copal_engine::mark::Bits) -> HashSet<u32> {
+    let graph = &inventory.graph;
     let mut removed: HashSet<u32> = HashSet::new();
     loop {
         let before = removed.len();
-        for id in 0..inventory.ids.len() as u32 {
-            if inventory.is_page(id) && !reached.has(id) && !removed.contains(&id) {
-                let mut references = inventory.references_of(id);
-                let is_gone = |id: &ChunkId| inventory.number(id).is_none_or(|number| removed.contains(&number));
-                if references.any(|id| is_gone(&id)) {
-                    removed.insert(id);
-                }
+        for id in (0..graph.count()).filter(|&id| graph.is_page(id) && !reached.has(id)) {
+            let is_gone = |reference: Option<u32>| reference.is_none_or(|number| removed.contains(&number));
+            if !removed.contains(&id) && graph.references_of(id).any(is_gone) {
+                removed.insert(id);
             }
         }
         if removed.len() == before {

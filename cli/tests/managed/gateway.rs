@@ -1,0 +1,119 @@
+//! The same through a gateway, with the real service behind it: no machine but the one that serves reaches the store.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use crate::kit::{Machine, Ran, Run, assert_same, noise, number, text};
+use crate::world::{enroll, managed};
+
+/// `copal serve` on the owner's repository.
+struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Server {
+    fn start(owner: &Machine) -> Self {
+        let mut command = owner.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let told: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+        Self { child, url: text(&told["gateway"]) }
+    }
+
+    /// A command of a machine that has nothing but the address.
+    fn command(&self, machine: &Machine, words: &[&str]) -> Command {
+        let mut command = machine.command(words);
+        command.env("COPAL_REPOSITORY", &self.url);
+        command
+    }
+
+    fn join(&self, machine: &Machine, line: &str) -> Ran {
+        std::fs::write(machine.path("").join("line"), line).unwrap();
+        self.command(machine, &["client", "join", "line", "--json"]).ran()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_write_only_machine_joins_saves_and_heals_through_a_gateway_and_the_owner_restores() {
+    let owner = managed();
+    let server = Server::start(&owner);
+    let machine = Machine::bare();
+    server.join(&machine, &enroll(&owner, "camera", "write-only")).ok();
+    machine.write("dir/one", noise(1, 200_000));
+    machine.write("dir/two", noise(2, 100_000));
+    // The address is kept: no word about the repository is needed any more.
+    let mut backup = machine.command(&["backup", "source", "--json"]);
+    let first = backup.env_remove("COPAL_REPOSITORY").ran().ok();
+    assert_eq!((text(&first.json()["accepted_by"]).as_str(), number(&first, "files_new")), ("service", 2));
+    machine.write("dir/two", noise(3, 100_000));
+    let second = server.command(&machine, &["backup", "source", "--json"]).ran().ok();
+    assert!(number(&second, "bytes_new") == 100_000 && !second.json()["basis_id"].is_null(), "{second}");
+    let status = server.command(&machine, &["status", "--json"]).ran().ok().json();
+    assert_eq!(status["series"].as_array().unwrap().len(), 1);
+    assert!(status["waiting"].as_array().unwrap().is_empty() && status["changes_waiting"].is_null());
+    let refused = server.command(&machine, &["restore", "latest", "-t", "out", "--json"]).ran().exits(1);
+    assert_eq!(refused.kind(), "not_permitted");
+    owner.ok(&["restore", &format!("latest:{}", machine.path("source").display()), "-t", "out"]);
+    assert_same(&machine.path("source"), &owner.path("out"));
+    assert_eq!(owner.check(&["--full"]).0, 0);
+}
+
+#[test]
+fn an_enrollment_is_used_once_through_a_gateway_too() {
+    let owner = managed();
+    let server = Server::start(&owner);
+    let line = enroll(&owner, "camera", "write-only");
+    let first = Machine::bare();
+    server.join(&first, &line).ok();
+    let second = Machine::bare();
+    let refused = server.join(&second, &line).exits(1);
+    assert!(refused.kind() == "enrollment" && refused.err.contains("used already"), "{refused}");
+    // Who has joined may ask again, and nothing changes.
+    server.join(&first, &line).ok();
+    assert_eq!(owner.names("clients/").len(), 3);
+}
+
+#[test]
+fn a_full_machine_joins_through_a_gateway_with_the_passphrase() {
+    let owner = managed();
+    let server = Server::start(&owner);
+    let line = enroll(&owner, "desk", "full");
+    let machine = Machine::bare();
+    std::fs::write(machine.path("").join("line"), &line).unwrap();
+    let with_key = |words: &[&str]| {
+        let mut command = server.command(&machine, words);
+        command.env("COPAL_KEY_FILE", owner.path("key"));
+        command.ran()
+    };
+    with_key(&["client", "join", "line"]).ok();
+    machine.write("file", "text");
+    with_key(&["backup", "source"]).ok();
+    with_key(&["restore", "latest", "-t", "out"]).ok();
+    with_key(&["pin", "latest"]).ok();
+    assert_eq!(owner.json(&["snapshots"])[0]["pinned"], true);
+}
+
+#[test]
+fn a_revoked_machine_is_told_so_through_a_gateway() {
+    let owner = managed();
+    let server = Server::start(&owner);
+    let machine = Machine::bare();
+    server.join(&machine, &enroll(&owner, "camera", "write-only")).ok();
+    machine.write("file", "text");
+    server.command(&machine, &["backup", "source"]).ran().ok();
+    owner.ok(&["client", "revoke", "camera"]);
+    let before = owner.names("manifests/");
+    machine.write("file", "more");
+    let refused = server.command(&machine, &["backup", "source", "--json", "--wait", "20s"]).ran();
+    assert_ne!(refused.code, 0, "{refused}");
+    assert_eq!((owner.snapshots().len(), owner.names("manifests/")), (1, before), "{refused}");
+}

@@ -1,0 +1,122 @@
+//! Merged: the segments of a domain as one sorted list of entries. An entry is known by its place: how many come before
+//! it. Ids stay where they are, in the segments; a place costs no memory but that of a few cursors now and then.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::id::ChunkId;
+use crate::index::{Segment, SegmentEntry};
+
+/// More entries than one run of a job takes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a domain has more than {MOST} {what}")]
+pub struct InventoryLimit {
+    /// Of what there are too many.
+    pub what: &'static str,
+}
+
+/// The segments of a domain as one sorted list.
+#[derive(Clone, Debug)]
+pub(super) struct Merged<B> {
+    segments: Vec<Segment<B>>,
+    /// The cursors of all segments at every [`EVERY`]th place.
+    cursors: Vec<u32>,
+    count: u32,
+}
+
+/// An entry of the list.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Placed {
+    pub(super) place: u32,
+    /// Its segment.
+    pub(super) segment: usize,
+    pub(super) entry: SegmentEntry,
+}
+
+impl<B: AsRef<[u8]>> Merged<B> {
+    /// Joins segments; `visit` gets every entry once, in order.
+    pub(super) fn new(segments: Vec<Segment<B>>, mut visit: impl FnMut(Placed)) -> Result<Self, InventoryLimit> {
+        let count: usize = segments.iter().map(Segment::len).sum();
+        let count = u32::try_from(count).ok().filter(|count| *count < MOST);
+        let count = count.ok_or(InventoryLimit { what: "entries" })?;
+        let mut cursors = Vec::with_capacity((count as usize / EVERY as usize + 1) * segments.len());
+        let mut walk = Walk::new(&segments, 0, vec![0; segments.len()]);
+        loop {
+            if walk.place % EVERY == 0 {
+                cursors.extend_from_slice(&walk.cursors);
+            }
+            match walk.next() {
+                Some(placed) => visit(placed),
+                None => break,
+            }
+        }
+        Ok(Self { segments, cursors, count })
+    }
+
+    pub(super) fn segments(&self) -> &[Segment<B>] {
+        &self.segments
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The entries from a place on.
+    pub(super) fn walk(&self, from: u32) -> impl Iterator<Item = Placed> + '_ {
+        let at = (from / EVERY) as usize * self.segments.len();
+        let cursors = self.cursors.get(at..at + self.segments.len());
+        // Behind the last place there is nothing.
+        let ends = || self.segments.iter().map(|segment| segment.len() as u32).collect();
+        let walk = Walk::new(&self.segments, from / EVERY * EVERY, cursors.map_or_else(ends, <[u32]>::to_vec));
+        walk.skip((from % EVERY) as usize)
+    }
+
+    /// The place of the first entry of an id; none if no segment has it.
+    pub(super) fn place_of(&self, id: &ChunkId) -> Option<u32> {
+        let mut is_there = false;
+        let mut place = 0;
+        for segment in &self.segments {
+            let at = segment.lower_bound(id);
+            place += at as u32;
+            is_there |= segment.id_at(at) == Some(*id);
+        }
+        is_there.then_some(place)
+    }
+}
+
+struct Walk<'a, B> {
+    segments: &'a [Segment<B>],
+    cursors: Vec<u32>,
+    place: u32,
+    heads: BinaryHeap<Reverse<(ChunkId, usize)>>,
+}
+
+impl<'a, B: AsRef<[u8]>> Walk<'a, B> {
+    fn new(segments: &'a [Segment<B>], place: u32, cursors: Vec<u32>) -> Self {
+        let heads = segments.iter().enumerate().zip(&cursors);
+        let heads = heads.filter_map(|((at, segment), cursor)| Some(Reverse((segment.id_at(*cursor as usize)?, at))));
+        Self { segments, place, heads: heads.collect(), cursors }
+    }
+}
+
+impl<B: AsRef<[u8]>> Iterator for Walk<'_, B> {
+    type Item = Placed;
+
+    fn next(&mut self) -> Option<Placed> {
+        let Reverse((_, at)) = *self.heads.peek()?;
+        let (segment, cursor) = (&self.segments[at], &mut self.cursors[at]);
+        let entry = segment.entry_at(*cursor as usize)?;
+        *cursor += 1;
+        match segment.id_at(*cursor as usize) {
+            Some(id) => *self.heads.peek_mut()? = Reverse((id, at)),
+            None => drop(self.heads.pop()),
+        }
+        let place = self.place;
+        self.place += 1;
+        Some(Placed { place, segment: at, entry })
+    }
+}
+
+/// Entries of a domain, and references of its pages, that a job takes.
+pub(super) const MOST: u32 = u32::MAX - 1;
+const EVERY: u32 = 256;
