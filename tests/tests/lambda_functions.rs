@@ -14,6 +14,7 @@ use copal_lambda::function::Function;
 use copal_lambda::metrics::Metrics;
 use copal_lambda::services::Services;
 use copal_store::fault::{Fate, Fault};
+use copal_store::record::Record;
 use copal_store::{Op, Store, StoreError};
 use copal_tests::kit::lambda::event::{batch, eventbridge, failures, notification};
 use copal_tests::kit::{Client, DAY, How, SeededEntropy, Tree, World, keep_last, tree};
@@ -207,6 +208,36 @@ fn without_time_left_nothing_is_begun_and_the_next_run_does_it() {
     assert_eq!(world.names(""), before);
     invoke(&world, Function::Ingest, message).unwrap();
     assert_eq!(world.receipt(&client, 1).outcome, Outcome::Accepted);
+}
+
+#[test]
+fn an_ingest_asks_the_store_so_often_however_much_lies_there() {
+    let (world, client) = world();
+    let calls = |number: u64| {
+        upload(&world, &client, &[number as u8]);
+        let store = Record::new(&world.store);
+        invoke_on(&world, &store, Function::Ingest, queued(&[hint(client.id, number)])).unwrap();
+        let calls = store.take();
+        let of = |op: Op| calls.iter().filter(|call| call.op == op).count();
+        println!(
+            "manifest {number}: {} calls: {} creations, {} reads, {} of ranges, {} stats, {} listings, {} of the clock",
+            calls.len(),
+            of(Op::Create),
+            of(Op::Read),
+            of(Op::ReadRange),
+            of(Op::Stat),
+            of(Op::List),
+            of(Op::Now),
+        );
+        calls.len()
+    };
+    let early = (1..=4).map(calls).max().unwrap();
+    for number in 5..=20 {
+        calls(number);
+    }
+    let late = (21..=24).map(calls).max().unwrap();
+    // Runs and segments are folded: their number grows with the logarithm.
+    assert!(late <= early + 16, "{early}, then {late}");
 }
 
 fn world() -> (World, Client) {

@@ -10,6 +10,7 @@ mod lambda;
 mod module;
 mod probe;
 mod reader;
+mod stack;
 mod suite;
 mod tally;
 mod tools;
@@ -21,6 +22,7 @@ usage: cargo xtask <command>
   tools          check or install the tools alone
   wasm           build the engine's probe for WebAssembly and compare it with the golden report
   lambda         build the functions for both processors of Lambda, and check each zip
+  stack          run the local stand-in of a deployment in AWS, until Ctrl-C
   bench [args]   run the measurements in bench/";
 
 fn main() -> ExitCode {
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         ["test"] => suite::run(),
         ["tools"] => tools::set_up().map(|()| ExitCode::SUCCESS),
         ["wasm"] => wasm(),
+        ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["lambda"] => lambda::run().map(exit),
         ["bench", rest @ ..] => bench(rest),
         _ => Err(USAGE.to_owned()),

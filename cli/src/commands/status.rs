@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{ClientId, DomainId, SourceId};
-use copal_engine::keys::owner::TextPurpose;
+use copal_engine::id::{ClientId, DomainId, OwnerFingerprint, SourceId};
+use copal_engine::keys::owner::{KemPublic, TextPurpose, fingerprint};
 use copal_engine::layout;
 use copal_engine::receipt::{Outcome, Reason, Receipt};
+use copal_engine::repository::Descriptor;
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 use copal_service::view::{self, Parts, View};
@@ -48,6 +49,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     }
     let mut report = StatusReport {
         ingest: access.descriptor().map(|descriptor| Decider::from(descriptor.ingest)),
+        owner: access.descriptor().and_then(owner_of),
         root: view.number(),
         waiting,
         rejected,
@@ -64,6 +66,12 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     }
     context.report.answer(&report)?;
     Ok(if report.rejected.is_empty() { Exit::Done } else { Exit::Rejected })
+}
+
+/// The owner's fingerprint, as the descriptor tells it.
+fn owner_of(descriptor: &Descriptor) -> Option<Hex<OwnerFingerprint>> {
+    let kem = KemPublic::from_slice(&descriptor.kem_public)?;
+    Some(Hex(fingerprint(descriptor.repository, &descriptor.owner_key, &kem)))
 }
 
 /// Manifests of a client that no root has decided.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use copal_engine::id::{ClientId, SnapshotId, SourceId};
+use copal_engine::id::{ClientId, OwnerFingerprint, SnapshotId, SourceId};
 use serde::Serialize;
 
 use super::Answer;
@@ -15,6 +15,8 @@ use super::summary::Decider;
 pub struct StatusReport {
     /// Who decides about manifests; none if the descriptor is lost.
     pub ingest: Option<Decider>,
+    /// The owner's fingerprint, which a service is told to trust; none if the descriptor is lost.
+    pub owner: Option<Hex<OwnerFingerprint>>,
     /// The number of the newest root.
     pub root: u64,
     /// Manifests that nobody has decided about.

@@ -42,6 +42,8 @@ pub struct Deployment {
     pub eventbridge: bool,
     /// Jobs that run by themselves, and how often.
     pub schedules: Vec<(&'static str, Duration)>,
+    /// Whether the functions' logs are shown.
+    pub shows: bool,
     /// Where the gateway's function can be reached; port 0 is a free one.
     pub gateway: SocketAddr,
 }
@@ -61,6 +63,7 @@ impl Deployment {
             faults: Faults::default(),
             eventbridge: false,
             schedules: Vec::new(),
+            shows: false,
             gateway: SocketAddr::from(([127, 0, 0, 1], 0)),
         }
     }
@@ -168,6 +171,8 @@ fn settings(deployment: &Deployment, name: &'static str, gateway: SocketAddr) ->
         timeout: deployment.timeout,
         concurrency,
         memory: 1769,
+        // Of the gateway there is a line for every request.
+        shows: deployment.shows && name != "gateway",
     }
 }
 

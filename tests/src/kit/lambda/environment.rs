@@ -51,8 +51,32 @@ pub struct Report {
     pub memory: u64,
 }
 
-/// What a process writes, line by line.
-pub type Log = Arc<Mutex<Vec<String>>>;
+/// What the processes of a function write, line by line.
+#[derive(Debug)]
+pub struct Log {
+    lines: Mutex<Vec<String>>,
+    shown: Option<String>,
+}
+
+impl Log {
+    /// An empty log; with a name it is also shown as it comes.
+    pub fn new(shown: Option<String>) -> Self {
+        Self { lines: Mutex::default(), shown }
+    }
+
+    /// What was written so far.
+    pub fn lines(&self) -> Vec<String> {
+        self.lines.lock().expect("nobody panics with it").clone()
+    }
+
+    fn push(&self, line: String) {
+        match &self.shown {
+            // Whoever looks on does not want all of it kept for ever.
+            Some(name) => println!("{name:8} {line}"),
+            None => self.lines.lock().expect("nobody panics with it").push(line),
+        }
+    }
+}
 
 impl Environment {
     /// Starts a process with these variables and no others, and waits until it asks for an invocation.
@@ -61,7 +85,7 @@ impl Environment {
         name: &str,
         variables: &[(String, String)],
         patience: Duration,
-        log: &Log,
+        log: &Arc<Log>,
     ) -> Result<Self, String> {
         let endpoint = Endpoint::start(name).await.map_err(|error| error.to_string())?;
         let mut command = Command::new(program);
@@ -140,13 +164,13 @@ impl Environment {
 }
 
 /// Keeps what a process writes.
-fn keep(stream: Option<impl AsyncRead + Unpin + Send + 'static>, log: &Log) {
+fn keep(stream: Option<impl AsyncRead + Unpin + Send + 'static>, log: &Arc<Log>) {
     let Some(stream) = stream else { return };
     let log = log.clone();
     tokio::spawn(async move {
         let mut lines = BufReader::new(stream).lines();
         while let Ok(Some(line)) = lines.next_line().await {
-            log.lock().expect("nobody panics with it").push(line);
+            log.push(line);
         }
     });
 }

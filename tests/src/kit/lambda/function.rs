@@ -26,6 +26,8 @@ pub struct Settings {
     pub concurrency: usize,
     /// What it is told of its memory, in megabytes.
     pub memory: u32,
+    /// Whether its log is shown.
+    pub shows: bool,
 }
 
 /// A function.
@@ -34,7 +36,7 @@ pub struct Function {
     idle: Mutex<Vec<Environment>>,
     busy: Mutex<Vec<Pid>>,
     slots: Semaphore,
-    log: Log,
+    log: Arc<Log>,
     requests: AtomicU64,
     cold_starts: Mutex<Vec<Duration>>,
     memory: AtomicU64,
@@ -43,13 +45,14 @@ pub struct Function {
 impl Function {
     /// A function that nothing runs yet.
     pub fn new(settings: Settings) -> Arc<Self> {
+        let shown = settings.shows.then(|| settings.name.clone());
         let slots = Semaphore::new(settings.concurrency);
         Arc::new(Self {
             settings,
             idle: Mutex::default(),
             busy: Mutex::default(),
             slots,
-            log: Log::default(),
+            log: Arc::new(Log::new(shown)),
             requests: AtomicU64::new(0),
             cold_starts: Mutex::default(),
             memory: AtomicU64::new(0),
@@ -101,7 +104,7 @@ impl Function {
 
     /// What its processes have written so far.
     pub fn log(&self) -> Vec<String> {
-        self.log.lock().expect("nobody panics with it").clone()
+        self.log.lines()
     }
 
     /// The lines of its log that are metrics.
