@@ -1,6 +1,6 @@
 //! What commands about clients, policies and the service say.
 
-use copal_engine::id::{DomainId, SourceId};
+use copal_engine::id::{DomainId, OwnerFingerprint, SourceId};
 
 use super::super::clients::*;
 use super::super::policy::*;
@@ -40,6 +40,7 @@ fn status() -> StatusReport {
     let (client, name) = (CLIENT, Some("camera".to_owned()));
     StatusReport {
         ingest: Some(Decider::Service),
+        owner: Some(Hex(OwnerFingerprint([7; 32]))),
         root: 3,
         waiting: vec![WaitingField { client, name: name.clone(), manifest: 8, since: Stamp(Time(0)), seconds: 90 }],
         rejected: vec![RejectedField {
