@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::time::{Duration, Instant, SystemTime};
 
+use copal_service::budget::Budget;
+
 /// When an invocation must have answered.
 #[derive(Copy, Clone, Debug)]
 pub struct Deadline {
@@ -37,6 +39,12 @@ impl Deadline {
         self.left().is_zero()
     }
 
+    /// For a job that ends of itself between two of its steps: early enough for a step that was begun to be done.
+    pub fn budget(&self) -> Budget {
+        let end = self.end - (self.left() / 4).min(STEP);
+        Budget::until(move || Instant::now() >= end)
+    }
+
     /// Works until the deadline; what is not done then ends between two calls of the store, as if the process had died.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, Expired> {
         if self.is_over() {
@@ -46,6 +54,8 @@ impl Deadline {
     }
 }
 
+/// Enough for a step of a prune, which copies a gibibyte.
+const STEP: Duration = Duration::from_secs(120);
 /// Enough to answer in, and to write the last lines of the log.
 const MARGIN: Duration = Duration::from_secs(10);
 
@@ -58,6 +68,12 @@ mod tests {
         let left = |seconds| Deadline::after(Duration::from_secs(seconds)).left();
         assert!(left(10) <= Duration::from_secs(9) && left(10) > Duration::from_secs(8));
         assert!(left(900) <= Duration::from_secs(890) && left(900) > Duration::from_secs(889));
+    }
+
+    #[test]
+    fn a_job_is_to_begin_no_step_in_the_last_quarter() {
+        assert!(!Deadline::after(Duration::from_secs(60)).budget().is_over());
+        assert!(Deadline::after(Duration::ZERO).budget().is_over());
     }
 
     #[tokio::test]

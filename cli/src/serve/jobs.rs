@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 use copal_engine::id::{ClientId, OwnerFingerprint};
 use copal_engine::receipt::{IngestBy, Outcome};
 use copal_engine::repository::Descriptor;
-use copal_service::check::{Depth, Kind, check};
-use copal_service::compact::compact;
+use copal_service::budget::Budget;
+use copal_service::check::{Depth, Kind};
+use copal_service::compact::compact_until;
 use copal_service::error::JobError;
 use copal_service::expire::expire;
 use copal_service::gateway::read_facts;
 use copal_service::host::Host;
 use copal_service::ingest::{Scope, ingest};
-use copal_service::prune::{self, prune};
-use copal_service::{policy, view};
+use copal_service::{policy, prune, report, view};
 use copal_store::Store;
 
 use super::metrics::Metrics;
@@ -117,13 +117,12 @@ impl Jobs {
         }
     }
 
-    /// Lets what has arrived be decided; upkeep under way is left as it is, and goes on in another process.
+    /// Lets what has arrived be decided, and upkeep come to the end of its step; what is left goes on in another process.
     pub(super) fn finish(self) {
         self.ending.store(true, Ordering::Relaxed);
         drop(self.arrivals);
-        if let Some(ingest) = self.threads.into_iter().next() {
-            // It ends once nothing is announced any more.
-            let _ = ingest.join();
+        for thread in self.threads {
+            let _ = thread.join();
         }
     }
 }
@@ -140,7 +139,8 @@ impl Work {
             match arrived.recv_timeout(wait) {
                 Ok(first) => {
                     let clients: BTreeSet<ClientId> = std::iter::once(first).chain(arrived.try_iter()).collect();
-                    clients.into_iter().for_each(|client| self.ingest(Scope::Client(client)));
+                    let clients: Vec<ClientId> = clients.into_iter().collect();
+                    self.ingest(Scope::Clients(&clients));
                 }
                 Err(RecvTimeoutError::Timeout) if is_ending => return,
                 Err(RecvTimeoutError::Timeout) if Instant::now() < next => {}
@@ -155,7 +155,7 @@ impl Work {
         }
     }
 
-    fn ingest(&self, scope: Scope) {
+    fn ingest(&self, scope: Scope<'_>) {
         self.run("ingest", |host, descriptor| {
             if descriptor.ingest != IngestBy::Service {
                 return Ok(());
@@ -175,7 +175,9 @@ impl Work {
     }
 
     /// Does each job of the plan whenever its time has come.
-    fn keep_up(&self, plan: &[(Upkeep, Duration)], ending: &AtomicBool) {
+    fn keep_up(&self, plan: &[(Upkeep, Duration)], ending: &Arc<AtomicBool>) {
+        let asked = ending.clone();
+        let budget = Budget::until(move || asked.load(Ordering::Relaxed));
         let mut due: Vec<_> = plan
             .iter()
             .filter(|(_, every)| !every.is_zero())
@@ -187,7 +189,7 @@ impl Work {
         while !ending.load(Ordering::Relaxed) {
             for (job, every, next) in &mut due {
                 if Instant::now() >= *next {
-                    self.upkeep(*job);
+                    self.upkeep(*job, &budget);
                     *next = Instant::now() + *every;
                 }
             }
@@ -195,7 +197,7 @@ impl Work {
         }
     }
 
-    fn upkeep(&self, job: Upkeep) {
+    fn upkeep(&self, job: Upkeep, budget: &Budget) {
         match job {
             Upkeep::Expire => self.run("expire", |host, descriptor| {
                 let report = wait(expire(host, descriptor.ingest))?;
@@ -203,7 +205,7 @@ impl Work {
                 Ok(())
             }),
             Upkeep::Compact => self.run("compact", |host, _| {
-                self.metrics.root.set(wait(compact(host))?.root as i64);
+                self.metrics.root.set(wait(compact_until(host, budget))?.root as i64);
                 Ok(())
             }),
             Upkeep::Prune => self.run("prune", |host, descriptor| {
@@ -212,7 +214,7 @@ impl Work {
                 let plain = prune::Options::new(sizes);
                 let policy = wait(policy::current(host, &view))?;
                 let grace = policy.map_or(plain.grace, |(_, policy)| policy.grace());
-                let report = wait(prune(host, &prune::Options { grace, ..plain }))?;
+                let report = wait(report::prune(host, &prune::Options { grace, budget: budget.clone(), ..plain }))?;
                 self.metrics.bytes_deleted.inc_by(report.bytes_deleted);
                 self.metrics.bytes_pending.set(report.bytes_pending as i64);
                 Ok(())
@@ -221,7 +223,7 @@ impl Work {
                 let view = wait(view::read(host.store))?;
                 let policy = wait(policy::current(host, &view))?;
                 let parts = policy.map_or(CHECK_PARTS, |(_, policy)| policy.check_parts());
-                let report = wait(check(host, Depth::Data { part: 1, parts }))?;
+                let report = wait(report::check(host, Depth::Data { part: 1, parts }, budget))?;
                 let needed = report.findings.iter().filter(|finding| finding.kind != Kind::Stale).count() as u64;
                 self.metrics.findings.set(needed as i64);
                 if needed > 0 {
