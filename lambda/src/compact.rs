@@ -1,6 +1,6 @@
 //! Compact: merges segments of the index.
 
-use copal_service::compact::compact;
+use copal_service::compact::compact_until;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -8,8 +8,9 @@ use crate::services::Run;
 
 /// Merges as far as that is worth it.
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
-    let done = run.deadline.run(compact(&run.host)).await??;
+    let done = run.deadline.run(compact_until(&run.host, &run.deadline.budget())).await??;
     run.metrics.count("Segments", done.segments_after);
     run.metrics.count("SegmentsMerged", done.segments_before.saturating_sub(done.segments_after));
+    run.metrics.count("Unfinished", done.is_unfinished.into());
     Ok(json!({ "segments_before": done.segments_before, "segments_after": done.segments_after, "root": done.root }))
 }

@@ -3,9 +3,13 @@
 use std::future::Future;
 use std::time::{Duration, Instant, SystemTime};
 
+use copal_service::budget::Budget;
+
 /// When an invocation must have answered.
 #[derive(Copy, Clone, Debug)]
 pub struct Deadline {
+    /// When jobs are told to come to an end.
+    soon: Instant,
     /// When work ends, so that time is left for the answer.
     end: Instant,
 }
@@ -23,8 +27,8 @@ impl Deadline {
 
     /// The deadline of an invocation that is ended after that time.
     pub fn after(time: Duration) -> Self {
-        let margin = (time / 10).clamp(Duration::ZERO, MARGIN);
-        Self { end: Instant::now() + (time - margin) }
+        let now = Instant::now();
+        Self { soon: now + (time - (time / 4).min(LAST_STEP)), end: now + (time - (time / 10).min(MARGIN)) }
     }
 
     /// How long work may go on.
@@ -37,6 +41,12 @@ impl Deadline {
         self.left().is_zero()
     }
 
+    /// What tells a job to end at its next safe point, while there is time for a last step.
+    pub fn budget(&self) -> Budget {
+        let soon = self.soon;
+        Budget::until(move || Instant::now() >= soon)
+    }
+
     /// Works until the deadline; what is not done then ends between two calls of the store, as if the process had died.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, Expired> {
         if self.is_over() {
@@ -46,6 +56,8 @@ impl Deadline {
     }
 }
 
+/// Enough for the step that a job is in.
+const LAST_STEP: Duration = Duration::from_secs(120);
 /// Enough to answer in, and to write the last lines of the log.
 const MARGIN: Duration = Duration::from_secs(10);
 
@@ -58,6 +70,13 @@ mod tests {
         let left = |seconds| Deadline::after(Duration::from_secs(seconds)).left();
         assert!(left(10) <= Duration::from_secs(9) && left(10) > Duration::from_secs(8));
         assert!(left(900) <= Duration::from_secs(890) && left(900) > Duration::from_secs(889));
+    }
+
+    #[test]
+    fn a_job_is_told_to_end_before_it_is_ended() {
+        assert!(!Deadline::after(Duration::from_secs(900)).budget().is_over());
+        let deadline = Deadline { soon: Instant::now(), ..Deadline::after(Duration::from_secs(900)) };
+        assert!(deadline.budget().is_over() && !deadline.is_over());
     }
 
     #[tokio::test]

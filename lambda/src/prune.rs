@@ -3,9 +3,9 @@
 use copal_engine::repository::IngestBy;
 use copal_service::expire::expire;
 use copal_service::policy;
-use copal_service::prune::{self, GRACE, Options};
-use copal_service::view;
-use serde_json::{Value, json};
+use copal_service::prune::{GRACE, Options};
+use copal_service::{report, view};
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::services::{ROOT, Run};
@@ -24,26 +24,16 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     let options = Options {
         grace: policy.map_or(GRACE, |(_, policy)| policy.grace()),
         repack_most: run.environment.repack_most,
+        budget: run.deadline.budget(),
         ..Options::new([parameters.pack_target.into(), parameters.tree_pack_target.into()])
     };
-    let done = run.deadline.run(prune::prune(&run.host, &options)).await??;
+    let done = run.deadline.run(report::prune(&run.host, &options)).await??;
     run.metrics.count("ObjectsDeleted", done.objects_deleted).bytes("BytesDeleted", done.bytes_deleted);
     run.metrics.bytes("BytesCopied", done.bytes_copied).bytes("BytesPending", done.bytes_pending);
     run.metrics.bytes("BytesDead", done.dead_bytes + done.trapped_bytes).count("EntriesWanted", done.entries_wanted);
     run.metrics.count("Orphans", done.orphans).count("LostChunks", done.lost).count("UnreadPages", done.unread);
-    Ok(json!({
-        "snapshots_expired": expired.expired.len(),
-        "entries_flagged": done.entries_flagged,
-        "entries_removed": done.entries_removed,
-        "entries_wanted": done.entries_wanted,
-        "packs_dead": done.packs_dead,
-        "packs_rewritten": done.packs_rewritten,
-        "bytes_copied": done.bytes_copied,
-        "orphans": done.orphans,
-        "objects_deleted": done.objects_deleted,
-        "bytes_deleted": done.bytes_deleted,
-        "bytes_pending": done.bytes_pending,
-        "lost": done.lost,
-        "unread": done.unread,
-    }))
+    run.metrics.count("Unfinished", done.is_unfinished.into());
+    let mut answer = report::of_prune(&done);
+    answer["snapshots_expired"] = expired.expired.len().into();
+    Ok(answer)
 }
