@@ -168,16 +168,18 @@ impl Site {
         }
     }
 
-    /// The store, with copies of the index and the state in a directory where it is far. A cache that cannot be kept is
+    /// The store, with copies of the index and the state in a directory if it is a bucket. A cache that cannot be kept is
     /// done without.
     pub fn cached_store(&self, directory: &Path) -> Arc<dyn Store> {
         let store = self.store();
-        if !self.is_far() {
+        if !matches!(self.reached, Reached::Bucket(_)) {
             return store;
         }
         let Ok(cache) = Cache::open(store.clone(), &directory.join("objects"), &["index/", "state/"]) else {
             return store;
         };
+        // Copies that stay too long take room and do no harm: the next run tries again.
+        let _ = wait(cache.shrink(COPIES_MAX));
         Arc::new(cache)
     }
 
@@ -311,6 +313,8 @@ fn holds_other_files(directory: &Path) -> Result<bool, std::io::Error> {
     Ok(false)
 }
 
+/// Bytes of local copies: an index of 250 million chunks.
+const COPIES_MAX: u64 = 8 << 30;
 /// Packs on their way at once: with packs of 32 MiB, 128 MiB of memory.
 const UPLOADS: usize = 4;
 /// Threads that wait for ranges of 4 MiB.

@@ -49,10 +49,13 @@ impl<S: Store> Cache<S> {
     /// Deletes copies until so many bytes are left at most: first those of objects that the store does not have any more,
     /// then the oldest.
     pub async fn shrink(&self, bytes_max: u64) -> Result<(), StoreError> {
+        let mut copies = list_all(&self.local, "").await?;
+        if copies.is_empty() {
+            return Ok(());
+        }
         for prefix in self.prefixes {
             self.list_once(prefix).await?;
         }
-        let mut copies = list_all(&self.local, "").await?;
         let mut bytes: u64 = copies.iter().map(|copy| copy.stat.length).sum();
         let is_present = |copy: &Listed| self.known.lock().expect(KNOWN_HELD).present.contains(&copy.key);
         copies.sort_by_key(|copy| (is_present(copy), copy.stat.created));

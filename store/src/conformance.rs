@@ -82,7 +82,7 @@ pub fn objects_read_as_written(store: &impl Store) {
         let stat = block_on(store.stat(&key)).expect("stat").expect("the object was created");
         assert_eq!(stat.length, bytes.len() as u64, "{name}");
         // Whoever vouches for bytes vouches for these.
-        let sum: [u8; 32] = Sha256::digest(&bytes).into();
+        let sum: [u8; 32] = Sha256::digest(bytes).into();
         assert!(stat.sha256.is_none_or(|sha256| sha256 == sum), "{name}");
     }
 }

@@ -313,9 +313,7 @@ fn work(
     let services = Services { environment, store, entropy: &entropy };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime starts");
     let mut metrics = Metrics::default();
-    let answer = runtime
-        .block_on(function.work(&services, payload, Deadline::after(time), &mut metrics))
-        .map(|answer| answer)?;
+    let answer = runtime.block_on(function.work(&services, payload, Deadline::after(time), &mut metrics))?;
     Ok((answer, metrics))
 }
 

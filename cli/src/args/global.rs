@@ -11,7 +11,7 @@ use super::values::Size;
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// The repository: a directory, or s3://BUCKET/PREFIX.
+    /// The repository: a directory, s3://BUCKET/PREFIX, https://GATEWAY or ssh://HOST/PATH.
     #[arg(short, long, value_name = "REPOSITORY", env = "COPAL_REPOSITORY", global = true)]
     pub repository: Option<OsString>,
     /// File that holds the passphrase [env: COPAL_PASSWORD_FILE].

@@ -122,22 +122,23 @@ impl<'a> Context<'a> {
 
     /// Opens the repository with the secret at hand. Nobody is asked for one where the machine is to do without.
     pub(super) fn open(&self) -> Result<Repository, Failure> {
-        let site = self.site()?;
-        self.open_with(&site, &self.owners_credential(&site)?)
+        let (site, credential) = self.unlocking()?;
+        self.open_with(&site, &credential)
     }
 
     /// Opens it without local copies of anything: for whoever looks for damage.
     pub(super) fn open_bare(&self) -> Result<Repository, Failure> {
-        let site = self.site()?;
-        self.open_as_it_is(&site, &self.owners_credential(&site)?)
+        let (site, credential) = self.unlocking()?;
+        self.open_as_it_is(&site, &credential)
     }
 
-    /// The secret at hand for what a write-only client may not do.
-    fn owners_credential(&self, site: &Site) -> Result<Credential, Failure> {
-        if !self.secrets().is_given() && self.enrolled(site)?.is_some() {
+    fn unlocking(&self) -> Result<(Site, Credential), Failure> {
+        let site = self.site()?;
+        if !self.secrets().is_given() && self.enrolled(&site)?.is_some() {
             return Err(Failure::WriteOnly);
         }
-        self.credential()
+        let credential = self.credential()?;
+        Ok((site, credential))
     }
 
     /// The secret at hand for a repository that is there.

@@ -42,7 +42,7 @@ impl<B: AsRef<[u8]>> Merged<B> {
         let mut cursors = Vec::with_capacity((count as usize / EVERY as usize + 1) * segments.len());
         let mut walk = Walk::new(&segments, 0, vec![0; segments.len()]);
         loop {
-            if walk.place % EVERY == 0 {
+            if walk.place.is_multiple_of(EVERY) {
                 cursors.extend_from_slice(&walk.cursors);
             }
             match walk.next() {

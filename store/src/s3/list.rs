@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use aws_sdk_s3::types::Object;
 
@@ -11,7 +12,15 @@ use crate::{Key, ListPage, Listed, Op, Stat, StoreError, key};
 
 /// Where listings that were begun go on: the server's token, by prefix and last name.
 #[derive(Debug, Default)]
-pub(super) struct Places(Mutex<VecDeque<(Place, String)>>);
+pub(super) struct Places(Mutex<VecDeque<Noted>>);
+
+#[derive(Debug)]
+struct Noted {
+    place: Place,
+    token: String,
+    /// When that was: of a listing that rests, some servers know only what there was when it began.
+    at: Instant,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
@@ -22,7 +31,7 @@ struct Place {
 impl Places {
     fn note(&self, place: Place, token: String) {
         let mut places = self.0.lock().expect(PLACES_HELD);
-        places.push_back((place, token));
+        places.push_back(Noted { place, token, at: Instant::now() });
         if places.len() > PLACES_MAX {
             places.pop_front();
         }
@@ -30,8 +39,8 @@ impl Places {
 
     fn take(&self, place: &Place) -> Option<String> {
         let mut places = self.0.lock().expect(PLACES_HELD);
-        let at = places.iter().rposition(|(noted, _)| noted == place)?;
-        places.remove(at).map(|(_, token)| token)
+        let at = places.iter().rposition(|noted| noted.place == *place)?;
+        places.remove(at).filter(|noted| noted.at.elapsed() < LEFT).map(|noted| noted.token)
     }
 }
 
@@ -124,6 +133,8 @@ fn may_begin_a_key(prefix: &str) -> bool {
 }
 
 const PLACES_HELD: &str = "nothing panics while it holds the places";
+/// How long a listing may rest.
+const LEFT: Duration = Duration::from_secs(60);
 /// Listings under way at once that go on without a detour.
 const PLACES_MAX: usize = 64;
 /// What the protocol allows.

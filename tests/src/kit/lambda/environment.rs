@@ -98,10 +98,7 @@ impl Environment {
         keep(child.stderr.take(), log);
         let asked = endpoint.reached(|phase| *phase != Phase::Starting);
         tokio::select! {
-            phase = asked => match phase {
-                Phase::Failed(why) => return Err(format!("Runtime.InitError: {why}")),
-                _ => {}
-            },
+            phase = asked => if let Phase::Failed(why) = phase { return Err(format!("Runtime.InitError: {why}")) },
             status = child.wait() => return Err(format!("it ended before its first invocation: {status:?}")),
             () = tokio::time::sleep(patience) => return Err("it asked for no invocation in time".to_owned()),
         }
