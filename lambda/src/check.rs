@@ -1,9 +1,7 @@
 //! Check: reads the structure and one share of the packs, those not read for longest.
 
 use copal_service::check::Depth;
-use copal_service::policy;
-use copal_service::report;
-use copal_service::view;
+use copal_service::{policy, report, view};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -12,18 +10,16 @@ use crate::services::{ROOT, Run};
 /// One check. What it finds is noted in the repository, logged, and an alarm's business; it is no failure of the run.
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     let parts = parts(run).await?;
-    let (depth, budget) = (Depth::Data { part: 1, parts }, run.deadline.budget());
-    let done = run.deadline.run(report::check(&run.host, depth, &budget)).await??;
+    let depth = Depth::Data { part: 1, parts };
+    let done = run.deadline.run(report::check(&run.host, depth, &run.deadline.budget())).await??;
     for finding in &done.findings {
         let snapshots: Vec<String> = finding.snapshots.iter().map(ToString::to_string).collect();
         let (kind, snapshots) = (finding.kind.name(), snapshots.join(" "));
         tracing::error!(kind, object = finding.object, why = finding.why, snapshots, "damage");
     }
     run.metrics.count("Damage", done.findings.len() as u64);
-    run.metrics
-        .count("PacksLeft", done.packs_left)
-        .count("PacksRead", done.packs_read)
-        .bytes("BytesRead", done.bytes_read);
+    run.metrics.count("PacksLeft", done.packs_left).count("Unfinished", (done.packs_left > 0).into());
+    run.metrics.count("PacksRead", done.packs_read).bytes("BytesRead", done.bytes_read);
     Ok(json!({
         "ok": done.is_ok(),
         "damage": done.findings.len(),

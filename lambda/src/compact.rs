@@ -11,7 +11,6 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     let done = run.deadline.run(compact_until(&run.host, &run.deadline.budget())).await??;
     run.metrics.count("Segments", done.segments_after);
     run.metrics.count("SegmentsMerged", done.segments_before.saturating_sub(done.segments_after));
-    Ok(
-        json!({ "segments_before": done.segments_before, "segments_after": done.segments_after, "root": done.root, "is_unfinished": done.is_unfinished }),
-    )
+    run.metrics.count("Unfinished", done.is_unfinished.into());
+    Ok(json!({ "segments_before": done.segments_before, "segments_after": done.segments_after, "root": done.root }))
 }

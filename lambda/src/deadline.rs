@@ -8,6 +8,8 @@ use copal_service::budget::Budget;
 /// When an invocation must have answered.
 #[derive(Copy, Clone, Debug)]
 pub struct Deadline {
+    /// When jobs are told to come to an end.
+    soon: Instant,
     /// When work ends, so that time is left for the answer.
     end: Instant,
 }
@@ -25,8 +27,8 @@ impl Deadline {
 
     /// The deadline of an invocation that is ended after that time.
     pub fn after(time: Duration) -> Self {
-        let margin = (time / 10).clamp(Duration::ZERO, MARGIN);
-        Self { end: Instant::now() + (time - margin) }
+        let now = Instant::now();
+        Self { soon: now + (time - (time / 4).min(LAST_STEP)), end: now + (time - (time / 10).min(MARGIN)) }
     }
 
     /// How long work may go on.
@@ -39,10 +41,10 @@ impl Deadline {
         self.left().is_zero()
     }
 
-    /// For a job that ends of itself between two of its steps: early enough for a step that was begun to be done.
+    /// What tells a job to end at its next safe point, while there is time for a last step.
     pub fn budget(&self) -> Budget {
-        let end = self.end - (self.left() / 4).min(STEP);
-        Budget::until(move || Instant::now() >= end)
+        let soon = self.soon;
+        Budget::until(move || Instant::now() >= soon)
     }
 
     /// Works until the deadline; what is not done then ends between two calls of the store, as if the process had died.
@@ -54,8 +56,8 @@ impl Deadline {
     }
 }
 
-/// Enough for a step of a prune, which copies a gibibyte.
-const STEP: Duration = Duration::from_secs(120);
+/// Enough for the step that a job is in.
+const LAST_STEP: Duration = Duration::from_secs(120);
 /// Enough to answer in, and to write the last lines of the log.
 const MARGIN: Duration = Duration::from_secs(10);
 
@@ -71,9 +73,10 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_to_begin_no_step_in_the_last_quarter() {
-        assert!(!Deadline::after(Duration::from_secs(60)).budget().is_over());
-        assert!(Deadline::after(Duration::ZERO).budget().is_over());
+    fn a_job_is_told_to_end_before_it_is_ended() {
+        assert!(!Deadline::after(Duration::from_secs(900)).budget().is_over());
+        let deadline = Deadline { soon: Instant::now(), ..Deadline::after(Duration::from_secs(900)) };
+        assert!(deadline.budget().is_over() && !deadline.is_over());
     }
 
     #[tokio::test]

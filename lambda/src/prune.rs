@@ -4,9 +4,8 @@ use copal_engine::repository::IngestBy;
 use copal_service::expire::expire;
 use copal_service::policy;
 use copal_service::prune::{GRACE, Options};
-use copal_service::report;
-use copal_service::view;
-use serde_json::{Value, json};
+use copal_service::{report, view};
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::services::{ROOT, Run};
@@ -33,7 +32,8 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     run.metrics.bytes("BytesCopied", done.bytes_copied).bytes("BytesPending", done.bytes_pending);
     run.metrics.bytes("BytesDead", done.dead_bytes + done.trapped_bytes).count("EntriesWanted", done.entries_wanted);
     run.metrics.count("Orphans", done.orphans).count("LostChunks", done.lost).count("UnreadPages", done.unread);
+    run.metrics.count("Unfinished", done.is_unfinished.into());
     let mut answer = report::of_prune(&done);
-    answer["snapshots_expired"] = json!(expired.expired.len());
+    answer["snapshots_expired"] = expired.expired.len().into();
     Ok(answer)
 }

@@ -1,5 +1,6 @@
 //! How much longer backups, restores and checks take when every request of the store takes a round trip:
 //! `latency MILLISECONDS DIR`.
+#![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
