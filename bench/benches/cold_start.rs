@@ -86,7 +86,7 @@ fn folder() -> PathBuf {
     workspace.join(target).join("lambda").join(std::env::consts::ARCH)
 }
 
-const FUNCTIONS: [&str; 4] = ["ingest", "compact", "prune", "check"];
+const FUNCTIONS: [&str; 5] = ["ingest", "compact", "prune", "check", "gateway"];
 const RUNS: usize = 21;
 const PATIENCE: Duration = Duration::from_secs(30);
 const BAR: Duration = Duration::from_millis(100);

@@ -13,7 +13,7 @@ use crate::tally::Tally;
 use crate::{elf, tools};
 
 /// The functions' programs.
-const FUNCTIONS: &[&str] = &["ingest", "compact", "prune", "check"];
+const FUNCTIONS: &[&str] = &["ingest", "compact", "prune", "check", "gateway"];
 /// What a zip may have, so that a cold start loads little.
 const ZIP_MOST: u64 = 6_000_000;
 
