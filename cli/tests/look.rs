@@ -325,7 +325,7 @@ fn the_exit_code_tells_what_kept_a_command_from_its_work() {
     machine.run_with(PASSPHRASE, &["stats"]).ok();
     assert_eq!(machine.run(&["ls", "--json"]).exits(2).kind(), "usage");
     assert_eq!(machine.run(&["find", "--json"]).exits(2).kind(), "usage");
-    assert_eq!(machine.command(&["stats", "--json", "-r", "s3://bucket/x"]).ran().exits(2).kind(), "location");
+    assert_eq!(machine.command(&["stats", "--json", "-r", "ftp://host/x"]).ran().exits(2).kind(), "location");
 }
 
 #[test]
