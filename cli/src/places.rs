@@ -45,7 +45,7 @@ pub enum BadLocation {
     #[error("{0} would send everything in the clear: a gateway on another machine needs https")]
     Insecure(String),
     /// A kind of repository that this version does not open.
-    #[error("{location} is in {kind}, and this version opens repositories in directories only")]
+    #[error("{location} is in {kind}, and a directory is needed here")]
     Unsupported {
         /// The address.
         location: String,
@@ -334,7 +334,7 @@ mod tests {
         let refused = location("s3://bucket/x").unwrap().directory().unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "s3://bucket/x is in S3, and this version opens repositories in directories only"
+            "s3://bucket/x is in S3, and a directory is needed here"
         );
         assert!(location("https://host").unwrap().directory().is_err());
     }
