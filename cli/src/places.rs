@@ -332,10 +332,7 @@ mod tests {
     #[test]
     fn repositories_that_this_version_cannot_open_are_refused_by_name() {
         let refused = location("s3://bucket/x").unwrap().directory().unwrap_err();
-        assert_eq!(
-            refused.to_string(),
-            "s3://bucket/x is in S3, and a directory is needed here"
-        );
+        assert_eq!(refused.to_string(), "s3://bucket/x is in S3, and a directory is needed here");
         assert!(location("https://host").unwrap().directory().is_err());
     }
 

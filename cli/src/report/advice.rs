@@ -14,8 +14,8 @@ impl Failure {
     pub fn advice(&self) -> Option<&'static str> {
         Some(match self {
             Self::Usage(_) => "\"copal COMMAND --help\" explains the options",
-            Self::Location(BadLocation::Missing) => "name it with -r DIRECTORY or in COPAL_REPOSITORY",
-            Self::Location(_) => "name a directory, mounted from elsewhere if need be",
+            Self::Location(BadLocation::Missing) => "name it with -r REPOSITORY or in COPAL_REPOSITORY",
+            Self::Location(_) => "name a directory, or an address that begins with s3://, https:// or ssh://",
             Self::Secret(SecretError::Missing) => {
                 "give a passphrase in COPAL_PASSWORD_FILE, COPAL_PASSWORD_COMMAND or COPAL_PASSWORD, or a key file with --key-file"
             }
