@@ -23,7 +23,7 @@ pub struct Serve {
     /// Private key of the certificate, in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Address by which clients know the gateway, such as https://backup.example, where a proxy stands before it.
+    /// Address by which clients know the gateway, where a proxy stands before it.
     #[arg(long, value_name = "URL", value_parser = public_url)]
     pub public_url: Option<String>,
     /// Address and port for Prometheus, at /metrics.
@@ -32,7 +32,7 @@ pub struct Serve {
     /// Directory of a web page to serve beside the gateway.
     #[arg(long, value_name = "DIR")]
     pub web: Option<PathBuf>,
-    /// Web origin, such as https://page.example, whose pages may use the gateway.
+    /// Web origin whose pages may use the gateway.
     #[arg(long, value_name = "ORIGIN")]
     pub cors: Option<String>,
     /// Fingerprint of the owner; without it the one that was seen first counts.
