@@ -51,6 +51,7 @@ pub fn retain(
             id: snapshot.id,
             series: Series::of(snapshot, by),
             time: choose_time(snapshot.time, record.accepted, record.by_full_client),
+            claimed: snapshot.time,
             tags: record.tags.clone(),
             pinned: record.pinned,
         });

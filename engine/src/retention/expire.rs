@@ -25,6 +25,7 @@ pub fn expirable<'a>(
             id: record.id,
             series: (record.domain, record.source),
             time: choose_time(record.client_time, record.accepted, record.by_full_client),
+            claimed: record.client_time,
             tags: record.tags.clone(),
             pinned: record.pinned,
         })

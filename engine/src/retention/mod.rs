@@ -34,6 +34,9 @@ pub struct Candidate<K> {
     pub series: K,
     /// When it was made, as [`choose_time`] says.
     pub time: Time,
+    /// When it was made as the client says; decides only between snapshots of the same time, which a store that tells whole
+    /// seconds gives to all of one second.
+    pub claimed: Time,
     /// Its tags.
     pub tags: Vec<TagId>,
     /// Whether it is kept whatever the policy says.
@@ -104,7 +107,7 @@ pub fn decide<K: Ord>(policy: &Policy, candidates: &[Candidate<K>], now: Time) -
     }
     let mut reasons: Vec<Vec<KeepReason>> = vec![Vec::new(); candidates.len()];
     for mut members in series.into_values() {
-        members.sort_by_key(|&at| Reverse((candidates[at].time, candidates[at].id)));
+        members.sort_by_key(|&at| Reverse((candidates[at].time, candidates[at].claimed, candidates[at].id)));
         let walk = members.iter().map(|&at| &candidates[at]).collect();
         for (at, found) in members.iter().zip(Walk::new(policy, walk, now).decide()) {
             reasons[*at] = found;

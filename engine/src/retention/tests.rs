@@ -16,7 +16,7 @@ fn span(text: &str) -> Option<Span> {
 fn candidate(nth: usize, text: &str) -> Candidate<u64> {
     let mut id = [0; 16];
     id[..8].copy_from_slice(&(nth as u64).to_be_bytes());
-    Candidate { id: SnapshotId(id), series: 0, time: time(text), tags: vec![], pinned: false }
+    Candidate { id: SnapshotId(id), series: 0, time: time(text), claimed: time(text), tags: vec![], pinned: false }
 }
 
 fn series(times: &[&str]) -> Vec<Candidate<u64>> {
@@ -62,6 +62,19 @@ fn months() -> Vec<Candidate<u64>> {
     }
     texts.reverse();
     series(&texts.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[test]
+fn of_two_snapshots_of_one_time_the_one_that_was_made_later_is_the_newer() {
+    let newest = Policy { last: Some(Count::N(1)), ..Policy::default() };
+    for ids in [[1, 2], [2, 1]] {
+        let mut both = series(&["2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"]);
+        for (candidate, id) in both.iter_mut().zip(ids) {
+            candidate.id = SnapshotId([id; 16]);
+        }
+        both[1].claimed = Time(both[1].time.0 + 1);
+        assert_eq!(kept(&newest, &both), [1]);
+    }
 }
 
 #[test]
