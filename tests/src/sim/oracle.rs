@@ -75,7 +75,8 @@ pub(super) fn permit(memory: &MemoryStore, snapshot: &SnapshotRecord, now: &Pict
     let Some(Count::N(last)) = policies.next_back().and_then(|policy| policy.rules().last) else {
         return Err(format!("change {number} holds no policy of the simulation"));
     };
-    let age = |of: &SnapshotRecord| (choose_time(of.client_time, of.accepted, of.by_full_client), of.id);
+    let age =
+        |of: &SnapshotRecord| (choose_time(of.client_time, of.accepted, of.by_full_client), of.client_time, of.id);
     let newer = now.state.snapshots.values().filter(|other| {
         let is_in_series = (other.domain, other.source) == (snapshot.domain, snapshot.source);
         is_in_series && !other.partial && other.state == SnapshotState::Kept && age(other) > age(snapshot)
