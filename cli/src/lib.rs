@@ -34,6 +34,7 @@ pub mod history;
 pub mod backup;
 pub mod restore;
 pub mod dump;
+pub mod location;
 pub mod look;
 pub mod changes;
 pub mod policy;

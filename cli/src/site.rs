@@ -15,7 +15,8 @@ use copal_store::s3::{BadConfig, S3Config, S3Store};
 use copal_store::{Store, StoreError};
 use ed25519_dalek::SigningKey;
 
-use crate::places::{BadLocation, Location, create_private_dir};
+use crate::location::{BadLocation, Location};
+use crate::places::create_private_dir;
 use crate::remote::{GatewayStore, Introduction, RemoteStore};
 use crate::wait::wait;
 

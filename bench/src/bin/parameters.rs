@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use copal_cli::args::values::Percent;
 use copal_cli::backup::{Options, Source, backup};
-use copal_cli::places::Location;
+use copal_cli::location::Location;
 use copal_cli::repository::{Init, LocalClient, Repository, init};
 use copal_cli::scan::{Root, Scan, ScanOptions};
 use copal_cli::site::Site;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use copal_cli::changes;
-use copal_cli::places::Location;
+use copal_cli::location::Location;
 use copal_cli::repository::{self, Init, LocalClient, Repository};
 use copal_cli::site::Site;
 use copal_cli::wait::wait;

@@ -203,6 +203,9 @@ pub enum BackupError {
         /// The manifest's number.
         number: u64,
     },
+    /// A thread came to a state that must not be; it has said which.
+    #[error("a thread of this backup panicked: this is a mistake in copal, and nothing is lost by it")]
+    Panicked,
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,

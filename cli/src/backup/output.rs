@@ -1,11 +1,12 @@
 //! Output: blocks sealed by a pool of threads, packs stored by another.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::Scope;
 
 use bytes::Bytes;
 use copal_engine::backup::session::{Action, Session};
-use copal_engine::block::{SealFault, SealJob, SealTools, SealedBlock};
+use copal_engine::block::{SealJob, SealTools, SealedBlock};
 use copal_engine::compress::Parameters;
 use copal_engine::id::PackId;
 use copal_engine::layout::{self, Place};
@@ -24,9 +25,9 @@ use crate::wait::wait;
 /// Threads that seal and store, for as long as a backup runs.
 pub(super) struct Output {
     jobs: Option<Sender<SealJob>>,
-    sealed: Receiver<Result<SealedBlock, SealFault>>,
+    sealed: Receiver<Result<SealedBlock, BackupError>>,
     packs: Option<Sender<Pack>>,
-    stored: Receiver<Result<PackId, JobError>>,
+    stored: Receiver<Result<PackId, BackupError>>,
     packs_out: usize,
 }
 
@@ -47,7 +48,8 @@ impl Output {
             scope.spawn(move || {
                 let mut tools = SealTools::new(Parameters::of_level(level));
                 for job in to_seal {
-                    if to_session.send(job.run(&mut tools, &cipher)).is_err() {
+                    let sealed = outliving(|| Ok(job.run(&mut tools, &cipher)?));
+                    if to_session.send(sealed).is_err() {
                         return;
                     }
                 }
@@ -62,12 +64,12 @@ impl Output {
                 for pack in to_store {
                     let id = pack.id;
                     let length = pack.bytes.len() as u64;
-                    let result = match &store {
-                        Some(store) => wait(store_pack(&**store, pack)),
-                        None => Ok(()),
-                    };
+                    let result = outliving(|| match &store {
+                        Some(store) => Ok(wait(store_pack(&**store, pack)).map(|()| id)?),
+                        None => Ok(id),
+                    });
                     progress.add_stored(length);
-                    if done.send(result.map(|()| id)).is_err() {
+                    if done.send(result).is_err() {
                         return;
                     }
                 }
@@ -104,7 +106,7 @@ impl Output {
             self.serve(session, &mut given)?;
         }
         self.serve(session, &mut given)?;
-        Ok(self.settle()?)
+        self.settle()
     }
 
     /// Gives a block to be sealed; waits while all threads are busy.
@@ -121,7 +123,7 @@ impl Output {
     }
 
     /// Waits until every pack given is stored; fails if one could not be.
-    fn settle(&mut self) -> Result<(), JobError> {
+    fn settle(&mut self) -> Result<(), BackupError> {
         while self.packs_out > 0 {
             self.packs_out -= 1;
             self.stored.recv().expect("the storing thread lives as long as this")?;
@@ -130,13 +132,19 @@ impl Output {
     }
 
     /// Fails early if a pack could not be stored.
-    fn check(&mut self) -> Result<(), JobError> {
+    fn check(&mut self) -> Result<(), BackupError> {
         while let Ok(stored) = self.stored.try_recv() {
             self.packs_out -= 1;
             stored?;
         }
         Ok(())
     }
+}
+
+/// Does something whose panic must become an error: whoever waits for the answer would wait for ever, since other threads
+/// can still give one.
+fn outliving<T>(act: impl FnOnce() -> Result<T, BackupError>) -> Result<T, BackupError> {
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or(Err(BackupError::Panicked))
 }
 
 async fn store_pack(store: &dyn Store, pack: Pack) -> Result<(), JobError> {
@@ -146,4 +154,15 @@ async fn store_pack(store: &dyn Store, pack: Pack) -> Result<(), JobError> {
 /// Creates an object; whether it was new.
 pub(super) async fn create(store: &dyn Store, name: String, bytes: Vec<u8>) -> Result<bool, JobError> {
     Ok(store.create(&objects::key(name), Bytes::from(bytes)).await? == copal_store::Created::New)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_panics_in_a_thread_is_an_error_to_whoever_waits() {
+        assert!(matches!(outliving::<()>(|| panic!("planted")), Err(BackupError::Panicked)));
+        assert!(matches!(outliving(|| Ok(7)), Ok(7)));
+    }
 }

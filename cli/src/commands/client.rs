@@ -25,7 +25,7 @@ use super::opening::address;
 use crate::args::client::{Add, Client, Dedup, Join, Revoke, Role as RoleNamed};
 use crate::entropy::{random, secret};
 use crate::exit::Exit;
-use crate::places::{BadLocation, Location};
+use crate::location::{BadLocation, Location};
 use crate::report::clients::{ClientRow, EnrollmentSummary, JoinSummary, RevokeSummary, RoleField};
 use crate::report::field::{Hex, Stamp};
 use crate::report::{Failure, human};

@@ -6,7 +6,8 @@ use copal_store::StoreError;
 use copal_store::s3::Trouble;
 
 use super::failure::Failure;
-use crate::places::{BadLocation, PlaceError};
+use crate::location::BadLocation;
+use crate::places::PlaceError;
 use crate::secrets::{Kind, SecretError};
 
 impl Failure {

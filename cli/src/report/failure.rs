@@ -10,7 +10,8 @@ use serde::Serialize;
 use super::human;
 use super::rows::SnapshotRow;
 use crate::exit::Exit;
-use crate::places::{BadLocation, PlaceError};
+use crate::location::BadLocation;
+use crate::places::PlaceError;
 use crate::secrets::{Kind, SecretError};
 
 /// Why a command could not do what it was asked.

@@ -13,7 +13,8 @@ use super::rows::*;
 use super::summary::*;
 use super::upkeep::*;
 use super::*;
-use crate::places::{BadLocation, PlaceError};
+use crate::location::BadLocation;
+use crate::places::PlaceError;
 use crate::secrets::{Kind, SecretError};
 
 fn snapshot() -> Hex<SnapshotId> {

@@ -40,7 +40,7 @@ pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 pub use unlock::{find_slots, unlock};
 
 use crate::entropy::SystemEntropy;
-use crate::places::Location;
+use crate::location::Location;
 use crate::site::Site;
 use crate::wait::wait;
 

@@ -9,7 +9,7 @@ use copal_service::objects;
 use copal_store::{Store, StoreError};
 
 use super::OpenError;
-use crate::places::Location;
+use crate::location::Location;
 use crate::wait::wait;
 
 /// A slot as the store has it: the first of its two copies that is whole, or what is wrong with them.

@@ -22,7 +22,7 @@ use copal_store::{Store, StoreError};
 use crate::args::serve::Serve;
 use crate::clock;
 use crate::entropy::SystemEntropy;
-use crate::places::Location;
+use crate::location::Location;
 use crate::remote::PIPE_ORIGIN;
 use crate::site::{Means, Site, SiteError};
 use crate::wait::wait;

@@ -7,7 +7,7 @@ use copal_service::gateway::{Presigned, Presigner};
 use copal_store::s3::{BadConfig, S3Config, S3Store};
 use copal_store::{Key, StoreError};
 
-use crate::places::Location;
+use crate::location::Location;
 use crate::site::Means;
 use crate::wait::wait;
 

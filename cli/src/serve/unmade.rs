@@ -9,7 +9,7 @@ use bytes::Bytes;
 use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
 use crate::clock;
-use crate::places::Location;
+use crate::location::Location;
 use crate::site::{Means, Site, SiteError};
 
 /// A store that is made by its first object.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use copal_cli::places::Location;
+use copal_cli::location::Location;
 use copal_cli::repository::{self, Init};
 use copal_cli::site::Site;
 use copal_engine::keys::secret::Secret;

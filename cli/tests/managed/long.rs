@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use copal_cli::places::Location;
+use copal_cli::location::Location;
 use copal_cli::repository::{self, Init};
 use copal_cli::site::Site;
 use copal_engine::keys::secret::Secret;

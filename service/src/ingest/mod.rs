@@ -6,20 +6,20 @@ mod changes;
 mod expiries;
 mod findings;
 mod receipts;
+mod waiting;
 
 pub(crate) use changes::{apply_change, verify_change};
 use receipts::write_receipts;
 pub(crate) use receipts::{receipt, write_receipt};
+use waiting::{Claimed, Findings, Waiting};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use bytes::Bytes;
 use copal_engine::client::{ClientRecord, Role};
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
 use copal_engine::index::SegmentWriter;
-use copal_engine::ingest::{Finding, Verdict, judge};
+use copal_engine::ingest::{Verdict, judge};
 use copal_engine::layout;
-use copal_engine::limits::RECORD_BYTES;
 use copal_engine::manifest::Manifest;
 use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::repository::IngestBy;
@@ -31,7 +31,7 @@ use crate::commit::{Proposal, commit};
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
 use crate::host::Host;
-use crate::objects::{self, Call};
+use crate::objects;
 use crate::view::{self, Parts, View};
 
 /// Whose chains are worked.
@@ -143,29 +143,6 @@ struct Pass<'a> {
     has_more: bool,
 }
 
-/// What waits of a client, as it was found before anything was decided.
-struct Waiting {
-    client: ClientId,
-    manifest: Claimed,
-    /// The client's record; an error if it cannot be believed.
-    record: Result<Option<ClientRecord>, JobError>,
-    /// The domain that the manifest names and the client may write to, if it is what it seems to be.
-    domain: Option<DomainId>,
-    /// What was found of its packs, if these are few.
-    findings: Option<Findings>,
-    /// The manifest after it.
-    next: Option<Claimed>,
-}
-
-/// A manifest as it lies in the store.
-struct Claimed {
-    hash: ObjectHash,
-    /// Nothing of one that is longer than any manifest.
-    bytes: Option<Bytes>,
-}
-
-type Findings = Vec<(PackId, Finding)>;
-
 impl<'a> Pass<'a> {
     async fn new(
         host: &'a Host<'a>,
@@ -227,50 +204,6 @@ impl<'a> Pass<'a> {
     fn is_full(&self) -> bool {
         let entries: usize = self.writers.values().map(SegmentWriter::len).sum();
         self.decided.len() >= DECISIONS || entries >= ENTRIES
-    }
-
-    /// Looks at the same time what waits of several clients.
-    async fn look(&self, clients: &[ClientId]) -> Result<Vec<Waiting>, JobError> {
-        let calls = clients.iter().map(|client| -> Call<'_, _> { Box::pin(self.look_at(*client)) });
-        Ok(objects::together(calls).await?.into_iter().flatten().collect())
-    }
-
-    async fn look_at(&self, client: ClientId) -> Result<Option<Waiting>, JobError> {
-        let number = self.view.state.heads.get(&client).map_or(0, |head| head.number) + 1;
-        let Some(manifest) = self.read_manifest(client, number).await? else { return Ok(None) };
-        let next = self.read_manifest(client, number + 1);
-        let record = async {
-            match clients::read(self.host, client).await {
-                Err(error @ JobError::Store(_)) => Err(error),
-                read => Ok(read),
-            }
-        };
-        let (record, next) = futures::try_join!(record, next)?;
-        let mut waiting = Waiting { client, manifest, record, domain: None, findings: None, next };
-        if let Ok(Some(record)) = &waiting.record
-            && let Some(keys) = &record.keys
-            && let Some(bytes) = &waiting.manifest.bytes
-            && let Ok(verified) = Manifest::verify(self.host.repository, &keys.manifest, client, number, bytes)
-        {
-            let domain = verified.manifest.domain;
-            waiting.domain = (record.role == Role::Full || domain == record.domain).then_some(domain);
-            if verified.manifest.packs.len() <= FEW_PACKS {
-                waiting.findings = Some(self.find_packs(&verified.manifest).await?);
-            }
-        }
-        Ok(Some(waiting))
-    }
-
-    /// Reads a manifest; of one that is longer than any manifest only the hash, piece by piece. None if there is none.
-    async fn read_manifest(&self, client: ClientId, number: u64) -> Result<Option<Claimed>, JobError> {
-        let name = layout::manifest(client, number);
-        let Some(stat) = self.host.store.stat(&objects::key(&name)).await? else { return Ok(None) };
-        if stat.length > MANIFEST_BYTES {
-            let hash = objects::hash(self.host.store, &name, stat.length).await?;
-            return Ok(hash.map(|hash| Claimed { hash, bytes: None }));
-        }
-        let bytes = objects::read(self.host.store, &name).await?;
-        Ok(bytes.map(|bytes| Claimed { hash: ObjectHash::of(&bytes), bytes: Some(bytes) }))
     }
 
     /// Works the chain of one client.
@@ -410,9 +343,5 @@ const MANIFESTS: usize = 16;
 /// Manifests after which one root has enough to decide, and entries.
 const DECISIONS: usize = 256;
 const ENTRIES: usize = 1 << 20;
-/// No manifest is longer: a record and what surrounds it.
-const MANIFEST_BYTES: u64 = (RECORD_BYTES + (64 << 10)) as u64;
 /// Clients that are looked at together.
 const CLIENTS: usize = 64;
-/// So many packs of a manifest are looked at together with those of others.
-const FEW_PACKS: usize = 4;

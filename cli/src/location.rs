@@ -1,0 +1,154 @@
+//! Location: where a repository is, as a person writes it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::remote::SshAddress;
+
+/// Where a repository is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// A directory.
+    Directory(PathBuf),
+    /// A prefix of a bucket.
+    S3 {
+        /// The bucket's name.
+        bucket: String,
+        /// What the names of all objects begin with; may be empty.
+        prefix: String,
+    },
+    /// A gateway's address.
+    Https(String),
+    /// A directory of another machine, reached by ssh.
+    Ssh(SshAddress),
+}
+
+/// No place where this version finds a repository.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadLocation {
+    /// Neither the option nor the variable is there.
+    #[error("no repository is given")]
+    Missing,
+    /// A scheme that nothing stands behind.
+    #[error("\"{0}://\" is no kind of repository")]
+    Scheme(String),
+    /// An address without a bucket or a host, or not in UTF-8.
+    #[error("{0:?} is no complete address")]
+    Incomplete(OsString),
+    /// A gateway on another machine without TLS.
+    #[error("{0} would send everything in the clear: a gateway on another machine needs https")]
+    Insecure(String),
+    /// A kind of repository that this version does not open.
+    #[error("{location} is in {kind}, and a directory is needed here")]
+    Unsupported {
+        /// The address.
+        location: String,
+        /// What kind it is.
+        kind: &'static str,
+    },
+}
+
+impl Location {
+    /// Reads what `--repository` or `COPAL_REPOSITORY` says.
+    pub fn parse(text: Option<&OsStr>) -> Result<Self, BadLocation> {
+        let text = text.filter(|text| !text.is_empty()).ok_or(BadLocation::Missing)?;
+        let Some(at) = text.as_bytes().windows(3).position(|part| part == b"://") else {
+            return Ok(Self::Directory(text.into()));
+        };
+        let scheme = &text.as_bytes()[..at];
+        if scheme.is_empty() || !scheme.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)) {
+            return Ok(Self::Directory(text.into()));
+        }
+        let incomplete = || BadLocation::Incomplete(text.to_owned());
+        let address = text.to_str().ok_or_else(incomplete)?;
+        let rest = address[at + 3..].trim_end_matches('/');
+        if rest.is_empty() || rest.starts_with('/') {
+            return Err(incomplete());
+        }
+        match address[..at].to_ascii_lowercase().as_str() {
+            "s3" => {
+                let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+                Ok(Self::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
+            }
+            "https" => Ok(Self::Https(format!("https://{rest}"))),
+            "http" if is_this_machine(rest) => Ok(Self::Https(format!("http://{rest}"))),
+            "http" => Err(BadLocation::Insecure(address.to_owned())),
+            "ssh" => SshAddress::parse(rest).map(Self::Ssh).ok_or_else(incomplete),
+            scheme => Err(BadLocation::Scheme(scheme.to_owned())),
+        }
+    }
+
+    /// The directory, which is the one kind of repository this version opens.
+    pub fn directory(&self) -> Result<&Path, BadLocation> {
+        let kind = match self {
+            Self::Directory(path) => return Ok(path),
+            Self::S3 { .. } => "S3",
+            Self::Https(_) => "a service on the web",
+            Self::Ssh(_) => "a directory of another machine",
+        };
+        Err(BadLocation::Unsupported { location: self.to_string(), kind })
+    }
+}
+
+impl core::fmt::Display for Location {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Directory(path) => path.display().fmt(f),
+            Self::S3 { bucket, prefix } if prefix.is_empty() => write!(f, "s3://{bucket}"),
+            Self::S3 { bucket, prefix } => write!(f, "s3://{bucket}/{prefix}"),
+            Self::Https(address) => f.write_str(address),
+            Self::Ssh(address) => address.fmt(f),
+        }
+    }
+}
+
+/// Whether an address without its scheme is one of this machine itself.
+fn is_this_machine(rest: &str) -> bool {
+    let authority = rest.split('/').next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(inside) => inside.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn location(text: &str) -> Result<Location, BadLocation> {
+        Location::parse(Some(OsStr::new(text)))
+    }
+
+    #[test]
+    fn a_repository_is_a_directory_unless_it_has_a_scheme() {
+        for path in ["/mnt/backup", "backup", "./s3:x", "a/b://c"] {
+            assert_eq!(location(path), Ok(Location::Directory(path.into())), "{path}");
+        }
+        let s3 = |bucket: &str, prefix: &str| Location::S3 { bucket: bucket.into(), prefix: prefix.into() };
+        assert_eq!(location("s3://bucket/a/b/"), Ok(s3("bucket", "a/b")));
+        assert_eq!(location("S3://bucket"), Ok(s3("bucket", "")));
+        assert_eq!(location("https://host/x"), Ok(Location::Https("https://host/x".into())));
+        assert_eq!(location("http://127.0.0.1:8080/"), Ok(Location::Https("http://127.0.0.1:8080".into())));
+        for safe in ["http://localhost", "http://[::1]:80"] {
+            assert!(location(safe).is_ok(), "{safe}");
+        }
+        for open in ["http://host", "http://127.0.0.1.example", "http://localhost@host"] {
+            assert_eq!(location(open), Err(BadLocation::Insecure(open.into())), "{open}");
+        }
+        assert!(matches!(location("ssh://me@host/srv"), Ok(Location::Ssh(_))));
+        assert_eq!(location("ssh://host"), Err(BadLocation::Incomplete("ssh://host".into())));
+        assert_eq!(location("ftp://host"), Err(BadLocation::Scheme("ftp".into())));
+        assert_eq!(location("s3:///x"), Err(BadLocation::Incomplete("s3:///x".into())));
+        assert_eq!(location(""), Err(BadLocation::Missing));
+        assert_eq!(Location::parse(None), Err(BadLocation::Missing));
+    }
+
+    #[test]
+    fn repositories_that_this_version_cannot_open_are_refused_by_name() {
+        let refused = location("s3://bucket/x").unwrap().directory().unwrap_err();
+        assert_eq!(refused.to_string(), "s3://bucket/x is in S3, and a directory is needed here");
+        assert!(location("https://host").unwrap().directory().is_err());
+    }
+}

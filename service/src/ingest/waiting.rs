@@ -1,0 +1,88 @@
+//! Waiting: what clients have claimed and nobody has decided yet, looked at for many of them at the same time.
+
+use bytes::Bytes;
+use copal_engine::client::{ClientRecord, Role};
+use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId};
+use copal_engine::ingest::Finding;
+use copal_engine::layout;
+use copal_engine::limits::RECORD_BYTES;
+use copal_engine::manifest::Manifest;
+
+use super::Pass;
+use crate::clients;
+use crate::error::JobError;
+use crate::objects::{self, Call};
+
+/// What waits of a client, as it was found before anything was decided.
+pub(super) struct Waiting {
+    pub(super) client: ClientId,
+    pub(super) manifest: Claimed,
+    /// The client's record; an error if it cannot be believed.
+    pub(super) record: Result<Option<ClientRecord>, JobError>,
+    /// The domain that the manifest names and the client may write to, if it is what it seems to be.
+    pub(super) domain: Option<DomainId>,
+    /// What was found of its packs, if these are few.
+    pub(super) findings: Option<Findings>,
+    /// The manifest after it.
+    pub(super) next: Option<Claimed>,
+}
+
+/// A manifest as it lies in the store.
+pub(super) struct Claimed {
+    pub(super) hash: ObjectHash,
+    /// Nothing of one that is longer than any manifest.
+    pub(super) bytes: Option<Bytes>,
+}
+
+pub(super) type Findings = Vec<(PackId, Finding)>;
+
+impl Pass<'_> {
+    /// Looks at the same time what waits of several clients.
+    pub(super) async fn look(&self, clients: &[ClientId]) -> Result<Vec<Waiting>, JobError> {
+        let calls = clients.iter().map(|client| -> Call<'_, _> { Box::pin(self.look_at(*client)) });
+        Ok(objects::together(calls).await?.into_iter().flatten().collect())
+    }
+
+    async fn look_at(&self, client: ClientId) -> Result<Option<Waiting>, JobError> {
+        let number = self.view.state.heads.get(&client).map_or(0, |head| head.number) + 1;
+        let Some(manifest) = self.read_manifest(client, number).await? else { return Ok(None) };
+        let next = self.read_manifest(client, number + 1);
+        let record = async {
+            match clients::read(self.host, client).await {
+                Err(error @ JobError::Store(_)) => Err(error),
+                read => Ok(read),
+            }
+        };
+        let (record, next) = futures::try_join!(record, next)?;
+        let mut waiting = Waiting { client, manifest, record, domain: None, findings: None, next };
+        if let Ok(Some(record)) = &waiting.record
+            && let Some(keys) = &record.keys
+            && let Some(bytes) = &waiting.manifest.bytes
+            && let Ok(verified) = Manifest::verify(self.host.repository, &keys.manifest, client, number, bytes)
+        {
+            let domain = verified.manifest.domain;
+            waiting.domain = (record.role == Role::Full || domain == record.domain).then_some(domain);
+            if verified.manifest.packs.len() <= FEW_PACKS {
+                waiting.findings = Some(self.find_packs(&verified.manifest).await?);
+            }
+        }
+        Ok(Some(waiting))
+    }
+
+    /// Reads a manifest; of one that is longer than any manifest only the hash, piece by piece. None if there is none.
+    pub(super) async fn read_manifest(&self, client: ClientId, number: u64) -> Result<Option<Claimed>, JobError> {
+        let name = layout::manifest(client, number);
+        let Some(stat) = self.host.store.stat(&objects::key(&name)).await? else { return Ok(None) };
+        if stat.length > MANIFEST_BYTES {
+            let hash = objects::hash(self.host.store, &name, stat.length).await?;
+            return Ok(hash.map(|hash| Claimed { hash, bytes: None }));
+        }
+        let bytes = objects::read(self.host.store, &name).await?;
+        Ok(bytes.map(|bytes| Claimed { hash: ObjectHash::of(&bytes), bytes: Some(bytes) }))
+    }
+}
+
+/// No manifest is longer: a record and what surrounds it.
+const MANIFEST_BYTES: u64 = (RECORD_BYTES + (64 << 10)) as u64;
+/// So many packs of a manifest are looked at together with those of others.
+const FEW_PACKS: usize = 4;
