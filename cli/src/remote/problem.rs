@@ -7,7 +7,8 @@ use axum::http::StatusCode;
 use copal_store::{Op, StoreError};
 use serde_json::Value;
 
-use super::wire::{Reply, WireError};
+use super::reply::Reply;
+use super::wire::WireError;
 
 /// What was asked, for words.
 #[derive(Copy, Clone, Debug)]
@@ -83,11 +84,13 @@ mod tests {
     use axum::http::HeaderMap;
     use serde_json::json;
 
+    use super::super::reply::Answerer;
     use super::*;
 
     fn error(status: u16, body: Value) -> StoreError {
         let status = StatusCode::from_u16(status).unwrap();
-        let reply = Reply { status, headers: HeaderMap::new(), bytes: body.to_string().into() };
+        let (from, headers) = (Answerer::Gateway, HeaderMap::new());
+        let reply = Reply { from, status, headers, bytes: body.to_string().into() };
         of_reply(&Asked { op: Op::Create, key: "packs/1" }, &reply)
     }
 
