@@ -112,6 +112,21 @@ fn a_server_that_was_stopped_and_started_is_used_again() {
 }
 
 #[test]
+fn an_object_from_the_future_does_not_move_the_clock() {
+    let (server, bucket) = server();
+    block_on(server.store(&bucket, "").create(&key("packs/1"), Bytes::from_static(b"old"))).expect("create");
+    let proxy = Proxy::start(server.address(), Duration::ZERO, |_| Fate::Postdate);
+    let store = through(&server, &bucket, &proxy);
+    let before = block_on(store.now()).expect("the clock").0;
+    let listed = block_on(store.list("packs/", None, 9)).expect("list").objects.remove(0).stat;
+    let stat = block_on(store.stat(&key("packs/1"))).expect("stat").expect("it is there");
+    let year = 365 * 24 * 3_600 * 1_000_000_000;
+    assert!(listed.created.0 > before + 9 * year && stat.created == listed.created, "{listed:?} {stat:?}");
+    let now = block_on(store.now()).expect("the clock").0;
+    assert!(now < before + year / 365, "{} s later", (now - before) / 1_000_000_000);
+}
+
+#[test]
 fn what_lasts_is_told_as_what_it_is() {
     let (server, bucket) = server();
     let nowhere = server.store("no-such-bucket", "");
