@@ -1,20 +1,19 @@
 //! Call: a request whose sender is known: the signature is verified before anything of the body is read.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::FromRequest;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, StatusCode, header};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use copal_engine::client::{ClientRecord, read_chain};
 use copal_engine::layout;
 use copal_engine::request::{RequestError, Signatory, Unverified};
-use futures::StreamExt;
 use serde_json::json;
 
 use super::Gateway;
+use super::bodies::Unread;
 use super::facts::{Facts, host};
 use super::memory::Refused;
 use super::problem::Problem;
@@ -117,35 +116,22 @@ impl Call {
 
     /// The whole body, which must be what was signed. Of large ones few are read at once.
     pub(super) async fn read(&mut self, gateway: &Gateway, most: u64) -> Result<Bytes, Problem> {
-        let too_large = || Problem::too_large(format!("at most {most} bytes are taken here"));
         let length = match self.headers.get(header::CONTENT_LENGTH) {
-            Some(_) => self.length()?,
-            None => 0,
+            Some(_) => Some(self.length()?),
+            None => None,
         };
-        if length > most {
-            return Err(too_large());
-        }
-        let expected = if length > 0 { length } else { most };
-        let share = u32::try_from(expected.div_ceil(1 << 20)).unwrap_or(u32::MAX).clamp(1, BODIES_MIB);
-        let _room = gateway.bodies.acquire_many(share).await.map_err(|_| busy("the gateway is ending"))?;
-        let mut read = BytesMut::with_capacity(usize::try_from(length).unwrap_or(0));
-        let body = self.body.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let mut stream = std::mem::take(body).into_data_stream();
-        loop {
-            let slow = |_| Problem::new("slow", StatusCode::REQUEST_TIMEOUT, "the body does not arrive");
-            let piece = match tokio::time::timeout(BODY_IDLE, stream.next()).await.map_err(slow)? {
-                None => break,
-                Some(piece) => piece.map_err(|_| Problem::bad_request("the body is cut"))?,
-            };
-            if read.len() as u64 + piece.len() as u64 > most {
-                return Err(too_large());
-            }
-            read.extend_from_slice(&piece);
-        }
+        let body = std::mem::take(self.body.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let read =
+            gateway.bodies.read(self.caller.client(), body, length, most).await.map_err(|unread| match unread {
+                Unread::Busy => busy("too much is sent at once"),
+                Unread::Slow => Problem::new("slow", StatusCode::REQUEST_TIMEOUT, "the body does not arrive"),
+                Unread::Cut => Problem::bad_request("the body is cut"),
+                Unread::Large => Problem::too_large(format!("at most {most} bytes are taken here")),
+            })?;
         if let Some(signed) = &self.signed {
             signed.verify_body(&read).map_err(|error| Problem::of_request(error, self.now))?;
         }
-        Ok(read.freeze())
+        Ok(read)
     }
 }
 
@@ -256,8 +242,3 @@ fn remember(gateway: &Gateway, signed: &Unverified, now: u64) -> Result<(), Prob
 pub(super) fn busy(detail: &str) -> Problem {
     Problem::new("busy", StatusCode::TOO_MANY_REQUESTS, detail)
 }
-
-/// Mebibytes of bodies in memory at once.
-pub(super) const BODIES_MIB: u32 = 768;
-/// So long nothing of a body may arrive.
-const BODY_IDLE: Duration = Duration::from_secs(60);

@@ -1,6 +1,7 @@
 //! Gateway: the HTTP interface for clients that have no rights on the store (`docs/gateway.md`). A router that any host can
 //! serve: a function in the cloud, `copal serve`, a pipe.
 
+mod bodies;
 mod call;
 mod cors;
 mod facts;
@@ -25,9 +26,9 @@ use axum::middleware;
 use axum::routing::{get, post};
 use copal_engine::id::{ClientId, OwnerFingerprint};
 use copal_store::{Key, Store, StoreError};
-use tokio::sync::Semaphore;
 
 use crate::host::Entropy;
+use bodies::{Bodies, Pace};
 pub use facts::{Facts, read_facts};
 pub use memory::Memory;
 pub use problem::{Problem, TYPES};
@@ -86,14 +87,13 @@ pub struct Gateway {
     settings: Settings,
     known: facts::Known,
     memory: Option<Memory>,
-    bodies: Semaphore,
+    bodies: Bodies,
 }
 
 impl Gateway {
     /// A gateway; with a memory if it lives on between requests.
     pub fn new(settings: Settings, memory: Option<Memory>) -> Self {
-        let bodies = Semaphore::new(call::BODIES_MIB as usize);
-        Self { settings, known: facts::Known::default(), memory, bodies }
+        Self { settings, known: facts::Known::default(), memory, bodies: Bodies::new(Pace::default()) }
     }
 
     /// The routes.

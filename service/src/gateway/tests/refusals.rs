@@ -199,6 +199,29 @@ async fn only_create_only_uploads_of_the_signed_bytes_are_taken() {
 }
 
 #[tokio::test]
+async fn clients_that_send_slowly_do_not_hold_up_others() {
+    let world = World::new().await;
+    let slow = |byte: u8| {
+        let mut pack = sign(WRITER_SIGNS, "PUT", &pack_path(&[byte]), &[byte]);
+        pack.headers_mut().insert("content-length", "268435456".parse().unwrap());
+        *pack.body_mut() = Body::from_stream(futures::stream::pending::<Result<&[u8], std::io::Error>>());
+        world.send(pack)
+    };
+    let slow = futures::future::join_all([slow(1), slow(2), slow(3)]);
+    let manifest = format!("/v1/objects/{}", layout::manifest(FULL, 1));
+    let others = async {
+        // Those that are slow have begun.
+        tokio::task::yield_now().await;
+        world.signed(FULL_SIGNS, "PUT", &manifest, b"manifest").await.status.as_u16()
+    };
+    let soon = tokio::time::timeout(std::time::Duration::from_secs(10), others);
+    tokio::select! {
+        created = soon => assert_eq!(created, Ok(201)),
+        _ = slow => panic!("they are not slow"),
+    }
+}
+
+#[tokio::test]
 async fn oversize_objects_and_batches_are_refused() {
     let world = World::new().await;
     let mut huge = sign(FULL_SIGNS, "PUT", &pack_path(b"pack"), b"pack");
