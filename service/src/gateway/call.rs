@@ -60,11 +60,7 @@ impl FromRequest<Arc<Gateway>> for Call {
             }
             // Before there is a repository nobody can be known.
             _ => {
-                if let Some(memory) = &gateway.memory
-                    && !house.accept_init
-                {
-                    memory.unsigned(now).map_err(|_| busy("too many requests that nobody has signed"))?;
-                }
+                count_unsigned(gateway, now)?;
                 Caller::Nobody
             }
         };
@@ -172,42 +168,61 @@ async fn known_caller(
     let refused = |error| Problem::of_request(error, now);
     let id = match signed.claimed.signatory {
         Signatory::Owner => {
-            signed.verify(method, target, &facts.descriptor.owner_key).map_err(refused)?;
+            if let Err(error) = signed.verify(method, target, &facts.descriptor.owner_key) {
+                count_unsigned(gateway, now)?;
+                return Err(refused(error));
+            }
             return Ok(Caller::Owner);
         }
         Signatory::Client(id) => id,
     };
     let host = host(gateway.settings.store.as_ref(), gateway.settings.entropy.as_ref(), facts);
-    let unknown = || {
-        let detail = format!("client {id} is not registered in this repository");
-        Problem::new("client-unknown", StatusCode::UNAUTHORIZED, detail)
-    };
-    let record = gateway.known.client(&host, id, now, false).await?.ok_or_else(unknown)?;
-    // The client may have joined since its record was read.
     let verify = |record: &ClientRecord| {
         // A record has either keys or an enrollment key.
         let key = record.keys.as_ref().map(|keys| keys.request).or(record.enrollment);
         signed.verify(method, target, &key.ok_or(RequestError::Signature)?)
     };
-    let record = match verify(&record) {
-        Ok(()) => record,
-        Err(_) => {
-            let record = gateway.known.client(&host, id, now, true).await?.ok_or_else(unknown)?;
-            if let Err(error) = verify(&record) {
-                let used = was_enrolled_by(&host, &record, signed, method, target).await?;
-                let detail = format!("the enrollment of client {id} was used already");
-                let used = used.then(|| Problem::new("enrollment-used", StatusCode::FORBIDDEN, detail));
-                return Err(used.unwrap_or_else(|| refused(error)));
-            }
-            record
-        }
-    };
+    if let Some(record) = gateway.known.acquaintance(&host, id, now).await?
+        && verify(&record).is_ok()
+    {
+        return caller_of(&record);
+    }
+    // Anybody can name a client: until the signature is verified it costs what a request costs that has none.
+    count_unsigned(gateway, now)?;
+    // The client may be new, or have joined since its record was read.
+    let record = gateway.known.client(&host, id, now).await?.ok_or_else(|| {
+        let detail = format!("client {id} is not registered in this repository");
+        Problem::new("client-unknown", StatusCode::UNAUTHORIZED, detail)
+    })?;
+    if let Err(error) = verify(&record) {
+        let used = was_enrolled_by(&host, &record, signed, method, target).await?;
+        let detail = format!("the enrollment of client {id} was used already");
+        let used = used.then(|| Problem::new("enrollment-used", StatusCode::FORBIDDEN, detail));
+        return Err(used.unwrap_or_else(|| refused(error)));
+    }
+    if let Some(memory) = &gateway.memory {
+        memory.signed();
+    }
+    caller_of(&record)
+}
+
+fn caller_of(record: &ClientRecord) -> Result<Caller, Problem> {
+    let (id, role, domain) = (record.client, record.role, record.domain);
     if record.revoked.is_some() {
         let detail = format!("the owner has revoked client {id}");
         return Err(Problem::new("client-revoked", StatusCode::FORBIDDEN, detail));
     }
-    let (role, domain) = (record.role, record.domain);
     Ok(if record.keys.is_some() { Caller::Client { id, role, domain } } else { Caller::Joining { id, role } })
+}
+
+/// Lets a few requests pass that nobody has signed, or that nobody has signed as far as is known yet.
+fn count_unsigned(gateway: &Gateway, now: u64) -> Result<(), Problem> {
+    match &gateway.memory {
+        Some(memory) if !gateway.settings.accept_init => {
+            memory.unsigned(now).map_err(|_| busy("too many requests that nobody has signed"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether the enrollment key of a client that has joined signed this.

@@ -63,6 +63,12 @@ impl Memory {
         Ok(())
     }
 
+    /// Takes a request back that was counted and proved to be signed.
+    pub fn signed(&self) {
+        let mut spent = self.unsigned.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.1 = spent.1.saturating_sub(1);
+    }
+
     /// Bytes that a client was allowed to upload within a day, without these objects.
     pub fn uploaded(&self, client: ClientId, now: u64, without: &[&str]) -> u64 {
         let mut uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);

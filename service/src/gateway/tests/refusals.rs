@@ -7,6 +7,7 @@ use copal_engine::layout::{self, Place};
 use copal_engine::receipt::IngestBy;
 use copal_engine::request::{Signatory, Terms};
 use copal_store::Store;
+use copal_store::record::Record;
 
 use super::kit::*;
 use crate::gateway::Quota;
@@ -281,6 +282,34 @@ async fn requests_that_nobody_signed_are_answered_slowly() {
     }
     assert_eq!(answers.iter().filter(|status| **status == 200).count(), 60);
     assert_eq!(answers.last(), Some(&429));
+}
+
+#[tokio::test]
+async fn false_signatures_are_answered_slowly_and_cost_the_store_little() {
+    let invented = |at: u8| Signatory::Client(copal_engine::id::ClientId([at.max(10); 16]));
+    let known = |_| WRITER_SIGNS;
+    for named in [&invented as &dyn Fn(u8) -> Signatory, &known] {
+        let mut record = None;
+        let world = World::with(IngestBy::Service, |settings| {
+            let store = std::sync::Arc::new(Record::new(settings.store.clone()));
+            settings.store = store.clone();
+            record = Some(store);
+        });
+        let (world, record) = (world.await, record.unwrap());
+        assert_eq!(world.signed(WRITER_SIGNS, "GET", "/v1/time", b"").await.status, 200);
+        record.take();
+        let mut answers = Vec::new();
+        for at in 0..100 {
+            let (named, mut nonce) = (named(at), [0xee; 16]);
+            nonce[0] = at;
+            let wrong = sign_with(&terms(named, nonce), &request_key(REVOKED), "GET", "/v1/time", b"");
+            answers.push(world.send(wrong).await.problem());
+        }
+        assert_eq!(answers.iter().filter(|answer| answer.0 == 401).count(), 60, "{answers:?}");
+        assert_eq!(answers.last(), Some(&problem(429, "busy")));
+        assert!(record.events().len() <= 60, "{} calls", record.events().len());
+        assert_eq!(world.signed(WRITER_SIGNS, "GET", "/v1/time", b"").await.status, 200, "who is known is not held up");
+    }
 }
 
 #[tokio::test]
