@@ -208,6 +208,11 @@ impl Newest {
         })
     }
 
+    /// Whether it counts the pack of this name.
+    pub(super) fn knows(&self, key: &str) -> bool {
+        layout::pack_of(key).is_some_and(|(_, id)| self.state.packs.contains_key(&id))
+    }
+
     /// Whether a run or segment is none of another domain than this: runs of records are everybody's.
     pub(super) fn is_open_to(&self, domain: DomainId, key: &str) -> bool {
         let Some((folder, name)) = key.split_once('/') else { return false };

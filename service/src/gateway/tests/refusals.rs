@@ -265,12 +265,15 @@ async fn quotas_hold_for_what_is_stored_and_for_what_was_added_today() {
 
 #[tokio::test]
 async fn what_no_root_knows_yet_counts_too() {
-    let quota = Quota { stored: None, daily: Some(15) };
-    let world = World::with(IngestBy::Service, |settings| settings.quota = quota).await;
-    let put = async |bytes: &[u8]| world.signed(WRITER_SIGNS, "PUT", &pack_path(bytes), bytes).await;
-    assert_eq!(put(b"ten bytes!").await.status, 201);
-    assert_eq!(put(b"ten bytes!").await.problem(), problem(412, "exists"), "the same object counts once");
-    assert_eq!(put(b"ten others").await.problem(), problem(403, "quota"));
+    for quota in [Quota { stored: None, daily: Some(15) }, Quota { stored: Some(15), daily: None }] {
+        let world = World::with(IngestBy::Service, |settings| settings.quota = quota).await;
+        let put = async |bytes: &[u8]| world.signed(WRITER_SIGNS, "PUT", &pack_path(bytes), bytes).await;
+        assert_eq!(put(b"ten bytes!").await.status, 201);
+        assert_eq!(put(b"ten bytes!").await.problem(), problem(412, "exists"), "the same object counts once");
+        let refused = put(b"ten others").await;
+        assert_eq!(refused.problem(), problem(403, "quota"), "{quota:?}");
+        assert_eq!(refused.json()["used"], 10, "{quota:?}");
+    }
 }
 
 #[tokio::test]
