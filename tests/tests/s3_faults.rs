@@ -112,6 +112,22 @@ fn a_server_that_was_stopped_and_started_is_used_again() {
 }
 
 #[test]
+fn a_404_of_somebody_else_is_not_a_missing_object() {
+    let (server, bucket) = server();
+    block_on(server.store(&bucket, "").create(&key("packs/1"), Bytes::from_static(b"kept"))).expect("create");
+    let proxy = Proxy::start(server.address(), Duration::ZERO, |_| Fate::Error(404));
+    let store = through(&server, &bucket, &proxy);
+    for result in [
+        block_on(store.read(&key("packs/1"))).map(drop),
+        block_on(store.read_range(&key("packs/1"), 0..2)).map(drop),
+        block_on(store.stat(&key("packs/1"))).map(drop),
+        block_on(store.create(&key("packs/2"), Bytes::new())).map(drop),
+    ] {
+        assert!(result.as_ref().is_err_and(StoreError::is_transient), "{result:?}");
+    }
+}
+
+#[test]
 fn an_object_from_the_future_does_not_move_the_clock() {
     let (server, bucket) = server();
     block_on(server.store(&bucket, "").create(&key("packs/1"), Bytes::from_static(b"old"))).expect("create");

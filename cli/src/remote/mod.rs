@@ -106,8 +106,10 @@ impl GatewayStore {
         let asked = Asked { op: Op::Read, key: "the gateway's description" };
         let reply = self.wire.send(Question::new(Method::GET, format!("{}/v1/repository", self.address))).await;
         let reply = reply.map_err(|error| of_wire(&asked, error))?;
-        if reply.problem().as_deref() == Some("no-repository") {
-            return Ok(None);
+        match reply.problem().as_deref() {
+            Some("no-repository") => return Ok(None),
+            None if reply.status == StatusCode::NOT_FOUND => return Err(asked.io(NO_GATEWAY)),
+            _ => {}
         }
         let answer: Answer = reply.json(&asked)?;
         let repository = RepositoryId::from_hex(&answer.repository).map_err(|error| asked.io(error))?;
@@ -227,7 +229,7 @@ impl Store for GatewayStore {
         let reply = self.get(key, None).await?;
         match reply.status {
             StatusCode::OK => Ok(reply.bytes),
-            StatusCode::NOT_FOUND => Err(StoreError::NotFound { key: key.clone() }),
+            _ if reply.is_absence() => Err(StoreError::NotFound { key: key.clone() }),
             _ => Err(of_reply(&Asked { op: Op::Read, key: key.as_str() }, &reply)),
         }
     }
@@ -259,7 +261,7 @@ impl Store for GatewayStore {
                 }
                 Err(StoreError::OutOfRange { key: key.clone(), range, length })
             }
-            StatusCode::NOT_FOUND => Err(StoreError::NotFound { key: key.clone() }),
+            _ if reply.is_absence() => Err(StoreError::NotFound { key: key.clone() }),
             _ => Err(of_reply(&asked, &reply)),
         }
     }
@@ -269,7 +271,7 @@ impl Store for GatewayStore {
         let reply = self.ask(&asked, Question::new(Method::HEAD, format!("/v1/objects/{key}"))).await?;
         match reply.status {
             StatusCode::OK => {}
-            StatusCode::NOT_FOUND => return Ok(None),
+            _ if reply.is_absence() => return Ok(None),
             _ => return Err(of_reply(&asked, &reply)),
         }
         let text = |name: &str| reply.headers.get(name).and_then(|value| value.to_str().ok());
@@ -353,7 +355,11 @@ fn value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).expect("digits and letters are a value")
 }
 
+const NO_GATEWAY: &str = "what answers at this address is no gateway: it says 404";
 /// What requests through a pipe are addressed to.
 pub const PIPE_ORIGIN: &str = "http://stdio";
 /// Objects that one listing asks for.
 const LIST_MOST: usize = 10_000;
+
+#[cfg(test)]
+mod tests;

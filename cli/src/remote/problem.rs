@@ -4,10 +4,11 @@ use std::error::Error;
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use copal_store::s3::of_answer;
 use copal_store::{Op, StoreError};
 use serde_json::Value;
 
-use super::reply::Reply;
+use super::reply::{Answerer, Reply};
 use super::wire::WireError;
 
 /// What was asked, for words.
@@ -34,6 +35,9 @@ pub(super) fn of_wire(asked: &Asked<'_>, error: WireError) -> StoreError {
 
 /// What an answer is that is not the one asked for.
 pub(super) fn of_reply(asked: &Asked<'_>, reply: &Reply) -> StoreError {
+    if reply.from == Answerer::Store {
+        return of_answer(asked.op, asked.key, reply.status.as_u16(), &reply.bytes);
+    }
     let (op, key) = (asked.op, asked.key.to_owned());
     let body: Value = serde_json::from_slice(&reply.bytes).unwrap_or_default();
     let detail = body["detail"].as_str().unwrap_or_default();
@@ -49,7 +53,7 @@ pub(super) fn of_reply(asked: &Asked<'_>, reply: &Reply) -> StoreError {
         "clock" => asked.io(source),
         "busy" | "slow" | "replayed" | "store-gone" => asked.transient(source),
         _ if is_refusal(reply.status) => StoreError::Denied { op, key, source: source.into() },
-        _ if may_pass(reply.status) => asked.transient(source),
+        _ if may_pass(reply.status) || (name.is_empty() && is_anybodys(reply.status)) => asked.transient(source),
         _ => asked.io(source),
     }
 }
@@ -70,6 +74,11 @@ fn may_pass(status: StatusCode) -> bool {
     )
 }
 
+/// What a gateway says by name only: without one it is of what stands before it.
+fn is_anybodys(status: StatusCode) -> bool {
+    status == StatusCode::NOT_FOUND
+}
+
 fn clock(ahead: i64) -> String {
     let by = Duration::from_secs(ahead.unsigned_abs()).as_secs();
     let side = if ahead > 0 { "ahead of" } else { "behind" };
@@ -84,7 +93,6 @@ mod tests {
     use axum::http::HeaderMap;
     use serde_json::json;
 
-    use super::super::reply::Answerer;
     use super::*;
 
     fn error(status: u16, body: Value) -> StoreError {

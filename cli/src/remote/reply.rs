@@ -7,7 +7,8 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use bytes::{Bytes, BytesMut};
 use copal_engine::limits::PACK_BYTES;
-use copal_service::gateway::TYPES;
+use copal_service::gateway::{PROBLEM, TYPES};
+use copal_store::s3::is_absence;
 use copal_store::{Key, StoreError};
 use http_body_util::BodyExt;
 use hyper::body::Body;
@@ -117,8 +118,22 @@ impl Reply {
         if self.status.is_success() || self.from == Answerer::Store {
             return None;
         }
+        // The answer to HEAD has no body.
+        if let Some(name) = self.headers.get(PROBLEM).and_then(|name| name.to_str().ok()) {
+            return Some(name.to_owned());
+        }
         let body: Value = serde_json::from_slice(&self.bytes).ok()?;
         body["type"].as_str()?.strip_prefix(TYPES).map(str::to_owned)
+    }
+
+    /// Whether it says that the object is not there. The 404 of anybody else, a proxy or another program at that address,
+    /// says nothing about it.
+    pub(super) fn is_absence(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
+            && match self.from {
+                Answerer::Gateway => matches!(self.problem().as_deref(), Some("not-found" | "undecided")),
+                Answerer::Store => is_absence(&self.bytes),
+            }
     }
 
     /// The answer as JSON, if it is one.

@@ -31,7 +31,7 @@ use crate::host::Entropy;
 use bodies::{Bodies, Pace};
 pub use facts::{Facts, read_facts};
 pub use memory::Memory;
-pub use problem::{Problem, TYPES};
+pub use problem::{PROBLEM, Problem, TYPES};
 pub use quota::Quota;
 
 /// What a gateway is made of.
