@@ -76,7 +76,8 @@ fn may_pass(status: StatusCode) -> bool {
 
 /// What a gateway says by name only: without one it is of what stands before it.
 fn is_anybodys(status: StatusCode) -> bool {
-    status == StatusCode::NOT_FOUND
+    let lasts = [StatusCode::NOT_IMPLEMENTED, StatusCode::INSUFFICIENT_STORAGE];
+    status == StatusCode::NOT_FOUND || (status.is_server_error() && !lasts.contains(&status))
 }
 
 fn clock(ahead: i64) -> String {
@@ -116,5 +117,16 @@ mod tests {
         assert!(matches!(error(403, named("quota")), StoreError::Full { .. }));
         assert!(error(401, named("replayed")).is_transient() && error(503, json!(null)).is_transient());
         assert!(matches!(error(500, named("damaged")), StoreError::Io { .. }));
+        assert!(matches!(error(500, named("store-failed")), StoreError::Io { .. }));
+    }
+
+    #[test]
+    fn a_failure_that_the_gateway_does_not_name_is_of_what_stands_before_it() {
+        for status in [404, 500, 502, 503, 504, 520] {
+            assert!(error(status, json!("no problem of ours")).is_transient(), "{status}");
+        }
+        for status in [400, 405, 501, 507] {
+            assert!(matches!(error(status, json!(null)), StoreError::Io { .. }), "{status}");
+        }
     }
 }
