@@ -1,6 +1,7 @@
 //! Reply: a question to a gateway or to a store behind it, and the answer, of which no more is taken than was asked for.
 
 use std::error::Error;
+use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -40,7 +41,6 @@ pub(super) struct Question {
 }
 
 /// An answer.
-#[derive(Debug)]
 pub(super) struct Reply {
     pub(super) from: Answerer,
     pub(super) status: StatusCode,
@@ -73,6 +73,13 @@ impl Question {
     pub(super) fn taking(mut self, most: u64) -> Self {
         self.most = most;
         self
+    }
+}
+
+impl fmt::Debug for Reply {
+    /// A header may hold an address with its signature.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply").field("from", &self.from).field("status", &self.status).finish_non_exhaustive()
     }
 }
 

@@ -16,6 +16,7 @@ mod transfers;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,13 +74,20 @@ pub trait Presigner: Send + Sync {
     async fn get(&self, key: &Key, expires: Duration) -> Result<Presigned, StoreError>;
 }
 
-/// An address, and the headers that have to be sent to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An address, and the headers that have to be sent to it. Whoever sees the address may make the request: it is a secret.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Presigned {
     /// The address.
     pub url: String,
     /// Names and values.
     pub headers: Vec<(String, String)>,
+}
+
+impl fmt::Debug for Presigned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bare = self.url.split('?').next().unwrap_or_default();
+        f.debug_struct("Presigned").field("url", &bare).finish_non_exhaustive()
+    }
 }
 
 /// A gateway to one repository.
