@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use crate::command::{output, succeed, target, workspace};
 
-const WASM: &str = "wasm32-unknown-unknown";
+/// The engine's in a browser, and the reader's.
+const WASM: [&str; 2] = ["wasm32-unknown-unknown", "wasm32-wasip1"];
 
 /// A program, how to see that it works, and the Debian package that has it.
 struct Tool {
@@ -41,8 +42,10 @@ pub(crate) fn set_up() -> Result<(), String> {
         }
     }
     let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(workspace()))?;
-    if !Path::new(sysroot.trim()).join("lib/rustlib").join(WASM).join("lib").is_dir() {
-        rustup(&["target", "add", WASM])?;
+    for target in WASM {
+        if !Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib").is_dir() {
+            rustup(&["target", "add", target])?;
+        }
     }
     SERVERS.iter().try_for_each(Server::set_up)
 }
