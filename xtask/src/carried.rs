@@ -5,9 +5,17 @@ use std::path::PathBuf;
 use crate::command::{cargo, succeed, target, workspace};
 use crate::environment::environment;
 use crate::module::Module;
+use crate::tools;
+
+/// Builds the reader, and sees to what tests run it in: wasmtime, as a package for Python.
+pub(crate) fn run() -> Result<(), String> {
+    build()?;
+    environment("wasi", &workspace().join("tests/wasi/requirements.txt")).map(|_| ())
+}
 
 /// Builds the reader; gives its file, where tests and `release` look for it.
-pub(crate) fn build() -> Result<PathBuf, String> {
+fn build() -> Result<PathBuf, String> {
+    tools::set_up_reader()?;
     let arguments = ["build", "--package", "copal-reader", "--bin", "copal-reader", "--profile", "reader"];
     succeed(cargo(&arguments).args(["--target", TARGET]))?;
     let built = target().join(TARGET).join("reader/copal-reader.wasm");
@@ -23,11 +31,6 @@ pub(crate) fn build() -> Result<PathBuf, String> {
     std::fs::write(&file, &bytes).map_err(|error| format!("{}: {error}", file.display()))?;
     println!("{}: {} bytes", file.display(), bytes.len());
     Ok(file)
-}
-
-/// The runtime that tests run the reader in.
-pub(crate) fn runtime() -> Result<PathBuf, String> {
-    environment("wasi", &workspace().join("tests/wasi/requirements.txt"))
 }
 
 /// Builds the command with the reader inside.

@@ -34,10 +34,8 @@ fn main() -> ExitCode {
         ["test"] => suite::run(),
         ["tools"] => tools::set_up().map(|()| ExitCode::SUCCESS),
         ["wasm"] => wasm(),
-        ["reader"] => {
-            tools::set_up().and_then(|()| carried::runtime()).and_then(|_| carried::build()).map(|_| ExitCode::SUCCESS)
-        }
-        ["release"] => tools::set_up().and_then(|()| carried::release()).map(|()| ExitCode::SUCCESS),
+        ["reader"] => carried::run().map(|()| ExitCode::SUCCESS),
+        ["release"] => carried::release().map(|()| ExitCode::SUCCESS),
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["lambda"] => lambda::run().map(exit),
         ["bench", rest @ ..] => bench(rest),

@@ -23,7 +23,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     // Tests of the command run it: cargo alone builds it only for tests of its own crate.
     suite.stage("programs", || cargo_succeeds(&["build", "--workspace", "--all-features", "--bins"]));
     // Tests run it.
-    suite.stage("reader for WASI", || carried::runtime().and_then(|_| carried::build()).map(|_| Tally::default()));
+    suite.stage("reader for WASI", || carried::run().map(|()| Tally::default()));
     suite.stage("tests", || count(&mut cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"])));
     suite.stage("documents", || {
         let mut command = cargo(&["doc", "--workspace", "--all-features", "--no-deps"]);

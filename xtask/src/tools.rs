@@ -41,13 +41,28 @@ pub(crate) fn set_up() -> Result<(), String> {
             rustup(&["component", "add", name])?;
         }
     }
+    set_up_targets()?;
+    SERVERS.iter().try_for_each(Server::set_up)
+}
+
+/// Checks and installs what builds the reader for WASI and runs it.
+pub(crate) fn set_up_reader() -> Result<(), String> {
+    let is_wanted = |tool: &Tool| ["clang", "llvm-14", "python3-venv"].contains(&tool.package);
+    let missing: Vec<Tool> = tools().into_iter().filter(|tool| is_wanted(tool) && !tool.works()).collect();
+    if !missing.is_empty() {
+        install(&missing)?;
+    }
+    set_up_targets()
+}
+
+fn set_up_targets() -> Result<(), String> {
     let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(workspace()))?;
     for target in WASM {
         if !Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib").is_dir() {
             rustup(&["target", "add", target])?;
         }
     }
-    SERVERS.iter().try_for_each(Server::set_up)
+    Ok(())
 }
 
 impl Server {
