@@ -66,5 +66,7 @@ pub const ZONE_BYTES: usize = 64;
 pub const ADDRESS_BYTES: usize = 1 << 10;
 /// Entries of one index segment.
 pub const SEGMENT_ENTRIES: u64 = 1 << 25;
+/// Bytes of the reader that a repository carries, and of its text.
+pub const READER_BYTES: u64 = 16 << 20;
 /// Nesting of a CBOR item.
 pub const CBOR_DEPTH: u32 = 16;

@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+mod carried;
 mod command;
 mod elf;
 mod environment;
@@ -18,8 +19,10 @@ mod tools;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test           check or install the tools, then format, lints, all tests, documents, WebAssembly, the reader
+  test           check or install the tools, then format, lints, all tests, documents, WebAssembly, the readers
   tools          check or install the tools alone
+  reader         build the reader that every repository carries
+  release        build the command as it is released, with the reader inside
   wasm           build the engine's probe for WebAssembly and compare it with the golden report
   lambda         build the functions for both processors of Lambda, and check each zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
@@ -31,6 +34,8 @@ fn main() -> ExitCode {
         ["test"] => suite::run(),
         ["tools"] => tools::set_up().map(|()| ExitCode::SUCCESS),
         ["wasm"] => wasm(),
+        ["reader"] => carried::run().map(|()| ExitCode::SUCCESS),
+        ["release"] => carried::release().map(|()| ExitCode::SUCCESS),
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["lambda"] => lambda::run().map(exit),
         ["bench", rest @ ..] => bench(rest),
