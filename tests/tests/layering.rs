@@ -18,6 +18,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("copal-cli", &["copal-engine", "copal-store", "copal-service"]),
     ("copal-tests", &["copal-engine", "copal-store", "copal-service", "copal-lambda"]),
     ("copal-lambda", &["copal-engine", "copal-store", "copal-service"]),
+    ("copal-wasm", &["copal-engine"]),
+    ("copal-wasm-bindgen", &[]),
     ("copal-bench", &["copal-engine", "copal-store", "copal-service", "copal-cli"]),
     ("xtask", &[]),
 ];

@@ -14,13 +14,14 @@ mod stack;
 mod suite;
 mod tally;
 mod tools;
+mod wasm;
 
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test           check or install the tools, then format, lints, all tests, documents, WebAssembly, the reader
   tools          check or install the tools alone
-  wasm           build the engine's probe for WebAssembly and compare it with the golden report
+  wasm           build the module for browsers, and run it and the engine's probe in Node
   lambda         build the functions for both processors of Lambda, and check each zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
   bench [args]   run the measurements in bench/";
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => suite::run(),
         ["tools"] => tools::set_up().map(|()| ExitCode::SUCCESS),
-        ["wasm"] => wasm(),
+        ["wasm"] => webassembly(),
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["lambda"] => lambda::run().map(exit),
         ["bench", rest @ ..] => bench(rest),
@@ -42,9 +43,11 @@ fn main() -> ExitCode {
     })
 }
 
-fn wasm() -> Result<ExitCode, String> {
+fn webassembly() -> Result<ExitCode, String> {
     tools::set_up()?;
-    probe::run()?.verdict().map_or(Ok(ExitCode::SUCCESS), Err)
+    let mut tally = probe::run()?;
+    tally += wasm::run()?;
+    Ok(exit(tally))
 }
 
 fn exit(tally: tally::Tally) -> ExitCode {
