@@ -19,6 +19,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("copal-cli", &["copal-engine", "copal-store", "copal-service", "copal-reader"]),
     ("copal-tests", &["copal-engine", "copal-store", "copal-service", "copal-lambda"]),
     ("copal-lambda", &["copal-engine", "copal-store", "copal-service"]),
+    ("copal-wasm", &["copal-engine"]),
+    ("copal-wasm-bindgen", &[]),
     ("copal-bench", &["copal-engine", "copal-store", "copal-service", "copal-cli"]),
     ("xtask", &[]),
 ];

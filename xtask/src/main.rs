@@ -15,6 +15,7 @@ mod stack;
 mod suite;
 mod tally;
 mod tools;
+mod wasm;
 
 const USAGE: &str = "\
 usage: cargo xtask <command>
@@ -23,7 +24,7 @@ usage: cargo xtask <command>
   tools          check or install the tools alone
   reader         build the reader that every repository carries
   release        build the command as it is released, with the reader inside
-  wasm           build the engine's probe for WebAssembly and compare it with the golden report
+  wasm           build the module for browsers, and run it and the engine's probe in Node
   lambda         build the functions for both processors of Lambda, and check each zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
   bench [args]   run the measurements in bench/";
@@ -33,9 +34,9 @@ fn main() -> ExitCode {
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => suite::run(),
         ["tools"] => tools::set_up().map(|()| ExitCode::SUCCESS),
-        ["wasm"] => wasm(),
         ["reader"] => carried::run().map(|()| ExitCode::SUCCESS),
         ["release"] => carried::release().map(|()| ExitCode::SUCCESS),
+        ["wasm"] => webassembly(),
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["lambda"] => lambda::run().map(exit),
         ["bench", rest @ ..] => bench(rest),
@@ -47,9 +48,11 @@ fn main() -> ExitCode {
     })
 }
 
-fn wasm() -> Result<ExitCode, String> {
+fn webassembly() -> Result<ExitCode, String> {
     tools::set_up()?;
-    probe::run()?.verdict().map_or(Ok(ExitCode::SUCCESS), Err)
+    let mut tally = probe::run()?;
+    tally += wasm::run()?;
+    Ok(exit(tally))
 }
 
 fn exit(tally: tally::Tally) -> ExitCode {
