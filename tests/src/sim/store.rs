@@ -19,6 +19,7 @@ pub struct SimStore {
     pub memory: MemoryStore,
     pub(super) watch: Watch,
     chance: Mutex<Chance>,
+    is_far: bool,
 }
 
 struct Chance {
@@ -54,6 +55,8 @@ impl SimStore {
         Self {
             memory: MemoryStore::new(),
             watch: Watch::default(),
+            // Half of all worlds look ids up piece by piece.
+            is_far: seed % 2 == 1,
             chance: Mutex::new(Chance {
                 random: Random::new(seed),
                 lost,
@@ -165,6 +168,10 @@ impl Store for SimStore {
         let deleted = self.memory.delete(key).await;
         self.watch.deleted(key.as_str());
         self.answer(Op::Delete, key.as_str(), deleted)
+    }
+
+    fn is_far(&self) -> bool {
+        self.is_far
     }
 
     async fn now(&self) -> Result<StoreTime, StoreError> {
