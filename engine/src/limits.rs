@@ -36,6 +36,8 @@ pub const SESSION_RECORD_BYTES: usize = 64 << 10;
 pub const SESSION_RECIPIENTS: usize = 16;
 /// Packs one manifest names.
 pub const MANIFEST_PACKS: usize = 64;
+/// Bytes of the tables of all packs one manifest names: so much an ingest holds at once.
+pub const MANIFEST_TABLES: u64 = 64 << 20;
 /// Missing ids or packs a receipt names.
 pub const RECEIPT_NAMES: usize = 4_096;
 /// Reasons a receipt gives.
