@@ -113,6 +113,7 @@ fn tools() -> Vec<Tool> {
         tool("setfattr", VERSION, "attr"),
         tool("go", &["version"], "golang"),
         tool("node", VERSION, "nodejs"),
+        tool(&named("CHROMIUM", "chromium"), VERSION, "chromium"),
         tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
     ]
 }

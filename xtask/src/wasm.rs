@@ -1,9 +1,12 @@
-//! WebAssembly: the module that browsers load, made, and run in Node against the golden repository and the command.
+//! WebAssembly: the module that browsers load, made, run in Node against the golden repository and the command, and held
+//! to the golden session in every host.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::command::{cargo, succeed, target, workspace};
+use crate::command::{cargo, output, succeed, target, workspace};
+use crate::environment::environment;
+use crate::module::Module;
 use crate::tally::Tally;
 
 /// Where the module, its JavaScript and its types are: what `web-demo` imports.
@@ -13,16 +16,13 @@ pub(crate) fn package() -> PathBuf {
 
 /// Makes the package.
 pub(crate) fn build() -> Result<(), String> {
-    let mut build = cargo(&["build", "--package", "copal-wasm", "--lib", "--release", "--target", TARGET]);
-    // The flags for WebAssembly are in cargo's configuration, which these variables would override.
-    build.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-    succeed(&mut build)?;
-    let module = target().join(TARGET).join("release/copal_wasm.wasm");
+    let module = module("copal_wasm.wasm", &["--lib"])?;
     let mut bindgen = cargo(&["run", "--quiet", "--package", "copal-wasm-bindgen", "--"]);
     succeed(bindgen.arg(module).arg(package()))
 }
 
-/// Makes the package, and has Node restore with it what the command has saved, and save what the command restores.
+/// Makes the package, has Node restore with it what the command has saved, and save what the command restores; then runs
+/// the scripted session wherever the engine runs.
 pub(crate) fn run() -> Result<Tally, String> {
     build()?;
     let mut tally = Tally::default();
@@ -36,6 +36,29 @@ pub(crate) fn run() -> Result<Tally, String> {
     let saved = round_trip();
     check("the command restores what Node has saved", saved.is_ok());
     [read, saved].into_iter().filter_map(Result::err).for_each(|reason| println!("{reason}"));
+
+    let session = module("examples/session.wasm", &["--example", "session", "--no-default-features"])?;
+    let bytes = std::fs::read(&session).map_err(|error| format!("{}: {error}", session.display()))?;
+    let imports = Module::parse(&bytes)?.imports;
+    check(&format!("the session imports nothing {imports:?}"), imports.is_empty());
+    let golden = workspace().join("tests/golden/session.txt");
+    let expected = std::fs::read_to_string(&golden).map_err(|error| format!("{}: {error}", golden.display()))?;
+    let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
+    let python = environment("wasi", &workspace().join("tests/wasi/requirements.txt"))?.join("python");
+    let wasmtime = output(Command::new(python).arg(workspace().join("tests/wasm/run.py")).arg(&session));
+    let reports = [
+        ("wasmtime", wasmtime?),
+        ("Node, without JavaScript around the engine", output(node("run.mjs").arg(&session))?),
+        ("Node, sealed by its WebCrypto", output(node("node.mjs").arg(package()).arg(&golden))?),
+        ("Chromium, sealed by its WebCrypto", output(node("browser.mjs").arg(package()).arg(&golden).arg(chromium))?),
+    ];
+    for (host, report) in reports {
+        check(&format!("{host}: {} objects", expected.lines().count()), report == expected);
+        if report != expected {
+            let differing = expected.lines().find(|line| !report.lines().any(|made| made == *line));
+            println!("{}", differing.unwrap_or(&report));
+        }
+    }
     Ok(tally)
 }
 
@@ -65,6 +88,15 @@ fn round_trip() -> Result<(), String> {
     copal(&["restore", "latest", "--host", "browser", "--target", &out.to_string_lossy()])?;
     succeed(Command::new("diff").arg("--recursive").arg(&folder).arg(out.join("src")))?;
     std::fs::remove_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))
+}
+
+/// Builds for WebAssembly; gives where the module is.
+fn module(name: &str, arguments: &[&str]) -> Result<PathBuf, String> {
+    let mut build = cargo(&["build", "--package", "copal-wasm", "--release", "--target", TARGET]);
+    // The flags for WebAssembly are in cargo's configuration, which these variables would override.
+    build.args(arguments).env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    succeed(&mut build)?;
+    Ok(target().join(TARGET).join("release").join(name))
 }
 
 fn node(script: &str) -> Command {

@@ -199,6 +199,7 @@ impl Backup {
             session_record: self.record.bytes().to_vec(),
             counter: number,
             info: sealed.bytes,
+            extent: None,
         })
     }
 }

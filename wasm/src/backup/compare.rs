@@ -181,7 +181,7 @@ impl Backup {
                         }
                         ListStep::Need(id) => {
                             let page = self.kept_before.iter().find_map(|tree| tree.page(&self.keys, &id));
-                            if !page.is_some_and(|page| walk.supply(page).is_ok()) {
+                            if page.is_none_or(|page| walk.supply(page).is_err()) {
                                 return false;
                             }
                         }

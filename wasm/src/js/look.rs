@@ -160,7 +160,7 @@ pub struct Restore(look::Restore);
 impl Restore {
     #[wasm_bindgen(unchecked_return_type = "Window")]
     pub fn next(&mut self) -> Thrown<Object> {
-        let window = self.0.next()?;
+        let window = self.0.advance()?;
         let entries = window.entries.iter().map(|started| {
             let object = entry(&started.entry);
             let inline = match &started.entry.content {

@@ -152,7 +152,7 @@ impl Restore {
     }
 
     /// The next window. All reads of the one before must have been taken.
-    pub fn next(&mut self) -> Result<Window, Fault> {
+    pub fn advance(&mut self) -> Result<Window, Fault> {
         if !self.is_planned && self.reads.iter().any(Option::is_some) {
             return Err(Fault::misuse("not every read of the window was taken"));
         }
