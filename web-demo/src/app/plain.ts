@@ -15,7 +15,7 @@ export const MISSING: Record<MissingFeature, string> = {
 export const BLIND: Record<Folder["blindTo"][number], string> = {
   "empty-folders": "empty folders",
   links: "links",
-  permissions: "permissions and owners",
+  permissions: "permissions",
 };
 
 export function blindness(blindTo: Folder["blindTo"]): string {
@@ -35,7 +35,7 @@ export function phaseWords(progress: BackupProgress | null): string {
     case "scanning": return "Looking through the folder";
     case "uploading": return "Backing up";
     case "finishing": return "Storing the last part";
-    case "verifying": return "Waiting for the service to verify";
+    case "verifying": return "Waiting to be verified";
   }
 }
 

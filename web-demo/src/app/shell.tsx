@@ -149,7 +149,7 @@ function LockSoon({ app }: { app: App }) {
     <Dialog title="Still there?" close={stay} firm
       footer={<>
         <button type="button" class="button" onClick={() => void app.lock()}>Lock now</button>
-        <button type="button" class="button main" onClick={stay}>Stay unlocked</button>
+        <button type="button" class="button main" autofocus onClick={stay}>Stay unlocked</button>
       </>}>
       <p>Nobody has touched this page for a while. It locks in <span class="strong">{countdown(seconds * 1000)}</span>.</p>
     </Dialog>

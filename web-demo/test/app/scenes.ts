@@ -13,7 +13,7 @@ export interface Scene {
 }
 
 const click = (name: string) => async (page: Page) => page.getByRole("button", { name, exact: true }).click();
-const backUp = click("Back up Pictures now");
+const backUp = click("Back up now: Pictures");
 const pick = click("Choose a folder");
 const start = async (page: Page) => { await pick(page); await click("Start backup")(page); };
 const openFirst = async (page: Page) => page.getByRole("row").filter({ hasText: "Pictures" }).first().locator(".two").first().click();
@@ -52,7 +52,7 @@ export const SCENES: Scene[] = [
     });
   }, shows: "Drop to back up" },
   { name: "client-ingest", core: "client-ingest", shows: "can be read here, but not written" },
-  { name: "write-only-choose", core: "write-only", shows: "Write-only device" },
+  { name: "write-only-choose", core: "write-only", shows: "Folders you backed up before" },
   { name: "ready", core: "choose", steps: pick, shows: "Start backup" },
   { name: "ready-excludes", core: "choose", steps: async (page) => {
     await pick(page);
@@ -69,7 +69,7 @@ export const SCENES: Scene[] = [
   { name: "running-offline", core: "offline", steps: start, shows: "no network" },
   { name: "running-retrying", core: "retrying", steps: start, shows: "Trying again in" },
   { name: "running-troubled", core: "troubled", steps: start, shows: "could not be read" },
-  { name: "running-verifying", core: "verifying", steps: start, shows: "to verify" },
+  { name: "running-verifying", core: "verifying", steps: start, shows: "to be verified" },
   { name: "running-elsewhere", core: "running", steps: async (page) => { await start(page); await page.getByRole("link", { name: "Status" }).click(); }, shows: "All backups are verified" },
   { name: "running-lock", core: "running", steps: async (page) => { await start(page); await click("Lock")(page); }, shows: "Lock while something runs" },
   { name: "done", core: "done", steps: start, shows: "Verified by the service" },
@@ -79,7 +79,7 @@ export const SCENES: Scene[] = [
   { name: "ended-full", core: "ended-full", steps: start, shows: "disk is full" },
   { name: "ended-revoked", core: "ended-revoked", steps: start, shows: "revoked" },
 
-  { name: "snapshots", core: "snapshots", screen: "restore", shows: "desk: /home/mara" },
+  { name: "snapshots", core: "snapshots", screen: "restore", shows: "before-move" },
   { name: "snapshots-ticked", core: "snapshots", screen: "restore", steps: async (page) => {
     await page.locator("[data-row='0'] [data-tick]").click();
     await page.locator("[data-row='3'] [data-tick]").click();
@@ -103,7 +103,7 @@ export const SCENES: Scene[] = [
   }, shows: "DSC_09999.NEF" },
   { name: "browse-empty", core: "browse-empty", screen: "restore", steps: openFirst, shows: "This folder is empty" },
   { name: "browse-damaged", core: "browse-damaged", screen: "restore", steps: openFirst, shows: "page of this folder is damaged" },
-  { name: "search", core: "snapshots", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByRole("searchbox").fill("a"); }, shows: "9 names found" },
+  { name: "search", core: "snapshots", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByRole("searchbox").fill("a"); }, shows: "8 names found" },
   { name: "search-none", core: "search-none", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByRole("searchbox").fill("zebra"); }, shows: "Nothing of that name" },
   { name: "preview-text", core: "snapshots", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("README.txt").click(); }, shows: "Lisbon, in March" },
   { name: "preview-image", core: "preview-image", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("panorama.png").click(); await page.locator("img.picture").waitFor(); }, shows: "Download" },
@@ -121,10 +121,10 @@ export const SCENES: Scene[] = [
   }, shows: "Nothing differs" },
   { name: "downloading", core: "downloading", screen: "restore", steps: async (page) => {
     await openFirst(page);
-    await click("Download this folder")(page);
-    await click("Restore this folder into a folder of this computer")(page);
+    await click("Download zip of this folder")(page);
+    await click("Restore to… a folder of this computer: this folder")(page);
   }, shows: "212 of 640 files" },
-  { name: "download-damaged", core: "damaged", screen: "restore", steps: async (page) => { await openFirst(page); await click("Download this folder")(page); }, shows: "not handed over" },
+  { name: "download-damaged", core: "damaged", screen: "restore", steps: async (page) => { await openFirst(page); await click("Download zip of this folder")(page); }, shows: "not handed over" },
   { name: "write-only-restore", core: "write-only", screen: "restore", shows: "but not read them" },
 
   { name: "status", core: "status", screen: "status", shows: "All backups are verified" },

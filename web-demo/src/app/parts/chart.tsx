@@ -51,7 +51,7 @@ export function SizeChart({ points, label }: { points: readonly Point[]; label: 
               <text class="axis" x={LEFT - 8} y={y(tick) + 4} text-anchor="end">{tick === 0 ? "0" : size(tick).replace(/\.0+ /, " ")}</text>
             </g>
           ))}
-          {timeTicks(first.time, last.time, width < 480 ? 3 : 5).map((time, i, all) => (
+          {timeTicks(first.time, last.time, width < 400 ? 2 : width < 560 ? 3 : 5).map((time, i, all) => (
             <text key={time} class="axis" x={x(time)} y={HEIGHT - 6} text-anchor={i === 0 ? "start" : i === all.length - 1 ? "end" : "middle"}>{day(time, now)}</text>
           ))}
           <path class="area" d={`${line}L${x(last.time).toFixed(1)} ${y(0)}L${x(first.time).toFixed(1)} ${y(0)}Z`} />

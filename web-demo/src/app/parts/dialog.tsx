@@ -18,8 +18,13 @@ export function Dialog({ title, children, footer, close, broad = false, firm = f
   useEffect(() => {
     const dialog = element.current;
     if (!dialog) return;
+    const before = document.activeElement;
     dialog.showModal();
-    return () => dialog.close();
+    return () => {
+      dialog.close();
+      // The browser gives the focus back only to what it finds when the dialog still stands in the document.
+      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+    };
   }, []);
   return (
     <dialog ref={element} class={broad ? "sheet broad" : "sheet"} aria-labelledby={name}

@@ -10,7 +10,7 @@ import { Spinner } from "../parts/progress";
 export function Starting() {
   return (
     <main class="gate" id="content">
-      <div class="splash"><Mark size={52} /><div class="late soft"><Spinner label="Starting…" /></div></div>
+      <div class="splash"><h1 class="unseen">Copal</h1><Mark size={52} /><div class="late soft"><Spinner label="Starting…" /></div></div>
     </main>
   );
 }

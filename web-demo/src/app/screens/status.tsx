@@ -14,7 +14,7 @@ export function Status({ app, session }: { app: App; session: Session }) {
   return (
     <div class="page stack wide">
       <header class="page-head"><h1>Status</h1></header>
-      {asked.at === "asking" && <div class="stack" aria-busy="true" aria-label="Reading the status"><div class="bone verdict-bone" /><div class="bone chart-bone" /><div class="bone chart-bone" /></div>}
+      {asked.at === "asking" && <div class="stack" role="status"><span class="unseen">Reading the status</span><div class="bone verdict-bone" /><div class="bone chart-bone" /><div class="bone chart-bone" /></div>}
       {asked.at === "failed" && <ProblemNotice problem={asked.problem} retry={() => void app.loadStatus()} />}
       {asked.at === "here" && <Shown status={asked.value} session={session} />}
     </div>
@@ -99,7 +99,7 @@ function Space({ space }: { space: NonNullable<Facts["space"]> }) {
         {bars.map((bar) => (
           <div key={bar.name} class="bar-row">
             <dt>{bar.name}</dt>
-            <dd><span class="strong">{size(bar.bytes)}</span>{bar.note && <span class="small soft"> {bar.note}</span>}</dd>
+            <dd><span class="strong">{size(bar.bytes)}</span>{bar.note && <span class="small soft">{bar.note}</span>}</dd>
             <div class="bar" aria-hidden="true"><div class={bar.look} style={{ transform: `scaleX(${widest > 0 ? Math.max(0.004, bar.bytes / widest) : 0})` }} /></div>
           </div>
         ))}

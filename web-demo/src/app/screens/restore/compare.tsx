@@ -50,16 +50,16 @@ function Cells({ change }: { change: Change }) {
   return (
     <>
       <div role="gridcell" class={`sign ${change.kind}`}><Icon name={SIGNS[change.kind]} size={16} /><span class="unseen">{CHANGES[change.kind]}</span></div>
-      <div role="gridcell" class="clip"><bdi>{shown(change.path)}</bdi>{(change.after ?? change.before)?.kind === "directory" ? "/" : ""}</div>
-      <div role="gridcell" class="number soft">{sizes(change)}</div>
+      <div role="gridcell" class="clip path"><bdi>{shown(change.path)}{(change.after ?? change.before)?.kind === "directory" ? "/" : ""}</bdi></div>
+      <div role="gridcell" class="number soft">{sizes(change).before && <span class="before">{sizes(change).before} → </span>}{sizes(change).after}</div>
     </>
   );
 }
 
-export function sizes(change: Change): string {
-  const before = change.before?.kind === "file" ? size(change.before.size) : null;
-  const after = change.after?.kind === "file" ? size(change.after.size) : null;
-  if (change.kind === "metadata") return after ?? "";
-  if (before !== null && after !== null) return before === after ? after : `${before} → ${after}`;
-  return after ?? before ?? "";
+/** The size, and the one before where it is another. */
+function sizes(change: Change): { before: string; after: string } {
+  const before = change.before?.kind === "file" ? size(change.before.size) : "";
+  const after = change.after?.kind === "file" ? size(change.after.size) : "";
+  if (after === "") return { before: "", after: before };
+  return { before: before === after ? "" : before, after };
 }

@@ -78,8 +78,8 @@ function Cells({ snapshot, ticked }: { snapshot: Snapshot; ticked: boolean }) {
     <>
       <div role="gridcell" class="tick-cell" data-tick><Tick on={ticked} /></div>
       <div role="gridcell" class="two">
-        <span class="strong clip">{when(snapshot.time, Date.now())}{snapshot.pinned && <span class="pinned" title="Pinned: it is kept whatever the policy says"><Icon name="pin" size={14} /><span class="unseen"> pinned</span></span>}</span>
-        <span class="small soft clip"><bdi>{shown(snapshot.source)}</bdi> · <bdi>{shown(snapshot.device)}</bdi>{snapshot.tags.map((tag) => <span key={tag} class="tag">{shown(tag)}</span>)}</span>
+        <span class="strong clip">{when(snapshot.time, Date.now())}</span>
+        <span class="small soft clip">{snapshot.pinned && <span class="pinned" title="Pinned: it is kept whatever the policy says"><Icon name="pin" size={14} /><span class="unseen">Pinned. </span></span>}<bdi>{shown(snapshot.source)}</bdi> · <bdi>{shown(snapshot.device)}</bdi>{snapshot.tags.map((tag) => <span key={tag} class="tag">{shown(tag)}</span>)}</span>
       </div>
       <div role="gridcell" class="two facts">
         <span>{size(snapshot.bytes)}</span>
@@ -103,7 +103,7 @@ export function Tick({ on }: { on: boolean }) {
 }
 
 function Bones() {
-  return <div class="rows-bones" aria-busy="true" aria-label="Reading the snapshots">{[0, 1, 2, 3, 4].map((i) => <div key={i} class="bone" />)}</div>;
+  return <div class="rows-bones" role="status"><span class="unseen">Reading the snapshots</span>{[0, 1, 2, 3, 4].map((i) => <div key={i} class="bone" />)}</div>;
 }
 
 /** The series there are, those with the newest snapshot first. */

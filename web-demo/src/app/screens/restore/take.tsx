@@ -14,12 +14,12 @@ export function Take({ app, snapshot, here, hereName, selected }: { app: App; sn
   const what = selected.length === 0 ? "this folder" : "what is selected";
   return (
     <div class="row firm takes">
-      <button type="button" class="button" aria-label={`Download ${what}`} onClick={() => void app.jobs.add(isFile ? title : `${title}.zip`, "download", app.core.download(snapshot.id, ids, { askWhere: environment?.canAskWhere ?? false }))}>
-        <Icon name="download" size={18} /><span>{isFile ? "Download" : "Download zip"}</span>
+      <button type="button" class="button" onClick={() => void app.jobs.add(isFile ? title : `${title}.zip`, "download", app.core.download(snapshot.id, ids, { askWhere: environment?.canAskWhere ?? false }))}>
+        <Icon name="download" size={18} /><span>{isFile ? "Download" : "Download zip"}<span class="unseen"> of {what}</span></span>
       </button>
       {environment?.canPickFolder && (
-        <button type="button" class="button main" aria-label={`Restore ${what} into a folder of this computer`} onClick={() => void app.jobs.add(title, "into", app.core.restoreInto(snapshot.id, ids))}>
-          <Icon name="into" size={18} /><span>Restore to…</span>
+        <button type="button" class="button main" onClick={() => void app.jobs.add(title, "into", app.core.restoreInto(snapshot.id, ids))}>
+          <Icon name="into" size={18} /><span>Restore to…<span class="unseen"> a folder of this computer: {what}</span></span>
         </button>
       )}
     </div>
