@@ -6,7 +6,7 @@ import type { Session } from "../core/api";
 import type { App } from "./app";
 import { Dialog } from "./parts/dialog";
 import { Icon, Mark, type IconName } from "./parts/icon";
-import { Notice } from "./parts/notice";
+import { Notice, ProblemNotice } from "./parts/notice";
 import { said } from "./parts/say";
 import { partOf } from "./backing";
 import { viewOf, type Screen } from "./route";
@@ -49,8 +49,12 @@ function Open({ app, session }: { app: App; session: Session }) {
   const content = useRef<HTMLElement>(null);
   const first = useRef(true);
   const leaving = useSignal(false);
+  useSignalEffect(() => {
+    const backing = app.backing.state.value;
+    const part = backing.at === "running" ? partOf(backing.progress) : null;
+    document.title = part === null ? `${NAMES[app.route.view.value.screen].words} – Copal` : `${percent(Math.floor(part * 1e6), 1e6)} backed up – Copal`;
+  });
   useEffect(() => {
-    document.title = `${NAMES[view.screen].words} – Copal`;
     // Whoever reads with the ears hears where they are; at the very first nothing is taken from them.
     if (!first.current) content.current?.focus();
     first.current = false;
@@ -89,7 +93,7 @@ function Open({ app, session }: { app: App; session: Session }) {
         <button type="button" class="button small lock" onClick={lock}><Icon name="lock" size={16} /><span>Lock</span></button>
       </header>
       <main id="content" ref={content} tabIndex={-1}>
-        <Banners app={app} />
+        <Banners app={app} session={session} />
         {view.screen === "backup" && <Backup app={app} session={session} />}
         {view.screen === "restore" && <Restore app={app} session={session} view={view} />}
         {view.screen === "status" && <Status app={app} session={session} />}
@@ -130,8 +134,17 @@ function Tab({ app, screen, current }: { app: App; screen: Screen; current: bool
   );
 }
 
-function Banners({ app }: { app: App }) {
+function Banners({ app, session }: { app: App; session: Session }) {
   const offline = useComputed(() => !app.staging.online.value);
+  const read = useSignal(false);
+  if (session.warnings.length > 0 && !read.value && app.route.view.value.screen !== "settings") {
+    return (
+      <div class="banner stack tight">
+        {session.warnings.map((problem) => <ProblemNotice key={problem.code} problem={problem} tone="warn" urgent={false} />)}
+        <div><button type="button" class="button small" onClick={() => { read.value = true; }}>I have read it</button></div>
+      </div>
+    );
+  }
   if (app.staging.elsewhere.value) {
     return <div class="banner"><Notice tone="warn" title="Copal is open in another tab"><p class="soft">Only one tab can back up at a time. Go on there, or close it.</p></Notice></div>;
   }

@@ -13,7 +13,7 @@ export interface Scene {
 }
 
 const click = (name: string) => async (page: Page) => page.getByRole("button", { name, exact: true }).click();
-const backUp = click("Back up now: Pictures");
+const backUp = click("Back up now Pictures");
 const pick = click("Choose a folder");
 const start = async (page: Page) => { await pick(page); await click("Start backup")(page); };
 const openFirst = async (page: Page) => page.getByRole("row").filter({ hasText: "Pictures" }).first().locator(".two").first().click();
@@ -137,6 +137,7 @@ export const SCENES: Scene[] = [
 
   { name: "settings", core: "settings", screen: "settings", shows: "This device" },
   { name: "settings-forget", core: "settings", screen: "settings", steps: click("Forget the cache"), shows: "Forget the cache?" },
+  { name: "warnings", core: "settings", shows: "I have read it" },
   { name: "lock-soon", core: "lock-soon", shows: "Still there?" },
   { name: "no-network", core: "no-network", shows: "There is no network" },
   { name: "elsewhere", core: "elsewhere", shows: "open in another tab" },

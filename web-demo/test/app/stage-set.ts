@@ -13,8 +13,8 @@ const CONFIG = fileURLToPath(new URL("./harness/vite.config.ts", import.meta.url
 
 /** As strict as the product's: a style attribute, an inline script, a request elsewhere would be refused and reported. */
 const POLICY = [
-  "default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'", "img-src 'self' blob: data:", "connect-src 'self'", "worker-src 'self'",
-  "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'",
+  "default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'", "img-src 'self' blob:", "connect-src 'self'", "worker-src 'self'",
+  "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types copal",
 ].join("; ");
 
 export interface StageSet {

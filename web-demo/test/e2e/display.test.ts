@@ -158,14 +158,17 @@ describe("colours", () => {
   test("follow the system, and the settings where they say otherwise", async () => {
     const { page } = await enter(set, scene("settings"), { colorScheme: "light" });
     const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const becomes = (colour: string) => page.waitForFunction((wanted) => getComputedStyle(document.documentElement).backgroundColor === wanted, colour);
     const light = await ground();
-    await page.getByRole("radio", { name: "Dark" }).check();
+    await page.emulateMedia({ colorScheme: "dark" });
     const dark = await ground();
     expect(dark).not.toBe(light);
-    await page.emulateMedia({ colorScheme: "dark" });
     await page.getByRole("radio", { name: "Light" }).check();
-    expect(await ground()).toBe(light);
+    await becomes(light);
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.getByRole("radio", { name: "Dark" }).check();
+    await becomes(dark);
     await page.getByRole("radio", { name: "System" }).check();
-    expect(await ground()).toBe(dark);
+    await becomes(light);
   });
 });

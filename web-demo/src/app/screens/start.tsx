@@ -1,7 +1,7 @@
 /** Before anything can be done: starting, a browser that cannot, a server that does not answer. */
 
 import type { ComponentChildren } from "preact";
-import type { MissingFeature, Problem } from "../../core/api";
+import type { MissingFeature, Problem, ProblemCode } from "../../core/api";
 import { MISSING } from "../plain";
 import { Mark } from "../parts/icon";
 import { Notice, ProblemNotice } from "../parts/notice";
@@ -33,7 +33,7 @@ export function Unreachable({ problem, asking, retry }: { problem: Problem; aski
   return (
     <main class="gate" id="content">
       <div class="gate-box">
-        <GateHead title={problem.code === "no-repository" ? "There is no repository here yet" : "The backup server does not answer"} />
+        <GateHead title={TITLES[problem.code] ?? "The backup server does not answer"} />
         <ProblemNotice problem={{ ...problem, canRetry: false }} tone="warn" />
         <button type="button" class="button main large full" disabled={asking} onClick={retry}>
           {asking ? <Spinner label="Asking again…" /> : "Try again"}
@@ -52,3 +52,9 @@ export function GateHead({ title, children }: { title: string; children?: Compon
     </header>
   );
 }
+
+const TITLES: Partial<Record<ProblemCode, string>> = {
+  "no-repository": "There is no repository here yet",
+  unsupported: "This browser cannot run Copal",
+  internal: "Copal could not start",
+};

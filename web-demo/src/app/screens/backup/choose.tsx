@@ -93,7 +93,7 @@ function Folder({ app, folder, busy }: { app: App; folder: RememberedFolder; bus
           <button type="button" class="button plain icon small" aria-label={`Forget ${folder.label}`} title="Forget this folder: its backups stay" onClick={() => { asking.value = true; }}>
             <Icon name="close" size={16} />
           </button>
-          <button type="button" class="button main small" disabled={busy} onClick={() => void app.backing.startRemembered(folder)}>Back up now<span class="unseen">: {folder.label}</span></button>
+          <button type="button" class="button main small" disabled={busy} onClick={() => void app.backing.startRemembered(folder)}>Back up now<span class="unseen"> {folder.label}</span></button>
         </div>
       )}
     </li>

@@ -1,8 +1,8 @@
 /** Looking into a snapshot: its folders, search, preview, and taking out what one wants. */
 
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
-import type { Entry, EntryId, Snapshot } from "../../../core/api";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Entry, EntryId, Measure, Snapshot } from "../../../core/api";
 import type { App } from "../../app";
 import type { SortBy } from "../../listing";
 import { Icon, type IconName } from "../../parts/icon";
@@ -11,7 +11,7 @@ import { Rows } from "../../parts/rows";
 import { viewOf, type Crumb } from "../../route";
 import { count, counted, shown, size, stamp, when } from "../../words";
 import { Preview } from "./preview";
-import { Tick } from "./snapshots";
+import { Receipt, Tick } from "./snapshots";
 import { Take } from "./take";
 
 export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot; crumbs: Crumb[] }) {
@@ -62,6 +62,7 @@ export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot
           ? `${found.running ? "Searching… " : ""}${counted(found.hits.length, "name")} found${found.more ? ", and more: search for something longer" : ""}`
           : listed.loading && listed.entries.length === 0 ? "Reading…"
           : `${counted(listed.total ?? listed.entries.length, "entry", "entries")}${listed.loading ? `, ${count(listed.entries.length)} read…` : ""}${selected.value.length > 0 ? ` · ${count(selected.value.length)} selected` : ""}`}
+        {selected.value.length > 0 && <Measured app={app} snapshot={snapshot} entries={selected.value} />}
       </p>
       {rows.length === 0 && !listed.loading && !found?.running && !listed.problem ? (
         found ? <Empty icon="search" title="Nothing of that name"><p>Only names are searched, below the folder that is open.</p></Empty>
@@ -76,6 +77,24 @@ export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot
       {previewed.value && <Preview app={app} snapshot={snapshot} entry={previewed.value} close={() => { previewed.value = null; }} />}
     </>
   );
+}
+
+/** What is selected holds in all: folders are counted to their ground, which takes a moment. */
+function Measured({ app, snapshot, entries }: { app: App; snapshot: Snapshot; entries: readonly Entry[] }) {
+  const [measure, setMeasure] = useState<Measure | null>(null);
+  useEffect(() => {
+    setMeasure(null);
+    let current = true;
+    const timer = setTimeout(() => {
+      // Only a convenience: without it the download tells.
+      app.core.measure(snapshot.id, entries.map((entry) => entry.id)).then((answer) => { if (current) setMeasure(answer); }, () => undefined);
+    }, 250);
+    return () => {
+      current = false;
+      clearTimeout(timer);
+    };
+  }, [app, snapshot.id, entries]);
+  return measure === null ? null : <>: {counted(measure.files, "file")}, {size(measure.bytes)}</>;
 }
 
 function Crumbs({ snapshot, crumbs, go, out }: { snapshot: Snapshot; crumbs: Crumb[]; go: (to: Crumb[]) => void; out: () => void }) {
@@ -95,7 +114,10 @@ function Crumbs({ snapshot, crumbs, go, out }: { snapshot: Snapshot; crumbs: Cru
         ))}
       </nav>
       <h1 class="wrap"><bdi>{shown(crumbs[crumbs.length - 1]?.name ?? snapshot.source)}</bdi></h1>
-      <p class="soft small">As it was {lower(when(snapshot.time, Date.now()))} on <bdi>{shown(snapshot.device)}</bdi>{snapshot.fromBrowser ? ", saved by a browser" : ""}</p>
+      <p class="soft small row tight-row">
+        <span>As it was {lower(when(snapshot.time, Date.now()))} on <bdi>{shown(snapshot.device)}</bdi>{snapshot.fromBrowser ? ", saved by a browser" : ""}: {counted(snapshot.files, "file")}, {size(snapshot.bytes)}</span>
+        <Receipt snapshot={snapshot} />
+      </p>
     </>
   );
 }
