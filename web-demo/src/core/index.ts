@@ -5,17 +5,18 @@ import type {
   BackupOptions, BackupProgress, BackupResult, Core, CoreEvent, DownloadOptions, EntryId, Environment, Folder, MissingFeature,
   RememberedFolder, RestoreProgress, RestoreResult, Run, Session, Settings, Unlock,
 } from "./api";
+import coordinatorUrl from "./coordinator/coordinator.ts?worker&url";
 import { takeLink } from "./enrollment";
 import { type Chosen, ofDrop, ofInput, pick } from "./folders";
 import { Idle, wallClock } from "./idle";
 import { DEFAULTS, Database } from "./keep/database";
 import { type CoordinatorLike, Line } from "./line";
 import { failure, problemOf } from "./problem";
+import { ownScript } from "./trusted";
 
 /** Makes the core. One for the page's life. */
 export async function connect(): Promise<Core> {
-  const spawn = () => new Worker(new URL("./coordinator/coordinator.ts", import.meta.url), { type: "module", name: "copal" });
-  return new PageCore(() => spawn() as CoordinatorLike);
+  return new PageCore(() => new Worker(ownScript(coordinatorUrl), { type: "module", name: "copal" }) as CoordinatorLike);
 }
 
 class PageCore implements Core {

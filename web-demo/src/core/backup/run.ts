@@ -24,8 +24,8 @@ export interface Site {
   labour: Labour;
   /** Copies of trees. */
   kept: Private;
-  /** The newest state, read anew. */
-  renew(patience: Patience): Promise<View>;
+  /** The newest state, read anew; whoever asks frees it. */
+  openView(patience: Patience): Promise<View>;
   /** Signs with the manifest key, where WebCrypto holds it. */
   sign: ((message: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>) | null;
   random(length: number): Uint8Array<ArrayBuffer>;
@@ -74,6 +74,7 @@ export class BackupRun {
 /** One try at a snapshot, on one state of the repository. */
 class Attempt {
   #backup!: Backup;
+  #isOpen = false;
   #key!: CryptoKey;
   #seals: Uploads;
   #uploads = new Uploads(UPLOADS);
@@ -129,8 +130,13 @@ class Attempt {
       await this.#seals.all().catch(() => {});
       await this.#uploads.all().catch(() => {});
       await this.#copy?.file.close().catch(() => {});
-      this.#backup?.free();
+      this.#free();
     }
+  }
+
+  #free(): void {
+    if (this.#isOpen) this.#backup.free();
+    this.#isOpen = false;
   }
 
   /** Opens a session on the newest state, at the end of this client's chain. */
@@ -138,19 +144,25 @@ class Attempt {
     const { site } = this;
     const patience = this.#patience();
     for (let hasWaited = false; ; hasWaited = true) {
-      const view = await site.renew(patience);
+      const view = await site.openView(patience);
       const random = site.random(128);
       const { host, label, paths, program } = this.task;
       const start = { random, keptRandom: site.random(16), now: this.#begun, host, paths, label, tags: [], program, user: "" };
-      this.#backup = new BackupClass(site.client, site.descriptor, view, start);
-      random.fill(0);
+      try {
+        this.#backup = new BackupClass(site.client, site.descriptor, view, start);
+        this.#isOpen = true;
+      } finally {
+        random.fill(0);
+        // The session keeps what it needs of it.
+        view.free();
+      }
       for (let key = this.#backup.nextManifest(); key !== null && key !== undefined; key = this.#backup.nextManifest()) {
         this.#backup.manifest((await site.gateway.read(patience, key)) ?? undefined!);
       }
       const last = Array.from(this.#backup.undecided).at(-1);
       if (last === undefined || hasWaited) break;
       // What earlier runs have uploaded is known once it was decided.
-      this.#backup.free();
+      this.#free();
       await this.#receipt(Number(last), EARLIER_WAIT);
     }
     await this.#openCopies();
@@ -258,7 +270,8 @@ class Attempt {
         const file = await open();
         for await (const { ids, lengths, bytes } of this.site.labour.stream(file)) {
           await this.control.gate();
-          if (this.control.isCancelled) throw failure("cancelled");
+          // What has come of it is claimed with the rest.
+          if (this.control.isCancelled) return;
           this.#backup.chunks(ids, lengths, bytes);
           ledger.readBytes += bytes.length;
           ledger.bytesDone += bytes.length;

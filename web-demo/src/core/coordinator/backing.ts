@@ -57,7 +57,7 @@ export class Backing {
           labour: this.#labour,
           kept: this.kept,
           sign: site.manifestSigner,
-          renew: (patience) => site.renew(patience),
+          openView: (patience) => site.openView(patience),
           random: (length) => crypto.getRandomValues(new Uint8Array(length)),
           now: () => Date.now(),
         },

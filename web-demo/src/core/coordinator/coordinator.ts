@@ -16,7 +16,9 @@ import { RestoreRun } from "../restore/run";
 import { DirectoryTarget, SingleTarget, type Target, ZipTarget, pickedPlace, stagedPlace } from "../restore/targets";
 import type { FromCoordinator, ToCoordinator } from "../rpc";
 import type { Origin } from "../source/tree";
+import { ownScript } from "../trusted";
 import { type Labour, startPool } from "../work/pool";
+import workerUrl from "../work/worker.ts?worker&url";
 import type { Parameters } from "../engine";
 import type { Known, Opened } from "./opened";
 import { type Begun, Runs } from "./runs";
@@ -36,9 +38,13 @@ let books: Books | null = null;
 const calls = {
   async environment() {
     await ready();
-    known?.descriptor.free();
-    known = null;
-    known = await meet(gateway, database);
+    // What is open goes on with what it was opened with.
+    if (!opened) {
+      known?.descriptor.free();
+      known = null;
+      known = await meet(gateway, database);
+    }
+    known ??= opened!.known;
     const device = await database.get("devices", known.facts.id);
     return { repository: known.facts, device: { role: device?.role ?? "none", name: device?.name ?? null } };
   },
@@ -106,10 +112,11 @@ const calls = {
 
   async forgetDevice() {
     if (runs.isBusy) throw failure("busy");
-    const { facts } = current().known;
+    // Also without unlocking: a device that was revoked opens nothing any more.
+    if (!known) throw failure("locked");
     await calls.forgetCaches();
     close();
-    await database.remove("devices", facts.id);
+    await database.remove("devices", known.facts.id);
   },
 };
 
@@ -162,7 +169,7 @@ async function workers(settings: Settings, key: () => Uint8Array<ArrayBuffer>, p
   const cores = navigator.hardwareConcurrency || 2;
   return startPool({
     workers: settings.workers || Math.min(Math.max(cores, 1), 4),
-    spawn: () => new Worker(new URL("../work/worker.ts", import.meta.url), { type: "module" }),
+    spawn: () => new Worker(ownScript(workerUrl), { type: "module", name: "copal-hand" }),
     module: module!,
     key,
     parameters,

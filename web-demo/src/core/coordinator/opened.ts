@@ -17,9 +17,6 @@ export interface Known {
 
 /** An unlocked repository. */
 export class Opened {
-  #view: View | null = null;
-  #renewing: Promise<View> | null = null;
-
   private constructor(
     readonly known: Known,
     readonly gateway: Gateway,
@@ -95,14 +92,23 @@ export class Opened {
     return key ? (message) => signWith(key, message) : null;
   }
 
-  /** The state as it was when it was read last. */
-  async view(patience: Patience = brief()): Promise<View> {
-    return this.#view ?? this.renew(patience);
-  }
-
-  /** The newest state. */
-  renew(patience: Patience = brief()): Promise<View> {
-    return (this.#renewing ??= this.#renew(patience).finally(() => (this.#renewing = null)));
+  /** The newest state, for whoever asks alone: one that is being read anew tells nothing. */
+  async openView(patience: Patience = brief()): Promise<View> {
+    for (let left = NEWER; ; left--) {
+      const names = await this.gateway.index(patience);
+      const domain = this.client?.facts.domain ?? this.known.descriptor.facts.sharedDomain;
+      const view = new View(names.root?.key ?? null, [domain]);
+      try {
+        await this.supply(view, patience);
+      } catch (error) {
+        view.free();
+        // What a root named is gone: there is a newer one.
+        if ((error as { code?: unknown }).code !== "root-gone" || left <= 1) throw error;
+        continue;
+      }
+      await this.#clean([...names.runs, ...names.segments, ...names.overlays].map(({ key }) => key));
+      return view;
+    }
   }
 
   /** Reads what an object of the engine asks for, until it asks for nothing any more. */
@@ -120,30 +126,8 @@ export class Opened {
 
   free(): void {
     this.gateway.signWith(null);
-    this.#view?.free();
     this.client?.free();
     this.owner?.free();
-  }
-
-  async #renew(patience: Patience): Promise<View> {
-    for (let left = NEWER; ; left--) {
-      const names = await this.gateway.index(patience);
-      const rootKey = names.root?.key ?? null;
-      const domain = this.client?.facts.domain ?? this.known.descriptor.facts.sharedDomain;
-      try {
-        if (this.#view) this.#view.renew(rootKey);
-        else this.#view = new View(rootKey, [domain]);
-        await this.supply(this.#view, patience);
-      } catch (error) {
-        // What a root named is gone: there is a newer one.
-        if ((error as { code?: unknown }).code !== "root-gone" || left <= 1) throw error;
-        this.#view?.free();
-        this.#view = null;
-        continue;
-      }
-      await this.#clean([...names.runs, ...names.segments, ...names.overlays].map(({ key }) => key));
-      return this.#view;
-    }
   }
 
   /** Objects of the state and the index are kept, sealed by their names. */

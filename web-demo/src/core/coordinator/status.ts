@@ -9,8 +9,10 @@ import type { Opened } from "./opened";
 
 /** The state as the service sees it. */
 export async function readStatus(opened: Opened, books: Books | null, resumable: Status["resumable"]): Promise<Status> {
-  const view = await opened.renew();
+  const view = await opened.openView();
   const states = view.snapshots().filter((state) => !state.partial && state.state === "kept");
+  const statistics = view.statistics();
+  view.free();
   const named = books ? new Map((await books.snapshots()).snapshots.map((snapshot) => [snapshot.id, snapshot])) : null;
   const own = opened.client?.facts.client ?? null;
   const receipts: Status["receipts"] = states.map((state) => ({
@@ -22,7 +24,6 @@ export async function readStatus(opened: Opened, books: Books | null, resumable:
   }));
   if (own) receipts.unshift(...(await undecided(opened, own, states)));
   receipts.sort((a, b) => b.time - a.time);
-  const statistics = view.statistics();
   const storedBytes = statistics.dataBytes + statistics.treeBytes;
   const snapshots = named ? [...named.values()] : [];
   const newest = new Map<string, number>();

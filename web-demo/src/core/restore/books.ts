@@ -1,7 +1,7 @@
 //! Books: the library of an unlocked repository: snapshots, and what is in them.
 
 import type { ComparePage, DirectoryPage, Entry, EntryId, Measure, Preview, SearchProgress, SearchResult, Snapshot, SnapshotList } from "../api";
-import { type Comparison, type EntryFacts, Library, type Listing, type Read, type SnapshotFacts, type Tree } from "../engine";
+import { type Comparison, type EntryFacts, Library, type Listing, type Read, type SnapshotFacts, type Tree, type View } from "../engine";
 import { ENDLESS, type Patience } from "../gateway/retry";
 import { brief } from "../gateway/client";
 import { failure, problem } from "../problem";
@@ -12,6 +12,7 @@ import { commonParent } from "./targets";
 /** What can be looked at. One at a time: the engine answers one question after another. */
 export class Books {
   #library: Library | null = null;
+  #view: View | null = null;
   #trees = new Map<string, Tree>();
   #comparison: { key: string; comparison: Comparison; cursor: string } | null = null;
   #states = new Map<string, SnapshotFacts>();
@@ -204,7 +205,8 @@ export class Books {
     if (this.#library) return this.#library;
     const { opened } = this;
     if (!opened.owner) throw failure("not-permitted");
-    const view = await opened.renew();
+    const view = await opened.openView();
+    this.#view = view;
     const library = new Library(opened.owner, opened.known.descriptor, view);
     const patience = brief();
     for (let clients = library.neededClients(); clients.length > 0; clients = library.neededClients()) {
@@ -223,7 +225,7 @@ export class Books {
     if (open) return open;
     const facts = this.#states.get(snapshot);
     if (!facts) throw failure("snapshot-gone");
-    const view = await this.opened.view();
+    const view = this.#view!;
     view.want(facts.domain);
     await this.opened.supply(view, brief());
     const tree = library.tree(snapshot);
@@ -238,6 +240,8 @@ export class Books {
     this.#trees.clear();
     this.#library?.free();
     this.#library = null;
+    this.#view?.free();
+    this.#view = null;
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
