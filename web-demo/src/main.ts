@@ -3,4 +3,4 @@
 import { mount } from "./app/mount";
 import { connect } from "./core";
 
-mount(document.getElementById("app")!, await connect());
+mount(document.getElementById("app")!, connect());

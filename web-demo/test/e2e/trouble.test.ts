@@ -216,7 +216,24 @@ test("a device that was enrolled by a link backs up and compares, cannot restore
   await thief.context.close();
 });
 
-test("a quota and a full disk are told as such, and what is stored stays of use", async () => {
+test("a disk that becomes full is told as such, and there is no damage", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 50, large: 40 << 20 });
+  await unlock(tab);
+  await machine.kill("SIGTERM");
+  machine.environment = { COPAL_FULL_AT: "20" };
+  await machine.serve(web);
+  await begin(folder);
+  expect((await until((seen) => seen.outcome !== null, "it ends")).outcome).toMatchObject({ problem: { code: "server-full" } });
+  await machine.kill("SIGTERM");
+  machine.environment = {};
+  machine.copal(["check", "--read-data"]);
+  await machine.serve(web);
+  expect(await backUp(tab, folder)).toMatchObject({ receipt: "verified" });
+  restoredAs("Pictures", folder);
+});
+
+test("a quota that is used up is told as such, and what is stored stays of use", async () => {
   const folder = machine.path("Pictures");
   generate(folder, { files: 50, large: 40 << 20 });
   await machine.kill("SIGTERM");
