@@ -8,6 +8,7 @@ import { Comparing } from "./comparing";
 import { Finding } from "./finding";
 import { Jobs } from "./jobs";
 import { Listing } from "./listing";
+import { said } from "./parts/say";
 import { Route } from "./route";
 import { Staging } from "./stage";
 
@@ -97,5 +98,6 @@ export class App {
     this.snapshots.value = { at: "asking" };
     this.status.value = { at: "asking" };
     this.backing.choose();
+    said.value = "";
   }
 }

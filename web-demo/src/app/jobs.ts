@@ -24,9 +24,11 @@ export class Jobs {
   async add(title: string, kind: Job["kind"], starting: Promise<Run<RestoreProgress, RestoreResult> | null>): Promise<void> {
     this.#last += 1;
     const id = this.#last;
+    let began = false;
     try {
       const run = await starting;
       if (!run) return;
+      began = true;
       this.#runs.set(id, run);
       this.jobs.value = [...this.jobs.value, { id, title, kind, asked: "go", progress: null, end: null }];
       const stop = run.onProgress((progress) => this.#change(id, { progress }));
@@ -38,7 +40,8 @@ export class Jobs {
       }
     } catch (thrown) {
       const problem = problemOf(thrown);
-      if (this.jobs.value.every((job) => job.id !== id)) {
+      // What began and is not here any more was forgotten, and stays so.
+      if (!began) {
         if (problem.code === "cancelled") return;
         this.jobs.value = [...this.jobs.value, { id, title, kind, asked: "go", progress: null, end: null }];
       }

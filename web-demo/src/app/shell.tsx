@@ -61,7 +61,7 @@ function Open({ app, session }: { app: App; session: Session }) {
     window.scrollTo(0, 0);
   }, [view]);
   useEffect(() => {
-    const signs = ["pointerdown", "keydown", "wheel", "touchstart"] as const;
+    const signs = ["pointerdown", "pointermove", "keydown", "wheel"] as const;
     const touched = () => app.core.touch();
     for (const sign of signs) addEventListener(sign, touched, { passive: true });
     return () => { for (const sign of signs) removeEventListener(sign, touched); };

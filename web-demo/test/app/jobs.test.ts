@@ -26,6 +26,16 @@ describe("a download", () => {
     await jobs.add("album", "into", Promise.reject(failure({ code: "target-failed", title: "no" })));
     expect(jobs.jobs.value).toMatchObject([{ end: { at: "ended", problem: { code: "target-failed" } } }]);
   });
+  test("that a lock ended does not come back with its name", async () => {
+    const jobs = new Jobs();
+    const running = scriptedRun<RestoreProgress, RestoreResult>(RESTORING, null);
+    const end = jobs.add("secret plans.pdf", "download", Promise.resolve(running));
+    await settled();
+    jobs.forget();
+    running.cancel();
+    await end;
+    expect(jobs.jobs.value).toEqual([]);
+  });
   test("cannot be dismissed while it runs, but stopped", async () => {
     const jobs = new Jobs();
     const end = jobs.add("album", "download", run(null));

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { App } from "../../src/app/app";
+import { said, say } from "../../src/app/parts/say";
 import { Staging } from "../../src/app/stage";
 import { ENVIRONMENT, failure, FULL, scripted, WRITE_ONLY } from "./harness/scripted";
 
@@ -70,11 +71,13 @@ describe("the page", () => {
     await app.loadStatus();
     await app.listing.open("snapshot-0", "");
     app.listing.toggle("f-README.txt");
+    say("README.txt: done");
     await app.lock();
     expect(app.snapshots.value).toEqual({ at: "asking" });
     expect(app.status.value).toEqual({ at: "asking" });
     expect(app.listing.listed.value.entries).toEqual([]);
     expect(app.listing.selected.value.size).toBe(0);
+    expect(said.value).toBe("");
   });
 });
 

@@ -19,11 +19,15 @@ export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot
   const here: EntryId = crumbs[crumbs.length - 1]?.id ?? "";
   const previewed = useSignal<Entry | null>(null);
   const search = useRef<HTMLInputElement>(null);
+  const pause = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
     finding.stop();
     if (search.current) search.current.value = "";
     void listing.open(snapshot.id, here);
-    return () => finding.stop();
+    return () => {
+      clearTimeout(pause.current);
+      finding.stop();
+    };
   }, [listing, finding, snapshot.id, here]);
 
   const found = finding.found.value;
@@ -50,7 +54,11 @@ export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot
         <div class="with-icon grow search">
           <Icon name="search" size={18} />
           <input ref={search} class="input" type="search" placeholder="Search names below this folder" aria-label="Search names below this folder" spellcheck={false} autocomplete="off"
-            onInput={() => later(() => typed(search.current?.value ?? ""))} />
+            onInput={() => {
+              // A search begins when the typing pauses.
+              clearTimeout(pause.current);
+              pause.current = setTimeout(() => typed(search.current?.value ?? ""), 180);
+            }} />
         </div>
         <Take app={app} snapshot={snapshot} here={here} hereName={crumbs[crumbs.length - 1]?.name ?? snapshot.source} selected={selected.value} />
       </div>
@@ -176,11 +184,4 @@ function rowsSelected(ids: ReadonlySet<EntryId>, entries: readonly Entry[]): Ent
 
 function lower(words: string): string {
   return words.replace(/^(Today|Yesterday)/, (word) => word.toLowerCase());
-}
-
-let waiting: ReturnType<typeof setTimeout> | undefined;
-/** A search begins when the typing pauses. */
-function later(act: () => void): void {
-  clearTimeout(waiting);
-  waiting = setTimeout(act, 180);
 }

@@ -94,7 +94,7 @@ function Cells({ snapshot, ticked }: { snapshot: Snapshot; ticked: boolean }) {
 }
 
 export function Receipt({ snapshot }: { snapshot: Snapshot }) {
-  if (snapshot.receipt === "waiting") return <Badge tone="calm" icon="clock">Waiting</Badge>;
+  if (snapshot.receipt === "waiting") return <Badge tone="calm" icon="clock">Waiting to be verified</Badge>;
   return <Badge tone="good" icon="shield">{snapshot.verifiedBy === "service" ? "Verified by the service" : "Verified"}</Badge>;
 }
 
