@@ -1,7 +1,7 @@
 //! A repository that `copal serve` serves, and a browser on it.
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, lstatSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, lstatSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -218,6 +218,8 @@ export function generate(root: string, options: { files?: number; seed?: number;
     const full = join(root, path);
     mkdirSync(dirname(full), { recursive: true });
     writeFileSync(full, content);
+    // A file that was touched just before a backup is read again by the next one, whatever its times say.
+    utimesSync(full, LONG_AGO, LONG_AGO);
   };
   put("empty.txt", "");
   put("naïve/übergrößen \u{1f600}.txt", "Grüße");
@@ -234,6 +236,8 @@ export function generate(root: string, options: { files?: number; seed?: number;
     put(`many/${at % 23}/file ${at}.txt`, at % 7 === 0 ? noise(random() % 20_000) : `file ${at}\n`.repeat(random() % 200));
   }
 }
+
+const LONG_AGO = new Date(Date.UTC(2024, 1, 29, 12, 34, 56));
 
 function generator(seed: number): () => number {
   let state = seed >>> 0;
