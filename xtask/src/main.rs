@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `wasm`, `lambda`, `stack`, `bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `lambda`, `stack`, `demo`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -9,6 +9,7 @@ mod elf;
 mod environment;
 mod lambda;
 mod module;
+mod page;
 mod probe;
 mod reader;
 mod stack;
@@ -27,6 +28,7 @@ usage: cargo xtask <command>
   wasm           build the module for browsers, and run it and the engine's probe in Node
   lambda         build the functions for both processors of Lambda, and check each zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
+  demo           build everything, serve a new repository with the web app, and say where it is
   bench [args]   run the measurements in bench/";
 
 fn main() -> ExitCode {
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         ["reader"] => carried::run().map(|()| ExitCode::SUCCESS),
         ["release"] => carried::release().map(|()| ExitCode::SUCCESS),
         ["wasm"] => webassembly(),
+        ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["lambda"] => lambda::run().map(exit),
         ["bench", rest @ ..] => bench(rest),
