@@ -65,7 +65,8 @@ impl Bucket {
         let at_once = if is_direct { limit } else { LISTED_AT_ONCE };
         let at_once = i32::try_from(at_once).expect("a thousand is small");
         let mut token = after.as_deref().and_then(|after| self.places.take(&place(after)));
-        let mut last = after.clone().filter(|_| is_direct && token.is_some());
+        // What a token leads to may begin before the name, where a page was not taken whole.
+        let mut last: Option<String> = None;
         loop {
             let begun = token.clone();
             let request = self.connection.client.list_objects_v2().bucket(&self.config.bucket);
