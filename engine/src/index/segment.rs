@@ -164,7 +164,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
         let mut search = Ascending::new(self.records());
         let mut group: Vec<(usize, RawEntry)> = Vec::with_capacity(2 * GROUP);
         for (number, some) in ids.chunks(GROUP).enumerate() {
-            search.touch(some.iter().map(|id| id.as_bytes()));
+            search.touch(some.iter().map(ChunkId::as_bytes));
             for (at, id) in some.iter().enumerate() {
                 let mut from = search.lower_bound(id.as_bytes());
                 while let Some(raw) = self.raw(from).filter(|raw| raw.id == *id) {
