@@ -23,6 +23,7 @@ pub(super) struct Metrics {
     pub(super) bytes_deleted: Counter,
     pub(super) bytes_pending: Gauge,
     pub(super) expired: Counter,
+    pub(super) held: Gauge,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -62,6 +63,7 @@ impl Metrics {
             bytes_deleted: Counter::default(),
             bytes_pending: Gauge::default(),
             expired: Counter::default(),
+            held: Gauge::default(),
         };
         let registry = &mut metrics.registry;
         registry.register("requests", "Requests to the gateway", metrics.requests.clone());
@@ -78,6 +80,8 @@ impl Metrics {
         let pending = metrics.bytes_pending.clone();
         registry.register_with_unit("pending", "Bytes that wait for their grace period", Unit::Bytes, pending);
         registry.register("expired_snapshots", "Snapshots that expired", metrics.expired.clone());
+        let about = "Suspicious snapshots that nobody has released: nothing of their series expires";
+        registry.register("held_snapshots", about, metrics.held.clone());
         metrics
     }
 
