@@ -18,6 +18,9 @@ export class Line {
   #asked = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
   #runs = new Map<number, Ongoing>();
   #next = 1;
+  #hasSpoken = false;
+  /** It could not even be loaded; whoever asks next has another one loaded. */
+  #isDead = false;
 
   constructor(
     private readonly spawn: () => CoordinatorLike,
@@ -27,6 +30,7 @@ export class Line {
   }
 
   ask<T>(method: string, ...args: unknown[]): Promise<T> {
+    if (this.#isDead) this.restart();
     const id = this.#next++;
     return new Promise<T>((resolve, reject) => {
       this.#asked.set(id, { resolve: resolve as (value: unknown) => void, reject });
@@ -48,20 +52,28 @@ export class Line {
   restart(): void {
     this.#worker.terminate();
     this.#fail(failure("locked"));
+    [this.#hasSpoken, this.#isDead] = [false, false];
     this.#worker = this.#start();
   }
 
   #start(): CoordinatorLike {
     const worker = this.spawn();
     worker.onmessage = ({ data }) => this.#hear(data);
-    worker.onerror = () => {
-      this.restart();
-      this.event({ type: "locked", reason: "failed", problem: failure("internal").problem });
-    };
+    worker.onerror = () => this.#broken();
     return worker;
   }
 
+  /** Another one is started; but not again and again, if none of them ever says a word. */
+  #broken(): void {
+    const problem = failure(this.#hasSpoken ? "internal" : "server-gone");
+    this.#fail(problem);
+    if (this.#hasSpoken) this.restart();
+    else this.#isDead = true;
+    this.event({ type: "locked", reason: "failed", problem: problem.problem });
+  }
+
   #hear(message: FromCoordinator): void {
+    this.#hasSpoken = true;
     switch (message.type) {
       case "answer":
         this.#take(message.id)?.resolve(message.value);

@@ -33,10 +33,10 @@ afterEach(async () => {
   expect(strays).toEqual([]);
 });
 
-/** The tree of the newest snapshot, as the command restores it. */
-function restored(): Record<string, string> {
+/** The tree of a snapshot, as the command restores it. */
+function restored(snapshot: string): Record<string, string> {
   rmSync(machine.path("out"), { recursive: true, force: true });
-  machine.copal(["restore", "latest", "--target", "out"]);
+  machine.copal(["restore", snapshot, "--target", "out"]);
   return listing(machine.path("out"));
 }
 
@@ -48,7 +48,7 @@ test("a folder that went in through the tab is restored by the command bit for b
   const expected = Object.fromEntries(Object.entries(listing(folder)).map(([path, hash]) => [`Pictures/${path}`, hash]));
   expect(first).toMatchObject({ files: Object.keys(expected).length, receipt: "verified", resumed: false });
   expect(first.leftOut).toMatchObject({ unreadable: 0, excluded: 0 });
-  expect(restored()).toEqual(expected);
+  expect(restored(first.snapshot)).toEqual(expected);
 
   const again = await backUp(tab, folder);
   expect(again).toMatchObject({ files: first.files, unchangedFiles: first.files, newBytes: 0, receipt: "verified" });
@@ -61,7 +61,7 @@ test("a folder that went in through the tab is restored by the command bit for b
   expect(third).toMatchObject({ newFiles: 1, changedFiles: 1, files: first.files });
   expect(third.storedBytes).toBeLessThan(60_000);
   const now = Object.fromEntries(Object.entries(listing(folder)).map(([path, hash]) => [`Pictures/${path}`, hash]));
-  expect(restored()).toEqual(now);
+  expect(restored(third.snapshot)).toEqual(now);
   // It ends with another code if it finds anything.
   machine.copal(["check", "--read-data"]);
 });
@@ -99,7 +99,7 @@ test("a folder that is dropped on the page is backed up whole", async () => {
   expect(result.folder).toMatchObject({ name: "Dropped", via: "drop" });
   expect(result.result.leftOut.excluded).toBe(2);
   const expected = Object.entries(listing(folder)).filter(([path]) => !path.startsWith("zeros.") && !path.startsWith("many/1/"));
-  expect(restored()).toEqual(Object.fromEntries(expected.map(([path, hash]) => [`Dropped/${path}`, hash])));
+  expect(restored(result.result.snapshot)).toEqual(Object.fromEntries(expected.map(([path, hash]) => [`Dropped/${path}`, hash])));
 });
 
 test("what the command has backed up is browsed, searched, previewed and downloaded in the tab bit for bit", async () => {

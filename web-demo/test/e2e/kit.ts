@@ -9,8 +9,6 @@ import { dirname, join, resolve } from "node:path";
 import { type Browser, type BrowserContext, type Page, chromium } from "playwright-core";
 import { build } from "vite";
 
-import { compressed } from "../../vite.config";
-
 export const PASSPHRASE = "a harbour in winter";
 const ROOT = resolve(import.meta.dirname, "../..");
 const TARGET = process.env["CARGO_TARGET_DIR"] ?? resolve(ROOT, "../target");
@@ -144,7 +142,6 @@ export async function harness(): Promise<string> {
     configFile: false,
     root: join(import.meta.dirname, "harness"),
     logLevel: "error",
-    plugins: [compressed()],
     worker: { format: "es" },
     build: { outDir, emptyOutDir: true, target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false } },
   });

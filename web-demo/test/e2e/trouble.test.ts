@@ -48,7 +48,7 @@ function failing(code: string, argument: unknown = null): Promise<string> {
   );
 }
 
-function restoredAs(name: string, folder: string, snapshot = "latest"): void {
+function restoredAs(name: string, folder: string, snapshot: string): void {
   machine.copal(["restore", snapshot, "--target", "out"]);
   const expected = Object.fromEntries(Object.entries(listing(folder)).map(([path, hash]) => [`${name}/${path}`, hash]));
   expect(listing(machine.path("out"))).toEqual(expected);
@@ -86,7 +86,7 @@ async function begin(folder: string): Promise<void> {
 interface Seen {
   states: string[];
   progress: { storedBytes: number; state: string; problem: { code: string } | null } | null;
-  outcome: { result?: { receipt: string; resumed: boolean; files: number }; problem?: { code: string } } | null;
+  outcome: { result?: { snapshot: string; receipt: string; resumed: boolean; files: number }; problem?: { code: string } } | null;
 }
 
 async function until(holds: (seen: Seen) => boolean, what: string): Promise<Seen> {
@@ -111,7 +111,7 @@ test("a wrong passphrase is told as one, and the right one still opens", async (
 
 test("a server that is killed in the middle is waited for, and everything is there in the end", async () => {
   const folder = machine.path("Pictures");
-  generate(folder, { files: 300, large: 60 << 20 });
+  generate(folder, { files: 60, large: 36 << 20 });
   await unlock(tab);
   await begin(folder);
   await until((seen) => (seen.progress?.storedBytes ?? 0) > 0, "something is stored");
@@ -122,12 +122,12 @@ test("a server that is killed in the middle is waited for, and everything is the
   await machine.serve(web);
   const seen = await until((seen) => seen.outcome !== null, "it ends");
   expect(seen.outcome).toMatchObject({ result: { receipt: "verified" } });
-  restoredAs("Pictures", folder);
+  restoredAs("Pictures", folder, seen.outcome!.result!.snapshot);
 });
 
 test("without a network it pauses, says so, and goes on by itself", async () => {
   const folder = machine.path("Pictures");
-  generate(folder, { files: 100, large: 50 << 20 });
+  generate(folder, { files: 100, large: 36 << 20 });
   await unlock(tab);
   await begin(folder);
   await until((seen) => (seen.progress?.storedBytes ?? 0) > 0, "something is stored");
@@ -135,13 +135,14 @@ test("without a network it pauses, says so, and goes on by itself", async () => 
   const seen = await until((seen) => seen.progress?.state === "offline" || seen.outcome !== null, "it is offline");
   expect(seen.outcome).toBeNull();
   await tab.context.setOffline(false);
-  expect((await until((seen) => seen.outcome !== null, "it ends")).outcome).toMatchObject({ result: { receipt: "verified" } });
-  restoredAs("Pictures", folder);
+  const { outcome } = await until((seen) => seen.outcome !== null, "it ends");
+  expect(outcome).toMatchObject({ result: { receipt: "verified" } });
+  restoredAs("Pictures", folder, outcome!.result!.snapshot);
 });
 
 test("a tab that is cancelled and reloaded goes on where it was, and uploads nothing twice", async () => {
   const folder = machine.path("Pictures");
-  generate(folder, { files: 300, large: 80 << 20 });
+  generate(folder, { files: 60, large: 40 << 20 });
   await unlock(tab);
   await begin(folder);
   await until((seen) => (seen.progress?.storedBytes ?? 0) > 0, "something is stored");
@@ -154,13 +155,13 @@ test("a tab that is cancelled and reloaded goes on where it was, and uploads not
   await unlock(tab);
   const result = await backUp(tab, folder);
   expect(result).toMatchObject({ receipt: "verified", resumed: true });
-  expect(result.storedBytes).toBeLessThan((96 << 20) - before + (2 << 20));
-  restoredAs("Pictures", folder);
+  expect(result.storedBytes).toBeLessThan((56 << 20) - before + (2 << 20));
+  restoredAs("Pictures", folder, result.snapshot);
 });
 
 test("a tab that is closed in the middle leaves a sound repository, and the next run finishes", async () => {
   const folder = machine.path("Pictures");
-  generate(folder, { files: 200, large: 50 << 20 });
+  generate(folder, { files: 60, large: 36 << 20 });
   await unlock(tab);
   await begin(folder);
   await until((seen) => (seen.progress?.storedBytes ?? 0) > 0, "something is stored");
@@ -170,8 +171,9 @@ test("a tab that is closed in the middle leaves a sound repository, and the next
   await tab.page.goto(machine.url);
   await tab.page.waitForSelector("body[data-ready=yes]", { state: "attached" });
   await unlock(tab);
-  expect(await backUp(tab, folder)).toMatchObject({ receipt: "verified", resumed: true });
-  restoredAs("Pictures", folder);
+  const result = await backUp(tab, folder);
+  expect(result).toMatchObject({ receipt: "verified", resumed: true });
+  restoredAs("Pictures", folder, result.snapshot);
 });
 
 test("a device that was enrolled by a link backs up and compares, cannot restore, and is stopped when it is revoked", async () => {
@@ -229,8 +231,9 @@ test("a disk that becomes full is told as such, and there is no damage", async (
   machine.environment = {};
   machine.copal(["check", "--read-data"]);
   await machine.serve(web);
-  expect(await backUp(tab, folder)).toMatchObject({ receipt: "verified" });
-  restoredAs("Pictures", folder);
+  const result = await backUp(tab, folder);
+  expect(result).toMatchObject({ receipt: "verified" });
+  restoredAs("Pictures", folder, result.snapshot);
 });
 
 test("a quota that is used up is told as such, and what is stored stays of use", async () => {
@@ -243,8 +246,9 @@ test("a quota that is used up is told as such, and what is stored stays of use",
   expect((await until((seen) => seen.outcome !== null, "it ends")).outcome).toMatchObject({ problem: { code: "quota" } });
   await machine.kill("SIGTERM");
   await machine.serve(web);
-  expect(await backUp(tab, folder)).toMatchObject({ receipt: "verified" });
-  restoredAs("Pictures", folder);
+  const result = await backUp(tab, folder);
+  expect(result).toMatchObject({ receipt: "verified" });
+  restoredAs("Pictures", folder, result.snapshot);
 });
 
 test("nothing secret is in what the browser keeps in the clear, nor in the address", async () => {

@@ -95,27 +95,29 @@ export class Opened {
   /** The newest state, for whoever asks alone: one that is being read anew tells nothing. */
   async openView(patience: Patience = brief()): Promise<View> {
     for (let left = NEWER; ; left--) {
-      const names = await this.gateway.index(patience);
+      const root = await this.gateway.newestRoot(patience);
       const domain = this.client?.facts.domain ?? this.known.descriptor.facts.sharedDomain;
-      const view = new View(names.root?.key ?? null, [domain]);
+      const view = new View(root, [domain]);
       try {
-        await this.supply(view, patience);
+        await this.#clean(await this.supply(view, patience));
       } catch (error) {
         view.free();
         // What a root named is gone: there is a newer one.
         if ((error as { code?: unknown }).code !== "root-gone" || left <= 1) throw error;
         continue;
       }
-      await this.#clean([...names.runs, ...names.segments, ...names.overlays].map(({ key }) => key));
       return view;
     }
   }
 
-  /** Reads what an object of the engine asks for, until it asks for nothing any more. */
-  async supply(view: View, patience: Patience): Promise<void> {
+  /** Reads what a view asks for, until it asks for nothing any more; gives the names of what it asked for. */
+  async supply(view: View, patience: Patience): Promise<string[]> {
+    const asked: string[] = [];
     for (let needs = view.needs(); needs.length > 0; needs = view.needs()) {
+      asked.push(...needs.map(({ key }) => key));
       await fetchAll(needs, async (read) => view.supply(read.key, await this.#cached(patience, read)));
     }
+    return asked;
   }
 
   /** Reads a part of an object; null if there is no such object. */

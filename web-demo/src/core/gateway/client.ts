@@ -28,14 +28,6 @@ export interface Listed {
   created: number;
 }
 
-/** The newest state: names of what the index is made of. */
-export interface IndexNames {
-  root: { key: string; number: number } | null;
-  runs: { key: string; length: number }[];
-  segments: { key: string; length: number; domain: string }[];
-  overlays: { key: string; length: number; domain: string }[];
-}
-
 /** First and last byte. */
 export type Range = readonly [first: number, last: number];
 
@@ -88,9 +80,12 @@ export class Gateway {
     return BigInt(text(body["now"]));
   }
 
-  /** Names of the newest state. */
-  async index(patience: Patience): Promise<IndexNames> {
-    return (await this.#json(patience, "GET", "/v1/index")) as unknown as IndexNames;
+  /** The newest root's name; null where nothing was accepted yet. Asked of the store, since what a gateway says of the state
+   * may be some seconds old. */
+  async newestRoot(patience: Patience): Promise<string | null> {
+    const body = await this.#json(patience, "GET", "/v1/objects?prefix=roots%2F&limit=1");
+    // Numbers are written so that the newest comes first.
+    return (body["objects"] as { key: string }[])[0]?.key ?? null;
   }
 
   /** All objects below a prefix, in byte order. */
@@ -99,7 +94,7 @@ export class Gateway {
     for (let next = after, more = true; more; ) {
       const query = new URLSearchParams({ prefix });
       if (next !== null) query.set("after", next);
-      const body = await this.#json(patience, "GET", `/v1/objects?${query}`, null, !isOpen(prefix));
+      const body = await this.#json(patience, "GET", `/v1/objects?${query}`, null, !isOpen(prefix) && this.isSigning);
       const page = body["objects"] as { key: string; length: number; created: string }[];
       for (const { key, length, created } of page) {
         listed.push({ key, length, created: Number(BigInt(created) / 1_000_000n) });
