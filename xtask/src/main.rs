@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `wasm`, `lambda`, `stack`, `bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `lambda`, `stack`, `demo`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -8,6 +8,7 @@ mod elf;
 mod environment;
 mod lambda;
 mod module;
+mod page;
 mod probe;
 mod reader;
 mod stack;
@@ -23,6 +24,7 @@ usage: cargo xtask <command>
   wasm           build the engine's probe for WebAssembly and compare it with the golden report
   lambda         build the functions for both processors of Lambda, and check each zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
+  demo           build everything, serve a new repository with the web app, and say where it is
   bench [args]   run the measurements in bench/";
 
 fn main() -> ExitCode {
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         ["test"] => suite::run(),
         ["tools"] => tools::set_up().map(|()| ExitCode::SUCCESS),
         ["wasm"] => wasm(),
+        ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["lambda"] => lambda::run().map(exit),
         ["bench", rest @ ..] => bench(rest),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::command::{cargo, count, succeed};
 use crate::tally::Tally;
-use crate::{probe, reader, tools};
+use crate::{page, probe, reader, tools};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -29,6 +29,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     });
     suite.stage("WebAssembly", probe::run);
     suite.stage("reader", reader::run);
+    suite.stage("web app", page::test);
 
     heading(&format!("all stages: {:.0} s", start.elapsed().as_secs_f64()));
     let verdict = suite.tally.verdict();

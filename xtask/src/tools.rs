@@ -95,6 +95,9 @@ fn tools() -> Vec<Tool> {
         tool("setfattr", VERSION, "attr"),
         tool("go", &["version"], "golang"),
         tool("node", VERSION, "nodejs"),
+        tool("npm", VERSION, "npm"),
+        tool("chromium", VERSION, "chromium"),
+        tool("unzip", &["-v"], "unzip"),
         tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
     ]
 }
