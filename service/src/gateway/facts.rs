@@ -9,7 +9,7 @@ use copal_engine::client::ClientRecord;
 use copal_engine::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, PackId};
 use copal_engine::keys::owner::{KemPublic, fingerprint};
 use copal_engine::layout;
-use copal_engine::repository::Descriptor;
+use copal_engine::repository::{Descriptor, DescriptorError};
 use copal_engine::root::Root;
 use copal_engine::state::{RunReader, State, StateFold};
 use copal_engine::time::Time;
@@ -81,9 +81,15 @@ impl Known {
         {
             return Ok(Some(facts.clone()));
         }
-        // Whoever the owner was once, it stays.
-        let expected = pinned.or(kept.map(|(_, facts)| facts.owner));
+        // Whoever the owner was once, it stays, and what was superseded does not come back.
+        let expected = pinned.or(kept.as_ref().map(|(_, facts)| facts.owner));
         let Some(facts) = read_facts(store, expected).await? else { return Ok(None) };
+        let (version, seen) = (facts.descriptor.version, kept.map_or(0, |(_, facts)| facts.descriptor.version));
+        if version < seen {
+            return Err(
+                JobError::damaged(&layout::descriptor(version), DescriptorError::Older { version, seen }).into()
+            );
+        }
         let facts = Arc::new(facts);
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, facts.clone()));
         Ok(Some(facts))
