@@ -9,7 +9,7 @@ use copal_engine::keys::owner::OwnerSecret;
 use copal_store::adapt::{Adapt, AtOnce};
 use copal_store::cache::Cache;
 use copal_store::fs::FsStore;
-use copal_store::limit::{Limit, Rates};
+use copal_store::limit::{Limit, Rates, Within};
 use copal_store::retry::{Backoff, Retry, ThreadPause};
 use copal_store::s3::{BadConfig, S3Config, S3Store};
 use copal_store::{Store, StoreError};
@@ -118,6 +118,7 @@ impl Site {
 
     fn in_bucket(location: &Location, bucket: &str, prefix: &str, means: &Means) -> Result<Self, SiteError> {
         let mut config = S3Config::new(bucket, prefix);
+        config.rates = means.rates;
         config.storage_classes = means.storage_class.iter().map(|class| ("packs/".to_owned(), class.clone())).collect();
         config.kms_key.clone_from(&means.kms_key);
         let bare = Arc::new(wait(S3Store::open(config))?);
@@ -127,7 +128,7 @@ impl Site {
         let store: Arc<dyn Store> = if means.rates == Rates::default() {
             Arc::new(store)
         } else {
-            Arc::new(Limit::new(store, means.rates, pause))
+            Arc::new(Limit::new(store, means.rates, Within::Store, pause))
         };
         let proof = means.cache.as_ref().map(|cache| cache.join("probed").join(bare.fingerprint()));
         let reached = Reached::Bucket(Bucket { bare, store, proof });
@@ -239,7 +240,15 @@ impl Site {
         if self.rates == Rates::default() {
             return store;
         }
-        Arc::new(Limit::new(store, self.rates, ThreadPause))
+        Arc::new(Limit::new(store, self.rates, Within::Nobody, ThreadPause))
+    }
+
+    /// Asks the service behind a gateway to look at packs by itself; none where there is no gateway.
+    pub fn suspect(&self, packs: &[PackId]) -> Option<Result<(), StoreError>> {
+        match &self.reached {
+            Reached::Gateway { gateway, .. } => Some(wait(gateway.suspect(packs))),
+            _ => None,
+        }
     }
 
     /// Tells a gateway's store where this machine keeps its keys, and whom it trusts.

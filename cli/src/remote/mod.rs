@@ -14,8 +14,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use bytes::Bytes;
-use copal_engine::id::{ClientId, ObjectHash, RepositoryId};
+use copal_engine::id::{ClientId, ObjectHash, PackId, RepositoryId};
 use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::limits::PACK_BYTES;
 use copal_engine::request::{Request, Terms, WINDOW};
 use copal_store::retry::{Backoff, Pause, Retry};
 use copal_store::{Created, Key, ListPage, Listed, Op, Stat, Store, StoreError, StoreTime};
@@ -360,6 +361,11 @@ impl Pause for WaitAside {
 
     async fn sleep(&self, wait: Duration) {
         runtime::run(async move { tokio::time::sleep(wait).await }).await;
+    }
+
+    /// What a gateway takes.
+    fn largest(&self) -> Option<u64> {
+        Some(PACK_BYTES)
     }
 }
 
