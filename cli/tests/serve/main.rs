@@ -173,15 +173,15 @@ fn prometheus_is_told_of_requests_and_jobs() {
     let deadline = Instant::now() + Duration::from_secs(60);
     let text = loop {
         let text = get(&metrics);
-        let ran = |job: &&str| text.contains(&format!("copal_job_runs_total{{job=\"{job}\",outcome=\"done\"}}"));
+        let ran = |job: &&str| text.contains(&format!("copal_succeeded{{job=\"{job}\"}}"));
         if jobs.iter().all(ran) {
             break text;
         }
         assert!(Instant::now() < deadline, "{text}");
         std::thread::sleep(Duration::from_millis(100));
     };
-    assert!(text.contains("copal_requests_total{method=\"GET\",path=\"/v1/objects\",status=\"200\"}"), "{text}");
-    assert!(text.contains("copal_check_findings 0") && text.ends_with("# EOF\n"), "{text}");
+    assert!(text.contains("copal_responses_total{method=\"GET\",path=\"/v1/objects\",status=\"200\"}"), "{text}");
+    assert!(text.contains("copal_damage{job=\"check\"} 0.0") && text.ends_with("# EOF\n"), "{text}");
     assert!(get(&format!("{}/metrics", server.url)).starts_with("HTTP/1.1 404"), "not where clients come");
     assert!(get(&format!("{}/v1/health", server.url)).contains("\"ok\""));
     machine.run(&["check", "--full"]).ok();

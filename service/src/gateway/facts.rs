@@ -61,8 +61,8 @@ pub async fn read_facts(store: &dyn Store, owner: Option<OwnerFingerprint>) -> R
     let descriptor = Descriptor::decode(version, &bytes).map_err(|error| damaged(&error))?;
     let kem = KemPublic::from_slice(&descriptor.kem_public).ok_or_else(|| damaged(&"it holds no public key"))?;
     let found = fingerprint(descriptor.repository, &descriptor.owner_key, &kem);
-    if owner.is_some_and(|owner| owner != found) {
-        return Err(damaged(&"it is signed by another owner than the one expected"));
+    if let Some(wanted) = owner.filter(|wanted| *wanted != found) {
+        return Err(damaged(&format_args!("it is of the owner {found}, not of {wanted}")));
     }
     Ok(Some(Facts { descriptor, bytes, owner: found }))
 }
