@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use copal_engine::id::ClientId;
+use copal_engine::id::{ClientId, PackId};
 use copal_engine::keys::owner::OwnerSecret;
 use copal_store::adapt::{Adapt, AtOnce};
 use copal_store::cache::Cache;

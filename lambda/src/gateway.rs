@@ -34,6 +34,8 @@ pub fn gateway(environment: &Environment, store: Arc<dyn Store>, presigner: Arc<
         cors: environment.cors.clone(),
         // The bucket's events say so.
         arrived: None,
+        // What a check notes, this function may not write.
+        suspected: None,
     };
     // Another request may reach another process: what one remembers says nothing.
     Gateway::new(settings, None)

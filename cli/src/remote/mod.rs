@@ -92,6 +92,20 @@ impl GatewayStore {
         self.identity.join_as(client, enrollment);
     }
 
+    /// Asks the service to look at packs that were found harmed, or whole again: it alone notes what is so.
+    pub async fn suspect(&self, packs: &[PackId]) -> Result<(), StoreError> {
+        let asked = Asked { op: Op::Create, key: "the note of what was found" };
+        for some in packs.chunks(SUSPECTS) {
+            let named: Vec<String> = some.iter().map(ToString::to_string).collect();
+            let body = json!({ "objects": named }).to_string();
+            let reply = self.ask(&asked, Method::POST, "/v1/suspects", HeaderMap::new(), body.into()).await?;
+            if !reply.status.is_success() {
+                return Err(of_reply(&asked, &reply));
+            }
+        }
+        Ok(())
+    }
+
     /// What the gateway says of its repository; none if there is none yet.
     async fn about(&self) -> Result<Option<Arc<About>>, StoreError> {
         #[derive(Deserialize)]
@@ -347,6 +361,11 @@ impl Store for GatewayStore {
     fn is_far(&self) -> bool {
         true
     }
+
+    /// What a gateway takes.
+    fn largest(&self) -> Option<u64> {
+        Some(PACK_BYTES)
+    }
 }
 
 /// Waits on the threads of the network, so that one wait holds up no other call.
@@ -362,11 +381,6 @@ impl Pause for WaitAside {
     async fn sleep(&self, wait: Duration) {
         runtime::run(async move { tokio::time::sleep(wait).await }).await;
     }
-
-    /// What a gateway takes.
-    fn largest(&self) -> Option<u64> {
-        Some(PACK_BYTES)
-    }
 }
 
 /// A header's value that is known to be one.
@@ -376,5 +390,7 @@ fn value(text: &str) -> HeaderValue {
 
 /// What requests through a pipe are addressed to.
 pub const PIPE_ORIGIN: &str = "http://stdio";
+/// Packs that one request names.
+const SUSPECTS: usize = 256;
 /// Objects that one listing asks for.
 const LIST_MOST: usize = 10_000;

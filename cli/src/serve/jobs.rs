@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use copal_engine::id::{ClientId, OwnerFingerprint};
+use copal_engine::id::{ClientId, OwnerFingerprint, PackId};
 use copal_engine::receipt::{IngestBy, Outcome};
 use copal_engine::repository::Descriptor;
 use copal_service::budget::Budget;
-use copal_service::check::Depth;
+use copal_service::check::{self, Depth};
 use copal_service::compact::compact_until;
 use copal_service::error::JobError;
 use copal_service::expire::expire_until;
@@ -57,6 +57,7 @@ pub enum JobNote {
 /// The threads of the jobs.
 pub(super) struct Jobs {
     arrivals: SyncSender<ClientId>,
+    suspects: SyncSender<Vec<PackId>>,
     ending: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -96,18 +97,19 @@ impl Jobs {
             let ending = ending.clone();
             thread::spawn(move || own.ingest_arrivals(&arrived, every, &ending))
         }];
-        // Upkeep is for those who serve for long.
-        if !options.stdio {
-            let plan = [
-                (Upkeep::Expire, options.expire_every.0),
-                (Upkeep::Compact, options.compact_every.0),
-                (Upkeep::Prune, options.prune_every.0),
-                (Upkeep::Check, options.check_every.0),
-            ];
-            let ending = ending.clone();
-            threads.push(thread::spawn(move || work.keep_up(&plan, &ending)));
-        }
-        Self { arrivals, ending, threads }
+        let plan = [
+            (Upkeep::Expire, options.expire_every.0),
+            (Upkeep::Compact, options.compact_every.0),
+            (Upkeep::Prune, options.prune_every.0),
+            (Upkeep::Check, options.check_every.0),
+        ];
+        // Upkeep by the clock is for those who serve for long.
+        let plan = if options.stdio { Vec::new() } else { plan.to_vec() };
+        // Who is told to wait asks again, or the next check finds it.
+        let (suspects, suspected) = sync_channel(64);
+        let also_ending = ending.clone();
+        threads.push(thread::spawn(move || work.keep_up(&plan, &suspected, &also_ending)));
+        Self { arrivals, suspects, ending, threads }
     }
 
     /// Tells that a client may have uploaded a manifest.
@@ -118,10 +120,18 @@ impl Jobs {
         }
     }
 
+    /// Tells that packs may be harmed, or whole again.
+    pub(super) fn suspecter(&self) -> impl Fn(Vec<PackId>) + Send + Sync + 'static {
+        let suspects = self.suspects.clone();
+        move |packs| match suspects.try_send(packs) {
+            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        }
+    }
+
     /// Lets what has arrived be decided, and upkeep come to the end of its step; what is left goes on in another process.
     pub(super) fn finish(self) {
         self.ending.store(true, Ordering::Relaxed);
-        drop(self.arrivals);
+        drop((self.arrivals, self.suspects));
         for thread in self.threads {
             let _ = thread.join();
         }
@@ -172,8 +182,8 @@ impl Work {
         });
     }
 
-    /// Does each job of the plan whenever its time has come.
-    fn keep_up(&self, plan: &[(Upkeep, Duration)], ending: &Arc<AtomicBool>) {
+    /// Does each job of the plan whenever its time has come, and looks at packs as soon as somebody suspects them.
+    fn keep_up(&self, plan: &[(Upkeep, Duration)], suspected: &Receiver<Vec<PackId>>, ending: &Arc<AtomicBool>) {
         let asked = ending.clone();
         let budget = Budget::until(move || asked.load(Ordering::Relaxed));
         let mut due: Vec<_> = plan
@@ -191,8 +201,29 @@ impl Work {
                     *next = Instant::now() + *every;
                 }
             }
-            thread::sleep(TICK);
+            match suspected.recv_timeout(TICK) {
+                Ok(packs) => self.look(packs.into_iter().chain(suspected.try_iter().flatten()).collect()),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
         }
+        let left: BTreeSet<PackId> = suspected.try_iter().flatten().collect();
+        if !left.is_empty() {
+            self.look(left);
+        }
+    }
+
+    fn look(&self, packs: BTreeSet<PackId>) {
+        self.run("look", |host, descriptor, _| {
+            // Where clients decide, they note it themselves.
+            if descriptor.ingest != IngestBy::Service {
+                return Ok(());
+            }
+            let findings = wait(check::look(host, &packs))?;
+            if findings > 0 {
+                (self.note)(&JobNote::Damage { findings });
+            }
+            Ok(())
+        });
     }
 
     fn upkeep(&self, job: Upkeep, budget: &Budget) {

@@ -13,7 +13,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use copal_engine::id::{ClientId, OwnerFingerprint};
+use copal_engine::id::{ClientId, OwnerFingerprint, PackId};
 use copal_service::error::JobError;
 use copal_service::gateway::{Facts, Gateway, Memory, Presigner, Quota, Settings, read_facts};
 use copal_store::s3::BadConfig;
@@ -148,7 +148,7 @@ fn settings(
     jobs: &Jobs,
 ) -> Settings {
     let options = service.options;
-    let announce = jobs.announcer();
+    let (announce, suspect) = (jobs.announcer(), jobs.suspecter());
     let origin = if options.stdio { Some(PIPE_ORIGIN.to_owned()) } else { options.public_url.clone() };
     Settings {
         // What waits for a disk must not hold up who waits for the network.
@@ -165,5 +165,6 @@ fn settings(
         quota: Quota { stored: options.quota.map(|size| size.0), daily: options.daily_quota.map(|size| size.0) },
         cors: options.cors.clone(),
         arrived: Some(Arc::new(move |client: ClientId| announce(client))),
+        suspected: Some(Arc::new(move |packs: Vec<PackId>| suspect(packs))),
     }
 }

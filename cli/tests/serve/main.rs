@@ -15,7 +15,7 @@ use copal_engine::keys::slot::{Slot, SlotInput};
 use copal_engine::repository::Descriptor;
 use copal_engine::{client, layout};
 
-use kit::{Machine, PASSPHRASE, Run, assert_same, noise, text};
+use kit::{Harm, Machine, PASSPHRASE, Run, assert_same, noise, text};
 use server::{At, Server, client_of, get, now, send, signed_get};
 
 fn machine() -> Machine {
@@ -45,6 +45,26 @@ fn a_served_repository_is_used_like_any_other() {
     machine.at(&server.url, &["forget", "--keep-last", "1"]).ok();
     assert_eq!(machine.snapshots().len(), 1);
     machine.run(&["check", "--full"]).ok();
+}
+
+#[test]
+fn what_a_check_through_the_gateway_finds_the_service_notes_and_the_next_backup_heals() {
+    let machine = Machine::bare();
+    let init = ["--key-file", "key", "init", "--ingest", "service"];
+    machine.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    machine.write("noise", noise(1, 300_000));
+    let server = Server::start(&machine, &[]);
+    machine.at(&server.url, &["backup", "source"]).ok();
+    let [pack] = machine.packs(0).try_into().expect("one pack of data");
+    machine.damage(&pack, Harm::Flip);
+    let found = machine.at(&server.url, &["check", "--read-data"]).exits(4);
+    assert!(found.err.contains("the service was asked to look at 1 pack itself"), "{found}");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while machine.packs(0).len() == 1 {
+        assert!(Instant::now() < deadline, "nothing is stored again");
+        machine.at(&server.url, &["backup", "source"]).ok();
+    }
+    restores(&machine, &server.url);
 }
 
 #[test]

@@ -143,6 +143,7 @@ impl World {
             quota: Quota::default(),
             cors: None,
             arrived: None,
+            suspected: None,
         };
         change(&mut settings);
         Self { store, router: Gateway::new(settings, Some(Memory::default())).router() }
