@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use axum::http::{HeaderMap, Method, Request};
+use axum::http::Request;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2::{self, SendRequest};
@@ -80,23 +80,12 @@ impl Pipe {
         Self { address, open: tokio::sync::Mutex::new(None), has_answered: AtomicBool::new(false) }
     }
 
-    pub(super) async fn send(
-        &self,
-        method: Method,
-        url: &str,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<Reply, WireError> {
+    pub(super) async fn send(&self, request: Request<Bytes>) -> Result<Reply, WireError> {
         // Where nobody ever answered, nobody will: what ssh says about it stands above.
         let may_pass = self.has_answered.load(Ordering::Relaxed);
         let passing = move |error: hyper::Error| WireError { may_pass, source: error.into() };
         let mut sender = self.connected().await?;
-        let mut request = Request::builder().method(method).uri(url);
-        if let Some(to) = request.headers_mut() {
-            *to = headers;
-        }
-        let request = request.body(Full::new(body));
-        let request = request.map_err(|error| WireError { may_pass: false, source: error.into() })?;
+        let request = request.map(Full::new);
         let reply = runtime::run(async move {
             let response = sender.send_request(request).await.map_err(passing)?;
             let (parts, body) = response.into_parts();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
 use bytes::Bytes;
 use copal_service::gateway::TYPES;
 use copal_store::StoreError;
@@ -72,15 +72,18 @@ impl Wire {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Reply, WireError> {
+        let request = Request::builder().method(method).uri(url).body(body);
+        let mut request = request.map_err(|error| WireError { may_pass: false, source: error.into() })?;
+        *request.headers_mut() = headers;
         match self {
-            Self::Web(web) => web.send(method, url, headers, body).await,
-            Self::Pipe(pipe) => pipe.send(method, url, headers, body).await,
+            Self::Web(web) => web.send(request).await,
+            Self::Pipe(pipe) => pipe.send(request).await,
         }
     }
 }
 
 impl Web {
-    async fn send(&self, method: Method, url: &str, headers: HeaderMap, body: Bytes) -> Result<Reply, WireError> {
+    async fn send(&self, request: Request<Bytes>) -> Result<Reply, WireError> {
         let client = match self.client.get() {
             Some(client) => client,
             None => {
@@ -89,9 +92,9 @@ impl Web {
                 self.client.get_or_init(|| built)
             }
         };
-        let request = client.request(method, url).headers(headers).body(body);
+        let client = client.clone();
         let answered = runtime::run(async move {
-            let response = request.send().await?;
+            let response = client.execute(request.try_into()?).await?;
             let (status, headers) = (response.status(), response.headers().clone());
             Ok::<_, reqwest::Error>(Reply { status, headers, bytes: response.bytes().await? })
         });
