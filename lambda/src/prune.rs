@@ -15,6 +15,9 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     let budget = run.deadline.budget();
     let expired = run.deadline.run(expire_until(&run.host, IngestBy::Service, &budget)).await??;
     run.metrics.expired(&expired);
+    for held in &expired.held {
+        tracing::warn!(snapshot = %held.snapshot, source = %held.source, why = %held.why, "held");
+    }
     for (object, why) in &expired.refused {
         tracing::warn!(object, why, "not believed");
     }

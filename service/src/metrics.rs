@@ -92,6 +92,10 @@ impl Metrics {
     /// What expired.
     pub fn expired(&mut self, report: &expire::Report) {
         self.count(SNAPSHOTS_EXPIRED, report.expired.len() as u64);
+        // Without time to look nobody knows.
+        if !report.is_unfinished {
+            self.count(SNAPSHOTS_HELD, report.held.len() as u64);
+        }
         self.count(DECISIONS_REFUSED, report.refused.len() as u64);
     }
 
@@ -154,6 +158,7 @@ metrics! {
     CLIENTS_UNDECIDED = level("ClientsUndecided", Count): "Clients of whom something was undecided";
     UNDECIDED_AGE = level("UndecidedAge", Seconds): "Age of the oldest manifest that was undecided";
     SNAPSHOTS_EXPIRED = total("SnapshotsExpired", Count): "Snapshots that expired";
+    SNAPSHOTS_HELD = level("SnapshotsHeld", Count): "Suspicious snapshots that nobody has released: nothing of their series expires";
     SEGMENTS = level("Segments", Count): "Segments of the index";
     SEGMENTS_MERGED = total("SegmentsMerged", Count): "Segments that compact merged away";
     OBJECTS_DELETED = total("ObjectsDeleted", Count): "Objects that prune deleted";

@@ -127,7 +127,7 @@ async fn expose(State(metrics): State<Arc<Metrics>>) -> ([(&'static str, &'stati
 }
 
 async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
-    let method = request.method().to_string();
+    let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned();
     let started = Instant::now();
     let response = next.run(request).await;
@@ -136,7 +136,7 @@ async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next
     run.ended(status.is_server_error(), started.elapsed());
     run.count(REFUSED, status.is_client_error().into());
     metrics.take("gateway", &run);
-    metrics.answered(method, path, status.as_u16());
+    metrics.answered(&method, path, status.as_u16());
     response
 }
 
