@@ -281,7 +281,7 @@ fn holds_other_objects(store: &dyn Store) -> Result<bool, StoreError> {
     let mut after = None;
     loop {
         let page = wait(store.list("", after.as_ref(), 1_000))?;
-        let is_ours = |name: &str| ["keys/", "copal/", "tmp/"].iter().any(|ours| name.starts_with(ours));
+        let is_ours = |name: &str| ["keys/", "copal/", "reader/", "tmp/"].iter().any(|ours| name.starts_with(ours));
         if page.objects.iter().any(|object| !is_ours(object.key.as_str())) {
             return Ok(true);
         }
@@ -302,7 +302,7 @@ fn holds_other_files(directory: &Path) -> Result<bool, std::io::Error> {
     for entry in std::fs::read_dir(directory)? {
         // The last two hold nothing, or what was found to be an interrupted run's.
         let name = entry?.file_name();
-        if !["tmp", "lost+found", "keys", "copal"].iter().any(|ours| name == *ours) {
+        if !["tmp", "lost+found", "keys", "copal", "reader"].iter().any(|ours| name == *ours) {
             return Ok(true);
         }
     }

@@ -1,5 +1,6 @@
 //! Blocks: chunks or pages gathered, compressed and sealed as one. The unit of compression, encryption and deletion.
 
+mod pending;
 mod plaintext;
 
 use crate::compress::{Compressor, DecompressError, Decompressor, Parameters};
@@ -9,6 +10,7 @@ use crate::seal::{BlockKind, Counter, OpenError, SessionCipher};
 use crate::wire::DecodeError;
 use plaintext::{Codec, Parts};
 
+pub use pending::PendingBlock;
 pub use plaintext::padme;
 
 /// What a tree pack's table tells about a page: what the service needs to know without a key.
@@ -110,6 +112,13 @@ impl SealJob {
         self.raw.len() as u64
     }
 
+    /// Parts the block from its bytes: for a host that compresses them in one place ([`SealTools::plaintext`]) and seals
+    /// them in another.
+    pub fn part(self) -> (PendingBlock, Vec<u8>) {
+        let SealJob { kind, items, counter, raw } = self;
+        (PendingBlock::new(kind, items, counter, raw.len() as u64), raw)
+    }
+
     /// Seals the block, and reads it back before anybody relies on it: an encoder's error must not become a lost backup.
     pub fn run(self, tools: &mut SealTools, cipher: &SessionCipher) -> Result<SealedBlock, SealFault> {
         let SealJob { kind, items, counter, raw } = self;
@@ -151,6 +160,24 @@ impl SealTools {
     pub fn new(parameters: Parameters) -> Self {
         let compressor = Compressor::new(parameters);
         Self { compressor, plaintext: Vec::new(), open: OpenTools::new(), raw: Vec::new() }
+    }
+
+    /// The plaintext of a block of chunks of these lengths, which follow each other in `raw`: unpacked again and compared
+    /// before anybody relies on it.
+    pub fn plaintext(&mut self, counter: u64, lengths: &[u32], raw: &[u8]) -> Result<Vec<u8>, SealFault> {
+        let mut plaintext = Vec::new();
+        plaintext::encode(lengths, raw, &mut self.compressor, &mut plaintext);
+        let unreadable = |source| SealFault::Unreadable { counter, source };
+        let parts = Parts::parse(&plaintext).map_err(|source| unreadable(BlockError::Malformed { counter, source }))?;
+        self.open.plaintext.clone_from(&plaintext);
+        let unpacked = match parts.codec {
+            Codec::Raw => &plaintext[parts.payload.clone()],
+            Codec::Zstd => {
+                self.open.decompress(&parts, counter, &mut self.raw).map_err(unreadable)?;
+                &self.raw
+            }
+        };
+        if unpacked == raw && parts.lengths == lengths { Ok(plaintext) } else { Err(SealFault::Differs { counter }) }
     }
 
     /// Checks that a stored block reads back as these chunks.

@@ -1,7 +1,7 @@
 //! Ingest: whether a manifest is accepted. A pure function of what was found in the store; facts only, so that a store
 //! that fails leads to another try and never to a rejection.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use crate::client::{ClientRecord, Role};
 use crate::id::{ChunkId, PackId};
@@ -31,6 +31,11 @@ pub enum Finding {
     Hash,
     /// Its table is not one.
     Table(String),
+    /// With its table those of the manifest's packs are larger than allowed, so it was not read.
+    Tables {
+        /// Bytes of the tables up to this one.
+        sum: u64,
+    },
     /// A root dooms it, or its name is spent.
     Doomed,
 }
@@ -78,7 +83,7 @@ pub fn judge(
     if client.role == Role::WriteOnly && claim.domain != client.domain {
         verdict.add(Reason::Domain, format!("the client may not write to domain {}", claim.domain));
     }
-    let mut heights: HashMap<ChunkId, u8> = HashMap::new();
+    let mut heights: Vec<(ChunkId, u8)> = Vec::new();
     for (id, finding) in packs {
         match judge_pack(*id, finding, manifest) {
             Ok(table) => heights.extend(table.ids.iter().enumerate().map(|(at, id)| (*id, table.height(at)))),
@@ -88,11 +93,19 @@ pub fn judge(
             }
         }
     }
-    let mut missing = BTreeSet::new();
+    // Of an id that is claimed with several heights the greatest counts.
+    heights.sort_unstable();
+    let own = |id: &ChunkId| {
+        let end = heights.partition_point(|(of, _)| of <= id);
+        heights[..end].last().filter(|(of, _)| of == id).map(|(_, height)| *height)
+    };
+    let (mut missing, mut is_cut) = (BTreeSet::new(), false);
     let mut height_of = |id: &ChunkId| {
-        let height = heights.get(id).copied().or_else(|| resolve(id));
+        let height = own(id).or_else(|| resolve(id));
         if height.is_none() {
             missing.insert(*id);
+            // More are not named.
+            is_cut |= missing.len() > RECEIPT_NAMES && missing.pop_last().is_some();
         }
         height
     };
@@ -117,9 +130,10 @@ pub fn judge(
         verdict.add(Reason::Height, format!("the snapshot's root {} is not a page", snapshot.root));
     }
     if !missing.is_empty() {
-        verdict.add(Reason::Unresolved, format!("{} references do not resolve", missing.len()));
+        let more = if is_cut { "more than " } else { "" };
+        verdict.add(Reason::Unresolved, format!("{more}{} references do not resolve", missing.len()));
     }
-    verdict.missing = missing.into_iter().take(RECEIPT_NAMES).collect();
+    verdict.missing = missing.into_iter().collect();
     verdict.packs.truncate(RECEIPT_NAMES);
     verdict.reasons.truncate(REASONS);
     verdict
@@ -140,6 +154,10 @@ fn judge_pack<'a>(
         Finding::Oversize { actual } => Err((Reason::Oversize, format!("pack {id} has {actual} bytes"))),
         Finding::Hash => Err((Reason::PackHash, format!("pack {id} has other bytes than its name says"))),
         Finding::Table(why) => Err((Reason::PackTable, format!("pack {id}: {why}"))),
+        Finding::Tables { sum } => Err((
+            Reason::Oversize,
+            format!("with the table of pack {id} those of the manifest's packs have {sum} bytes"),
+        )),
         Finding::Doomed => Err((Reason::Doomed, format!("pack {id} is about to be deleted, or was"))),
     }
 }

@@ -76,6 +76,23 @@ pub fn segment(hash: ObjectHash) -> String {
     format!("index/{hash}")
 }
 
+/// The name of the reader that the repository carries.
+pub fn reader(hash: ObjectHash) -> String {
+    format!("reader/{hash}.wasm")
+}
+
+/// The name of the text that tells a person how to use the reader; also by the hash of its own bytes.
+pub fn reader_text(hash: ObjectHash) -> String {
+    format!("reader/{hash}.txt")
+}
+
+/// The hash in the name of a reader or its text.
+pub fn reader_hash(name: &str) -> Option<ObjectHash> {
+    let rest = name.strip_prefix("reader/")?;
+    let hash = ObjectHash::from_hex(rest.strip_suffix(".wasm").or_else(|| rest.strip_suffix(".txt"))?).ok()?;
+    (reader(hash) == name || reader_text(hash) == name).then_some(hash)
+}
+
 /// The number in a root's name.
 pub fn root_number(name: &str) -> Option<u64> {
     let complement = decimal(name.strip_prefix("roots/")?)?;
@@ -130,6 +147,16 @@ mod tests {
         let id = PackId([0xab; 32]);
         assert_eq!(pack_of(&pack(Place::Moved, id)), Some((Place::Moved, id)));
         assert_eq!(pack_of(&format!("packs/00/{id}")), None);
+    }
+
+    #[test]
+    fn names_of_readers_read_back() {
+        let hash = ObjectHash([0xab; 32]);
+        assert_eq!([reader(hash), reader_text(hash)].map(|name| reader_hash(&name)), [Some(hash); 2]);
+        for other in [format!("reader/{hash}"), format!("reader/{hash}.wasm/x"), reader(hash).to_uppercase()] {
+            assert_eq!(reader_hash(&other), None, "{other}");
+        }
+        assert_eq!(reader_hash(&format!("reader/{}.wasm", "AB".repeat(32))), None);
     }
 
     #[test]

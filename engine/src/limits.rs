@@ -36,6 +36,8 @@ pub const SESSION_RECORD_BYTES: usize = 64 << 10;
 pub const SESSION_RECIPIENTS: usize = 16;
 /// Packs one manifest names.
 pub const MANIFEST_PACKS: usize = 64;
+/// Bytes of the tables of all packs one manifest names: so much an ingest holds at once.
+pub const MANIFEST_TABLES: u64 = 64 << 20;
 /// Missing ids or packs a receipt names.
 pub const RECEIPT_NAMES: usize = 4_096;
 /// Reasons a receipt gives.
@@ -66,5 +68,7 @@ pub const ZONE_BYTES: usize = 64;
 pub const ADDRESS_BYTES: usize = 1 << 10;
 /// Entries of one index segment.
 pub const SEGMENT_ENTRIES: u64 = 1 << 25;
+/// Bytes of the reader that a repository carries, and of its text.
+pub const READER_BYTES: u64 = 16 << 20;
 /// Nesting of a CBOR item.
 pub const CBOR_DEPTH: u32 = 16;

@@ -9,7 +9,7 @@ use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 pub use crate::wire::chain::{Chain, ChainError, Link};
-use crate::wire::record::{self, Kind, RecordError, Unverified};
+use crate::wire::record::{self, Kind, RecordError, Unsigned, Unverified};
 
 /// A claim of one client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +68,11 @@ impl Manifest {
     /// Writes the record, signed with the client's manifest key. Tags come in ascending order, each once.
     pub fn sign(&self, repository: RepositoryId, key: &SigningKey) -> Vec<u8> {
         record::sign(Kind::Manifest, repository, &self.body(), key)
+    }
+
+    /// The record for a host that holds the client's manifest key itself.
+    pub fn unsigned(&self, repository: RepositoryId) -> Unsigned {
+        Unsigned::new(Kind::Manifest, repository, &self.body())
     }
 
     /// Believes the manifest stored under a client's name and this number, if the client's key has signed it.

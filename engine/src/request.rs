@@ -87,18 +87,40 @@ impl Request<'_> {
 
     /// Signs the request.
     pub fn sign(&self, terms: &Terms, key: &SigningKey) -> Headers {
+        let unsigned = self.unsigned(terms);
+        let signature = key.sign(unsigned.message.as_bytes()).to_bytes();
+        unsigned.with(&signature)
+    }
+
+    /// What a host signs that holds the key itself.
+    pub fn unsigned(&self, terms: &Terms) -> Unsigned {
         let content_digest = write_digest(&self.digest);
         let params = terms.params();
-        let signature = key.sign(self.base(&content_digest, &params).as_bytes());
-        Headers {
-            content_digest,
-            input: format!("{LABEL}={params}"),
-            signature: format!("{LABEL}=:{}:", STANDARD.encode(signature.to_bytes())),
-        }
+        let message = self.base(&content_digest, &params);
+        Unsigned { message, content_digest, input: format!("{LABEL}={params}") }
     }
 
     fn base(&self, content_digest: &str, params: &str) -> String {
         base(&[("@method", self.method), ("@target-uri", self.uri), ("content-digest", content_digest)], params)
+    }
+}
+
+/// A request that a key elsewhere signs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsigned {
+    /// The signature base, which is signed (Ed25519).
+    pub message: String,
+    /// `Content-Digest`.
+    pub content_digest: String,
+    /// `Signature-Input`.
+    pub input: String,
+}
+
+impl Unsigned {
+    /// The headers with a signature of the message.
+    pub fn with(self, signature: &[u8; 64]) -> Headers {
+        let signature = format!("{LABEL}=:{}:", STANDARD.encode(signature));
+        Headers { content_digest: self.content_digest, input: self.input, signature }
     }
 }
 

@@ -78,6 +78,12 @@ impl SessionCipher {
         Self(Arc::new(Keys { gcm, nonce: key.nonce_key(), repository, session }))
     }
 
+    /// What a cipher other than this one seals a block's plaintext with: the nonce and what is authenticated with it.
+    pub fn terms(&self, kind: BlockKind, counter: &Counter, plaintext: &[u8]) -> SealTerms {
+        let associated = self.associated(kind, counter.0);
+        SealTerms { nonce: self.nonce(&associated, plaintext), associated }
+    }
+
     /// Seals a block's plaintext. The nonce follows from all that is sealed, so that it repeats only with the same bytes.
     pub fn seal(&self, kind: BlockKind, counter: Counter, plaintext: &[u8]) -> Vec<u8> {
         let associated = self.associated(kind, counter.0);
@@ -123,6 +129,15 @@ impl SessionCipher {
     }
 }
 
+/// What AES-256-GCM seals a block with, beside the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealTerms {
+    /// The nonce, which follows from all that is sealed.
+    pub nonce: [u8; NONCE],
+    /// The associated data.
+    pub associated: Vec<u8>,
+}
+
 impl core::fmt::Debug for SessionCipher {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "SessionCipher({})", self.0.session)
@@ -160,8 +175,10 @@ pub enum OpenError {
     },
 }
 
-const NONCE: usize = 12;
-const TAG: usize = 16;
+/// Bytes of the nonce before what is sealed.
+pub const NONCE: usize = 12;
+/// Bytes of the tag behind what is sealed.
+pub const TAG: usize = 16;
 
 #[cfg(test)]
 mod tests {

@@ -16,6 +16,7 @@ pub mod faults;
 pub mod gateway;
 pub mod host;
 pub mod ingest;
+mod lookup;
 pub mod metrics;
 pub mod objects;
 pub mod policy;

@@ -1,6 +1,7 @@
 //! Objects: reading what the layout names, with the checks every reader makes.
 
 use core::future::Future;
+use core::ops::Range;
 use core::pin::Pin;
 
 use bytes::Bytes;
@@ -20,9 +21,14 @@ pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> +
 
 /// Makes calls at the same time, a bounded number of them, and gives their answers in order.
 pub(crate) fn together<'a, T: Send + 'a>(calls: impl Iterator<Item = Call<'a, T>>) -> Call<'a, Vec<T>> {
+    few_together(windows().together, calls)
+}
+
+/// The same, of calls that need much memory each.
+pub(crate) fn few_together<'a, T: Send + 'a>(few: usize, calls: impl Iterator<Item = Call<'a, T>>) -> Call<'a, Vec<T>> {
     // Collected here, so that what the caller made them from is not kept while they run.
     let calls: Vec<Call<'a, T>> = calls.collect();
-    Box::pin(stream::iter(calls).buffered(windows().together).try_collect())
+    Box::pin(stream::iter(calls).buffered(few).try_collect())
 }
 
 /// The key of a name that the layout made.
@@ -74,30 +80,64 @@ pub async fn hash(store: &dyn Store, name: &str, length: u64) -> Result<Option<O
 /// Reads the table of a pack without reading its blocks. What comes back agrees with the object's own trailer; that the
 /// bytes have the pack's hash is not checked here.
 pub async fn read_table(store: &dyn Store, place: Place, id: PackId, length: u64) -> Result<PackTable, JobError> {
-    let name = layout::pack(place, id);
-    let damaged = |why: &dyn core::fmt::Display| JobError::damaged(&name, why);
-    if length < TRAILER_BYTES as u64 {
-        return Err(damaged(&"it is too short for a pack"));
+    Ends::read(store, place, id, length).await?.table(store).await
+}
+
+/// The first and last bytes of a pack, which tell how long its table is.
+pub(crate) struct Ends {
+    object: Key,
+    length: u64,
+    first: Bytes,
+    last: Bytes,
+    trailer: Trailer,
+}
+
+impl Ends {
+    /// Reads them. Header and table of most packs are no longer: then nothing else is asked for.
+    pub(crate) async fn read(store: &dyn Store, place: Place, id: PackId, length: u64) -> Result<Self, JobError> {
+        let object = key(layout::pack(place, id));
+        if length < TRAILER_BYTES as u64 {
+            return Err(JobError::damaged(object.as_str(), "it is too short for a pack"));
+        }
+        let tail = (length / TAIL_SHARE).clamp(TAIL_LEAST, TAIL_MOST);
+        let (head, start) = (length.min(HEAD_GUESS), length - length.min(tail));
+        let (first, last) =
+            futures::try_join!(part_of(store, &object, 0..head), part_of(store, &object, start..length))?;
+        let trailer = Trailer::parse(&last[last.len() - TRAILER_BYTES..], length);
+        let trailer = trailer.map_err(|error| JobError::damaged(object.as_str(), error))?;
+        Ok(Self { object, length, first, last, trailer })
     }
-    let object = key(&name);
-    let part = async |range| match store.read_range(&object, range).await {
+
+    /// Bytes of the table.
+    pub(crate) fn table_length(&self) -> u64 {
+        self.trailer.table_length().into()
+    }
+
+    /// Reads the table, as far as it is not there yet.
+    pub(crate) async fn table(self, store: &dyn Store) -> Result<PackTable, JobError> {
+        let start = self.length - self.last.len() as u64;
+        let (header, table) = (self.trailer.header_range(), self.trailer.table_range());
+        let header = if header.end <= self.first.len() as u64 {
+            self.first.slice(..header.end as usize)
+        } else {
+            part_of(store, &self.object, header).await?
+        };
+        let table = if table.start >= start {
+            self.last.slice((table.start - start) as usize..(table.end - start) as usize)
+        } else {
+            part_of(store, &self.object, table).await?
+        };
+        let parsed = pack::parse_table(&self.trailer, &header, &table);
+        parsed.map_err(|error| JobError::damaged(self.object.as_str(), error))
+    }
+}
+
+async fn part_of(store: &dyn Store, object: &Key, range: Range<u64>) -> Result<Bytes, JobError> {
+    match store.read_range(object, range).await {
         // It was cut since its length was asked for.
-        Err(error @ StoreError::OutOfRange { .. }) => Err(damaged(&error)),
+        Err(error @ StoreError::OutOfRange { .. }) => Err(JobError::damaged(object.as_str(), error)),
         read => Ok(read?),
-    };
-    // Header and table of most packs are no longer than what is guessed here: then that is all that is asked for.
-    let tail = (length / TAIL_SHARE).clamp(TAIL_LEAST, TAIL_MOST);
-    let (head, start) = (length.min(HEAD_GUESS), length - length.min(tail));
-    let (first, last) = futures::try_join!(part(0..head), part(start..length))?;
-    let trailer = Trailer::parse(&last[last.len() - TRAILER_BYTES..], length).map_err(|error| damaged(&error))?;
-    let (header, table) = (trailer.header_range(), trailer.table_range());
-    let header = if header.end <= head { first.slice(..header.end as usize) } else { part(header).await? };
-    let table = if table.start >= start {
-        last.slice((table.start - start) as usize..(table.end - start) as usize)
-    } else {
-        part(table).await?
-    };
-    pack::parse_table(&trailer, &header, &table).map_err(|error| damaged(&error))
+    }
 }
 
 /// All objects below a prefix, in order, a page at a time.
@@ -120,4 +160,4 @@ const PIECE: u64 = 8 << 20;
 const HEAD_GUESS: u64 = 8 << 10;
 const TAIL_SHARE: u64 = 64;
 const TAIL_LEAST: u64 = 32 << 10;
-const TAIL_MOST: u64 = 1 << 20;
+const TAIL_MOST: u64 = 512 << 10;

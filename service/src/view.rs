@@ -46,6 +46,11 @@ impl Parts {
         domains: Some(BTreeSet::new()),
     };
 
+    /// Which root there is.
+    pub const NOTHING: Parts = Parts { kinds: &[], domains: Some(BTreeSet::new()) };
+    /// All records, and no index.
+    pub const RECORDS: Parts = Parts { kinds: &RunKind::RECORDS, domains: Some(BTreeSet::new()) };
+
     /// All records, and the index of one domain.
     pub fn of_domain(domain: DomainId) -> Self {
         Self { domains: Some([domain].into()), ..Self::ALL }
@@ -92,6 +97,18 @@ impl View {
         [layout::Place::Packs, layout::Place::Moved]
             .into_iter()
             .any(|place| self.state.doomed.contains_key(&layout::pack(place, pack)))
+    }
+
+    /// The domains that have an index, ascending.
+    pub fn domains(&self) -> Vec<DomainId> {
+        let named = self.state.segments.keys().chain(self.state.overlays.keys()).map(|(domain, _)| *domain);
+        named.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Reads the index of one domain in place of those that were read: so no more than one is held.
+    pub async fn turn_to(&mut self, store: &dyn Store, domain: DomainId) -> Result<(), JobError> {
+        self.indexes.retain(|of, _| *of == domain);
+        self.load_indexes(store, [domain].into()).await
     }
 
     /// Reads the indexes of some domains, but for those that were read.

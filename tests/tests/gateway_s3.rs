@@ -67,6 +67,17 @@ fn presigned_transfers_that_a_busy_store_refuses_are_made_again() {
     assert!(failed.load(Ordering::Relaxed) >= 2, "uploads and downloads were refused");
 }
 
+#[test]
+fn a_repository_is_made_in_a_bucket_through_a_gateway() {
+    let server = Server::start(Kind::Versity);
+    let machine = Machine::new(&server);
+    let gateway = Gateway::with(&machine, &server.endpoint(), &["--accept-init"]);
+    let at = |arguments: &[&str]| machine.ok(machine.through(&gateway.url, arguments));
+    at(&["init"]);
+    at(&["backup", machine.text("source")]);
+    machine.ok(machine.with_store(&["check", "--full"]));
+}
+
 /// `copal serve` with the credentials of the store.
 struct Gateway {
     child: Child,
@@ -75,7 +86,12 @@ struct Gateway {
 
 impl Gateway {
     fn start(machine: &Machine, endpoint: &str) -> Self {
-        let mut command = machine.with_store(&["serve", "--json", "--open-slots", "--listen", "127.0.0.1:0"]);
+        Self::with(machine, endpoint, &[])
+    }
+
+    fn with(machine: &Machine, endpoint: &str, options: &[&str]) -> Self {
+        let serve = ["serve", "--json", "--open-slots", "--listen", "127.0.0.1:0"];
+        let mut command = machine.with_store(&[&serve[..], options].concat());
         command.env("AWS_ENDPOINT_URL_S3", endpoint).env_remove("COPAL_PASSWORD");
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();

@@ -2,14 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use std::future::Future;
-use std::ops::Range;
-use std::pin::pin;
-use std::sync::Mutex;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use copal_engine::client::Role;
 use copal_engine::id::{ClientId, DomainId, ObjectHash, SnapshotId, SourceId};
@@ -21,8 +15,8 @@ use copal_engine::state::{ClientHead, PackRecord, SnapshotRecord, SnapshotState}
 use copal_engine::time::Time;
 use copal_service::commit::{Proposal, commit};
 use copal_service::ingest::{Scope, work};
-use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
-use copal_tests::kit::{Client, How, Random, World, craft, tree};
+use copal_store::{Key, Store};
+use copal_tests::kit::{Client, How, Random, Slow, World, craft, tree};
 use futures::executor::block_on;
 use futures::future::join_all;
 
@@ -79,13 +73,10 @@ fn ten_thousand_clients_an_hour_are_answered_by_two_workers_within_seconds_and_n
     let mut scene = scene.into_inner();
     scene.waited.sort_unstable();
     assert_eq!(scene.waited.len(), commits);
-    let calls = slow.calls.into_inner().unwrap();
+    let calls = slow.calls();
     let total: u64 = calls.values().map(|(count, _)| count).sum();
     let (median, most) = (scene.waited[commits / 2], scene.waited[commits - 1]);
-    println!(
-        "{commits} commits in {:?}; a receipt after {median:?} in the median, {most:?} at most",
-        slow.now.lock().unwrap()
-    );
+    println!("{commits} commits in {:?}; a receipt after {median:?} in the median, {most:?} at most", slow.now());
     for (of, (count, bytes)) in &calls {
         println!("{of}: {:.1} per commit, {} bytes", *count as f64 / commits as f64, bytes / commits as u64);
     }
@@ -108,7 +99,7 @@ fn a_commit_makes_as_many_calls_with_ten_thousand_clients_as_with_ten() {
                 let scope = Scope::Client(client.id);
                 let report = slow.run(work(&host, IngestBy::Service, scope, &|_| false)).unwrap();
                 assert_eq!(report.receipts.len(), 1);
-                let calls = slow.calls.into_inner().unwrap();
+                let calls = slow.calls();
                 calls.values().map(|(count, _)| count).sum()
             })
             .collect()
@@ -126,107 +117,6 @@ struct Scene {
     arrived: BTreeMap<(ClientId, u64), Duration>,
     waited: Vec<Duration>,
     has_ended: bool,
-}
-
-/// A store that answers after as long as S3 takes within a region, by its own clock.
-struct Slow<'a> {
-    store: &'a dyn Store,
-    now: Mutex<Duration>,
-    sleepers: Mutex<Vec<(Duration, Waker)>>,
-    /// How many calls of each kind were made, and their bytes.
-    calls: Mutex<BTreeMap<&'static str, (u64, u64)>>,
-}
-
-impl<'a> Slow<'a> {
-    fn new(store: &'a dyn Store) -> Self {
-        Self { store, now: Mutex::default(), sleepers: Mutex::default(), calls: Mutex::default() }
-    }
-
-    fn now(&self) -> Duration {
-        *self.now.lock().unwrap()
-    }
-
-    fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + '_ {
-        let until = self.now() + time;
-        std::future::poll_fn(move |context| {
-            if self.now() >= until {
-                return Poll::Ready(());
-            }
-            self.sleepers.lock().unwrap().push((until, context.waker().clone()));
-            Poll::Pending
-        })
-    }
-
-    /// Runs a future; whenever everybody waits, the clock goes on to the next who wakes.
-    fn run<T>(&self, future: impl Future<Output = T>) -> T {
-        let mut future = pin!(future);
-        loop {
-            if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                return value;
-            }
-            let mut sleepers = self.sleepers.lock().unwrap();
-            let next = sleepers.iter().map(|(until, _)| *until).min().expect("somebody sleeps");
-            let mut now = self.now.lock().unwrap();
-            *now = next.max(*now);
-            let awake: Vec<Waker> = {
-                let (awake, asleep) = sleepers.drain(..).partition(|(until, _)| *until <= *now);
-                *sleepers = asleep;
-                awake.into_iter().map(|(_, waker): (Duration, Waker)| waker).collect()
-            };
-            drop((now, sleepers));
-            awake.into_iter().for_each(Waker::wake);
-        }
-    }
-
-    async fn take(&self, of: &'static str, millis: u64, bytes: u64) {
-        {
-            let mut calls = self.calls.lock().unwrap();
-            let (count, total) = calls.entry(of).or_default();
-            *count += 1;
-            *total += bytes;
-        }
-        // 80 MB a second.
-        self.sleep(Duration::from_millis(millis) + Duration::from_nanos(bytes * 25 / 2)).await;
-    }
-}
-
-#[async_trait]
-impl Store for Slow<'_> {
-    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
-        self.take("put", 60, bytes.len() as u64).await;
-        self.store.create(key, bytes).await
-    }
-
-    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        let read = self.store.read(key).await;
-        self.take("get", 35, read.as_ref().map_or(0, |bytes| bytes.len() as u64)).await;
-        read
-    }
-
-    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        self.take("get", 35, range.end - range.start).await;
-        self.store.read_range(key, range).await
-    }
-
-    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        self.take("head", 25, 0).await;
-        self.store.stat(key).await
-    }
-
-    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        self.take("list", 50, 0).await;
-        self.store.list(prefix, after, limit).await
-    }
-
-    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        self.take("delete", 40, 0).await;
-        self.store.delete(key).await
-    }
-
-    async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.take("head", 25, 0).await;
-        self.store.now().await
-    }
 }
 
 /// A repository in which so many clients have backed up once, each into a domain of its own.

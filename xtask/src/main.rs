@@ -1,28 +1,34 @@
-//! The project's own commands: `cargo xtask test`, `wasm`, `lambda`, `stack`, `bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `lambda`, `stack`, `demo`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
+mod carried;
 mod command;
 mod elf;
 mod environment;
 mod lambda;
 mod module;
+mod page;
 mod probe;
 mod reader;
 mod stack;
 mod suite;
 mod tally;
 mod tools;
+mod wasm;
 
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test           check or install the tools, then format, lints, all tests, documents, WebAssembly, the reader
+  test           check or install the tools, then format, lints, all tests, documents, WebAssembly, the readers
   tools          check or install the tools alone
-  wasm           build the engine's probe for WebAssembly and compare it with the golden report
+  reader         build the reader that every repository carries
+  release        build the command as it is released, with the reader inside
+  wasm           build the module for browsers, and run it and the engine's probe in Node
   lambda         build the functions for both processors of Lambda, and check each zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
+  demo           build everything, serve a new repository with the web app, and say where it is
   bench [args]   run the measurements in bench/";
 
 fn main() -> ExitCode {
@@ -30,7 +36,10 @@ fn main() -> ExitCode {
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => suite::run(),
         ["tools"] => tools::set_up().map(|()| ExitCode::SUCCESS),
-        ["wasm"] => wasm(),
+        ["reader"] => carried::run().map(|()| ExitCode::SUCCESS),
+        ["release"] => carried::release().map(|()| ExitCode::SUCCESS),
+        ["wasm"] => webassembly(),
+        ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["lambda"] => lambda::run().map(exit),
         ["bench", rest @ ..] => bench(rest),
@@ -42,9 +51,11 @@ fn main() -> ExitCode {
     })
 }
 
-fn wasm() -> Result<ExitCode, String> {
+fn webassembly() -> Result<ExitCode, String> {
     tools::set_up()?;
-    probe::run()?.verdict().map_or(Ok(ExitCode::SUCCESS), Err)
+    let mut tally = probe::run()?;
+    tally += wasm::run()?;
+    Ok(exit(tally))
 }
 
 fn exit(tally: tally::Tally) -> ExitCode {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::command::{cargo, count, succeed};
 use crate::tally::Tally;
-use crate::{probe, reader, tools};
+use crate::{carried, page, probe, reader, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -22,13 +22,17 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     });
     // Tests of the command run it: cargo alone builds it only for tests of its own crate.
     suite.stage("programs", || cargo_succeeds(&["build", "--workspace", "--all-features", "--bins"]));
+    // Tests run it.
+    suite.stage("reader for WASI", || carried::run().map(|()| Tally::default()));
     suite.stage("tests", || count(&mut cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"])));
     suite.stage("documents", || {
         let mut command = cargo(&["doc", "--workspace", "--all-features", "--no-deps"]);
         succeed(command.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Tally::default())
     });
     suite.stage("WebAssembly", probe::run);
-    suite.stage("reader", reader::run);
+    suite.stage("the module for browsers", wasm::run);
+    suite.stage("web app", page::test);
+    suite.stage("reader in Python", reader::run);
 
     heading(&format!("all stages: {:.0} s", start.elapsed().as_secs_f64()));
     let verdict = suite.tally.verdict();

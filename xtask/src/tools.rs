@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use crate::command::{output, succeed, target, workspace};
 
-const WASM: &str = "wasm32-unknown-unknown";
+/// The engine's in a browser, and the reader's.
+const WASM: [&str; 2] = ["wasm32-unknown-unknown", "wasm32-wasip1"];
 
 /// A program, how to see that it works, and the Debian package that has it.
 struct Tool {
@@ -40,11 +41,28 @@ pub(crate) fn set_up() -> Result<(), String> {
             rustup(&["component", "add", name])?;
         }
     }
-    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(workspace()))?;
-    if !Path::new(sysroot.trim()).join("lib/rustlib").join(WASM).join("lib").is_dir() {
-        rustup(&["target", "add", WASM])?;
-    }
+    set_up_targets()?;
     SERVERS.iter().try_for_each(Server::set_up)
+}
+
+/// Checks and installs what builds the reader for WASI and runs it.
+pub(crate) fn set_up_reader() -> Result<(), String> {
+    let is_wanted = |tool: &Tool| ["clang", "llvm-14", "python3-venv"].contains(&tool.package);
+    let missing: Vec<Tool> = tools().into_iter().filter(|tool| is_wanted(tool) && !tool.works()).collect();
+    if !missing.is_empty() {
+        install(&missing)?;
+    }
+    set_up_targets()
+}
+
+fn set_up_targets() -> Result<(), String> {
+    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(workspace()))?;
+    for target in WASM {
+        if !Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib").is_dir() {
+            rustup(&["target", "add", target])?;
+        }
+    }
+    Ok(())
 }
 
 impl Server {
@@ -95,6 +113,9 @@ fn tools() -> Vec<Tool> {
         tool("setfattr", VERSION, "attr"),
         tool("go", &["version"], "golang"),
         tool("node", VERSION, "nodejs"),
+        tool("npm", VERSION, "npm"),
+        tool(&named("CHROMIUM", "chromium"), VERSION, "chromium"),
+        tool("unzip", &["-v"], "unzip"),
         tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
     ]
 }

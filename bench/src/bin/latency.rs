@@ -55,6 +55,7 @@ fn measure(temporary: &Path, source: &Path, delay: Duration) -> Result<(), Failu
         parameters: Parameters::default(),
         ingest: IngestBy::Client,
         argon2: Argon2Params { m_kib: 8 << 10, t: 1, p: 1 },
+        reader: None,
     })?;
     let state = |id: copal_engine::id::RepositoryId| temporary.join(id.to_string());
     let open = || Repository::open(&site, &input, state);

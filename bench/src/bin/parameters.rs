@@ -63,6 +63,7 @@ fn measure_in(temporary: &Path, set: &str, versions: &[PathBuf]) -> Result<(), F
         parameters: parameters(set)?,
         ingest: IngestBy::Client,
         argon2: Argon2Params { m_kib: 8 << 10, t: 1, p: 1 },
+        reader: None,
     })?;
     let repository = Repository::open(&site, &input, |id| temporary.join(id.to_string()))?;
     let client = LocalClient::load_or_register(&repository, "measured")?;

@@ -142,6 +142,11 @@ pub enum Command {
     Compact,
     /// Show an object of the repository, decoded.
     Cat(look::Cat),
+    /// Store the reader in the repository.
+    ///
+    /// The reader is a WebAssembly program that brings files back without this one, many years from now. "init" stores it;
+    /// this does so in a repository that has none, or another version of it.
+    Reader(repository::ReaderFile),
     /// Manage what this machine keeps of repositories to be faster.
     #[command(subcommand, arg_required_else_help = true)]
     Cache(repository::Cache),

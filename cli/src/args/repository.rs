@@ -1,5 +1,7 @@
 //! Repository: commands about a repository as a whole and about the program itself.
 
+use std::path::PathBuf;
+
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
 
 use super::CommandLine;
@@ -10,6 +12,17 @@ pub struct Init {
     /// Who folds uploads into the index: the clients themselves, or a service beside the store.
     #[arg(long, value_name = "WHO", value_enum, default_value_t = IngestBy::Client)]
     pub ingest: IngestBy,
+    /// The reader that the repository carries.
+    #[command(flatten)]
+    pub reader: ReaderFile,
+}
+
+/// Which reader a repository is to carry.
+#[derive(Args, Debug)]
+pub struct ReaderFile {
+    /// File of a reader to store, instead of the one that this program carries.
+    #[arg(long, value_name = "FILE")]
+    pub reader: Option<PathBuf>,
 }
 
 /// Who folds uploads into the index.

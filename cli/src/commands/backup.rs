@@ -24,6 +24,7 @@ use crate::report::field::{Hex, PathField};
 use crate::report::progress::Progress;
 use crate::report::summary::{BackupSummary, Decider};
 use crate::report::{Amount, EntryTrouble, Failure};
+use crate::repository::Reader;
 use crate::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions};
 use crate::secrets::Terminal;
 use crate::site::Site;
@@ -91,7 +92,7 @@ fn site(context: &Context<'_>, options: &Backup) -> Result<(Site, Opening), Fail
     let found = context.site();
     if options.init && matches!(found, Err(Failure::NoRepository { .. })) {
         let credential = context.secrets().first(&mut Terminal)?;
-        let summary = init::create(context, &credential, IngestBy::Client)?;
+        let summary = init::create(context, &credential, IngestBy::Client, Reader::inside())?;
         context.report.warn(&format!("created {}; its recovery code, shown this once:", summary.repository));
         context.report.warn(&summary.recovery_code);
         return Ok((context.site()?, Opening::Secret(credential)));

@@ -2,11 +2,13 @@
 
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::keys::text;
+use copal_engine::layout;
 use copal_engine::receipt::IngestBy;
 use copal_engine::repository::Parameters;
 
 use super::context::{Context, input};
 use super::failure::{of_init, of_site};
+use super::reader::reader;
 use crate::args;
 use crate::entropy::secret;
 use crate::exit::Exit;
@@ -14,13 +16,13 @@ use crate::places::create_private;
 use crate::report::Failure;
 use crate::report::field::Hex;
 use crate::report::upkeep::InitSummary;
-use crate::repository::{self, Init};
+use crate::repository::{self, Init, Reader};
 use crate::secrets::{Credential, Terminal};
 use crate::site::Site;
 
 pub(super) fn run(context: &Context<'_>, options: &args::repository::Init) -> Result<Exit, Failure> {
     let credential = context.secrets().first(&mut Terminal)?;
-    let summary = create(context, &credential, options.ingest)?;
+    let summary = create(context, &credential, options.ingest, reader(&options.reader)?)?;
     context.report.answer(&summary)?;
     Ok(Exit::Done)
 }
@@ -30,6 +32,7 @@ pub(super) fn create(
     context: &Context<'_>,
     credential: &Credential,
     ingest: args::repository::IngestBy,
+    reader: Option<Reader>,
 ) -> Result<InitSummary, Failure> {
     let site = Site::create_by(&context.location()?, &context.means()).map_err(of_site)?;
     context.introduce(&site)?;
@@ -50,6 +53,7 @@ pub(super) fn create(
             args::repository::IngestBy::Service => IngestBy::Service,
         },
         argon2: Argon2Params::default(),
+        reader: reader.as_ref(),
     });
     let made = made.inspect_err(|_| {
         if let Some(path) = key_file {
@@ -59,11 +63,17 @@ pub(super) fn create(
     let made = made.map_err(of_init)?;
     let repository = context.open_with(&site, credential)?;
     let client = context.client(&repository)?;
+    if reader.is_none() {
+        context
+            .report
+            .note("this program was built without the reader, so the repository carries none (docs/reader.md)");
+    }
     Ok(InitSummary {
         repository_id: Hex(made.repository),
         repository: site.location().to_string(),
         client: Hex(client.id),
         recovery_code: made.recovery_code.as_str().to_owned(),
         key_file: key_file.map(|path| path.display().to_string()),
+        reader: reader.map(|reader| layout::reader(reader.hash())),
     })
 }

@@ -22,6 +22,7 @@ mod opening;
 mod place;
 mod policy;
 mod prune;
+mod reader;
 mod rebuild;
 mod repair;
 mod restore;
@@ -68,6 +69,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Prune(options) => prune::run(context, options),
         Command::Key(options) => key::run(context, options),
         Command::Cat(options) => cat::run(context, options),
+        Command::Reader(options) => reader::run(context, options),
         Command::Cache(options) => cache::run(context, options),
         Command::Tag(options) => marks::tag(context, options),
         Command::Pin(options) => marks::run(context, options, marks::Act::Pin),

@@ -22,7 +22,7 @@ pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Fa
         chosen = newest_of_each(chosen, options, most.get() as usize);
     }
     if options.group_by.is_some() {
-        chosen.sort_by_key(|snapshot| (group(snapshot, options), snapshot.time));
+        chosen.sort_by_key(|snapshot| (group(snapshot, options), snapshot.age()));
     }
     let rows: Vec<SnapshotRow> = chosen.iter().map(|snapshot| snapshot.row()).collect();
     context.report.list(&rows)?;
@@ -36,7 +36,7 @@ fn newest_of_each<'a>(snapshots: Vec<&'a Snapshot>, options: &Snapshots, most: u
     }
     let newest = groups.into_values().flat_map(|group| group.into_iter().rev().take(most));
     let mut newest: Vec<&Snapshot> = newest.collect();
-    newest.sort_by_key(|snapshot| (snapshot.time, snapshot.id));
+    newest.sort_by_key(|snapshot| snapshot.age());
     newest
 }
 

@@ -18,7 +18,7 @@ use super::context::Context;
 use super::failure::{of_job, of_store};
 use super::opening::{Opened, Opening};
 use crate::exit::Exit;
-use crate::history::History;
+use crate::history::{History, age};
 use crate::report::Failure;
 use crate::report::field::{Hex, PathsField, Stamp};
 use crate::report::status::{HeldField, JobField, RejectedField, SeriesField, StatusReport, WaitingField};
@@ -142,8 +142,8 @@ fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec
     let mut newest: BTreeMap<(DomainId, SourceId), Newest<'_>> = BTreeMap::new();
     for (key, record) in &view.state.snapshots {
         let is_shown = record.state == SnapshotState::Kept && !record.partial && only.is_none_or(|only| only == key.0);
-        let before = newest.get(&(record.domain, record.source)).map(|(_, before)| before.accepted);
-        if is_shown && before.is_none_or(|before| before <= record.accepted) {
+        let before = newest.get(&(record.domain, record.source)).map(|(_, before)| age(before));
+        if is_shown && before.is_none_or(|before| before < age(record)) {
             newest.insert((record.domain, record.source), (*key, record));
         }
     }

@@ -6,9 +6,9 @@ use std::io::Write;
 use copal_engine::id::ChunkId;
 use copal_engine::path::TreePath;
 use copal_engine::tree::{Entry, EntryKind};
+use copal_reader::archive::{BLOCK, Header, padding};
 use tar::EntryType;
 
-use super::header::Header;
 use super::{DumpError, ZEROS, write_file};
 use crate::reader::{ChunkReader, PageReader};
 use crate::restore::{Identities, Scope};
@@ -70,11 +70,3 @@ impl Archive<'_> {
         Ok(())
     }
 }
-
-/// Bytes that fill up the last block.
-pub(super) fn padding(size: u64) -> usize {
-    (size.next_multiple_of(BLOCK as u64) - size) as usize
-}
-
-/// Bytes of a block of an archive.
-pub(super) const BLOCK: usize = 512;

@@ -1,7 +1,6 @@
 //! Dump: content of a snapshot written out as a stream, every chunk checked before it leaves.
 
 mod archive;
-mod header;
 
 use std::io::{self, Write};
 

@@ -80,7 +80,7 @@ impl Identity {
             known.client = kept_request_key(&state.join(repository.to_string()));
         }
         let is_owners = matches!(asked.op, Op::Create | Op::Delete)
-            && ["copal/", "keys/", "clients/"].iter().any(|folder| asked.key.starts_with(folder));
+            && ["copal/", "keys/", "clients/", "reader/"].iter().any(|folder| asked.key.starts_with(folder));
         let owner = known.owner.clone().map(|key| (Signatory::Owner, key));
         let client = known.client.clone().map(|(id, key)| (Signatory::Client(id), key));
         // A client that was just made is not registered before the owner has said so.

@@ -95,6 +95,7 @@ fn init_summary() -> InitSummary {
         client: Hex(ClientId([1; 16])),
         recovery_code: "copal-recovery-1 ABCDEFG".into(),
         key_file: Some("/mnt/key".into()),
+        reader: None,
     }
 }
 

@@ -23,6 +23,8 @@ pub struct InitSummary {
     pub recovery_code: String,
     /// The key file that was written, if one was asked for.
     pub key_file: Option<String>,
+    /// The reader that the repository carries.
+    pub reader: Option<String>,
 }
 
 impl Answer for InitSummary {
@@ -41,6 +43,28 @@ impl Answer for InitSummary {
             None => writeln!(out, "If the passphrase and the recovery code are both lost, every backup is lost:")?,
         }
         writeln!(out, "nobody can open the repository without one of them. Keep the code away from this machine.")
+    }
+}
+
+/// What `reader` did.
+#[derive(Serialize, Clone, Debug)]
+pub struct ReaderSummary {
+    /// The reader's name.
+    pub reader: String,
+    /// The name of the text beside it.
+    pub text: String,
+    /// Whether either was stored, or was there already.
+    pub stored: bool,
+    /// The descriptor that names the reader, if a new version had to be written.
+    pub descriptor: Option<String>,
+}
+
+impl Answer for ReaderSummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        match (self.stored, &self.descriptor) {
+            (false, None) => writeln!(out, "the repository carries this reader already: {}", self.reader),
+            _ => writeln!(out, "the repository carries the reader {}", self.reader),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use copal_store::{Created, Store, StoreError};
 use zeroize::Zeroizing;
 
 use super::unlock::FoundSlot;
-use super::{OpenError, find_slots, list_descriptors, restore_copies, unlock};
+use super::{OpenError, Reader, find_slots, list_descriptors, restore_copies, unlock};
 use crate::entropy::{random, secret};
 use crate::site::Site;
 use crate::wait::wait;
@@ -32,6 +32,8 @@ pub struct Init<'a> {
     pub ingest: IngestBy,
     /// Cost of unlocking with a passphrase.
     pub argon2: Argon2Params,
+    /// The reader that it is to carry.
+    pub reader: Option<&'a Reader>,
 }
 
 /// A repository that was made.
@@ -67,7 +69,9 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
     if !list_descriptors(&store)?.is_empty() || (!slots.is_empty() && !is_unfinished(&store)?) {
         return Err(InitError::Exists(name));
     }
-    if options.site.holds_other_files().unwrap_or(true) {
+    // The reader comes after the slots: without any, what lies there is somebody else's.
+    let is_reader_strange = slots.is_empty() && !wait(objects::list(&store, "reader/"))?.is_empty();
+    if is_reader_strange || options.site.holds_other_files().unwrap_or(true) {
         return Err(InitError::NotEmpty(name));
     }
     options.site.probe()?;
@@ -83,6 +87,7 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
     for input in options.inputs.iter().chain([&SlotInput::RecoveryCode(recovery)]) {
         add_slot(&store, &owner, input, options.argon2)?;
     }
+    let reader = options.reader.map(|reader| reader.store(&store)).transpose()?;
     let descriptor = Descriptor {
         version: 1,
         repository: owner.repository(),
@@ -91,7 +96,7 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
         owner_key: owner.verifying_key(),
         kem_public: owner.kem_public().as_bytes().to_vec(),
         ingest: options.ingest,
-        reader: None,
+        reader,
         shared_domain: DomainId(random()),
     };
     let bytes = descriptor.sign(&owner.signing_key());
@@ -110,7 +115,8 @@ pub(super) fn is_unfinished(store: &dyn Store) -> Result<bool, StoreError> {
         return Ok(false);
     }
     let listed = wait(objects::list(store, ""))?;
-    let is_of_init = |name: &str| name.starts_with("keys/") || name.starts_with("tmp/");
+    let is_of_init =
+        |name: &str| name.starts_with("keys/") || name.starts_with("tmp/") || layout::reader_hash(name).is_some();
     Ok(listed.iter().all(|object| is_of_init(object.key.as_str())))
 }
 

@@ -1,6 +1,7 @@
 //! The repository as this machine uses it: the store, what it says of itself, and the secrets that open it.
 
 mod access;
+mod carried;
 mod client;
 mod copies;
 mod descriptor;
@@ -30,6 +31,7 @@ use copal_service::objects;
 use copal_store::{Store, StoreError};
 
 pub use access::Access;
+pub use carried::{BadReader, Carried, Reader, carry};
 pub use client::{ClientError, LocalClient};
 pub use copies::{Copies, restore_copies};
 pub use descriptor::restore_descriptor;

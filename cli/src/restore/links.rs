@@ -1,22 +1,16 @@
 //! Links: files with several names, made as one file with several names again.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 
 use copal_engine::path::TreePath;
-use copal_engine::tree::{Content, Entry};
+use copal_engine::tree::Entry;
+pub use copal_reader::Identities;
 
 use super::file::Restoring;
 use super::work::Work;
 use crate::materialize::{Overwrite, Target, WriteError};
 use crate::stat::EntryStat;
-
-/// Tells which entries are names of the same file.
-#[derive(Default)]
-pub struct Identities {
-    hasher: RandomState,
-}
 
 /// The first name of each file, and the others that are to be made when its content is there.
 #[derive(Default)]
@@ -34,24 +28,6 @@ pub(super) enum First {
     OnItsWay(Arc<Restoring>),
     /// It is there.
     There(TreePath),
-}
-
-impl Identities {
-    /// What the names of one file have in common: its group and a digest of what it is, so that nothing else is taken for
-    /// it. None if it has one name only.
-    pub fn of(&self, entry: &Entry) -> Option<(u64, u64)> {
-        let group = entry.extras.hardlink?;
-        let mut hasher = self.hasher.build_hasher();
-        (entry.mode.bits(), entry.size, entry.mtime.0).hash(&mut hasher);
-        (&entry.extras.link_target, entry.extras.device).hash(&mut hasher);
-        match &entry.content {
-            Content::None => {}
-            Content::Inline(bytes) => bytes.hash(&mut hasher),
-            Content::Chunks(pieces) => pieces.hash(&mut hasher),
-            Content::List { root, height } => (root.as_bytes(), height).hash(&mut hasher),
-        }
-        Some((group, hasher.finish()))
-    }
 }
 
 impl Links {

@@ -16,10 +16,10 @@ use copal_service::metrics::REFUSED;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::signal::unix::{SignalKind, signal};
-use tower_http::services::ServeDir;
 
 use super::ServeError;
 use super::metrics::Metrics;
+use super::page::Page;
 use crate::args::serve::Serve;
 use crate::remote::{CONNECTION_WINDOW, STREAM_WINDOW};
 
@@ -35,6 +35,7 @@ pub struct Listening {
 /// Serves until SIGTERM or SIGINT; requests under way may then end.
 pub(super) fn serve(
     router: Router,
+    page: Option<Page>,
     options: &Serve,
     metrics: Arc<Metrics>,
     listening: &dyn Fn(&Listening),
@@ -44,8 +45,8 @@ pub(super) fn serve(
         move |source| ServeError::Io { act: act.clone(), source }
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(failed("start threads"))?;
-    let router = match &options.web {
-        Some(directory) => router.fallback_service(ServeDir::new(directory)),
+    let router = match page {
+        Some(page) => page.beside(router),
         None => router,
     };
     let router = router.layer(middleware::from_fn_with_state(metrics.clone(), count));

@@ -4,6 +4,7 @@ mod aside;
 mod jobs;
 mod listen;
 mod metrics;
+mod page;
 mod pin;
 mod presign;
 mod stdio;
@@ -29,6 +30,7 @@ use crate::wait::wait;
 use aside::Aside;
 use jobs::Jobs;
 use metrics::Metrics;
+use page::Page;
 use unmade::Unmade;
 
 pub use jobs::JobNote;
@@ -117,11 +119,19 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
     };
     let bucket =
         presign::Bucket::of(service.location, service.means)?.map(|bucket| Arc::new(bucket) as Arc<dyn Presigner>);
+    let page = match &options.web {
+        Some(directory) => {
+            let origin = bucket.as_deref().map(presign::origin).transpose()?;
+            let failed = |source| ServeError::Io { act: format!("serve the page in {}", directory.display()), source };
+            Some(Page::read(directory, origin.as_deref()).map_err(failed)?)
+        }
+        None => None,
+    };
     let metrics = Arc::new(Metrics::new());
     let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), service.note.clone());
     let router = Gateway::new(settings(service, &store, owner, bucket, &jobs), Some(Memory::default())).router();
     let served =
-        if options.stdio { stdio::serve(router) } else { listen::serve(router, options, metrics, service.listening) };
+        if options.stdio { stdio::serve(router) } else { listen::serve(router, page, options, metrics, service.listening) };
     jobs.finish();
     served
 }

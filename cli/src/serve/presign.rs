@@ -26,6 +26,15 @@ impl Bucket {
     }
 }
 
+/// Scheme, host and port of the addresses that are handed out.
+pub(super) fn origin(presigner: &dyn Presigner) -> Result<String, StoreError> {
+    let key = Key::new("copal/1").expect("it is a name");
+    let address = wait(presigner.get(&key, Duration::from_secs(1)))?.url;
+    let host = address.find("://").map_or(0, |at| at + 3);
+    let end = address[host..].find('/').map_or(address.len(), |at| host + at);
+    Ok(address[..end].to_owned())
+}
+
 #[async_trait]
 impl Presigner for Bucket {
     async fn put(&self, key: &Key, length: u64, sha256: &[u8; 32], expires: Duration) -> Result<Presigned, StoreError> {

@@ -11,6 +11,7 @@ use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime
 use crate::clock;
 use crate::location::Location;
 use crate::site::{Means, Site, SiteError};
+use crate::wait::wait;
 
 /// A store that is made by its first object.
 pub(super) struct Unmade {
@@ -30,14 +31,20 @@ impl Unmade {
         self.made.get().or(self.found.as_ref())
     }
 
-    async fn make(&self, key: &Key) -> Result<Arc<dyn Store>, StoreError> {
+    /// On a thread of its own: to open a store is to wait for it, and whoever calls is waiting already.
+    fn make(&self, key: &Key) -> Result<Arc<dyn Store>, StoreError> {
         if let Some(made) = self.made.get() {
             return Ok(made.clone());
         }
+        let made = std::thread::scope(|scope| scope.spawn(|| self.make_here(key)).join());
+        made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    fn make_here(&self, key: &Key) -> Result<Arc<dyn Store>, StoreError> {
         let failed = |source| StoreError::Io { op: Op::Create, key: key.to_string(), source };
         if let Ok(site) = Site::open(&self.location, &self.means) {
             // Somebody else may have made the repository meanwhile.
-            let is_made = !site.store().list("copal/", None, 1).await?.objects.is_empty();
+            let is_made = !wait(site.store().list("copal/", None, 1))?.objects.is_empty();
             if !is_made && site.holds_other_files().map_err(|error| failed(error.into()))? {
                 return Err(StoreError::Obstructed { key: key.to_string() });
             }
@@ -54,7 +61,7 @@ impl Unmade {
 #[async_trait]
 impl Store for Unmade {
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
-        self.make(key).await?.create(key, bytes).await
+        self.make(key)?.create(key, bytes).await
     }
 
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {

@@ -26,6 +26,8 @@ pub(crate) enum Thing {
     Segment,
     StateRun,
     Root,
+    /// The reader that the repository carries.
+    Reader,
     Cache,
     /// This machine's keys, outside of the repository.
     ClientKeys,
@@ -43,7 +45,7 @@ pub(crate) enum Harm {
     Duplicate,
 }
 
-pub(crate) const THINGS: [Thing; 15] = [
+pub(crate) const THINGS: [Thing; 16] = [
     Thing::Descriptor,
     Thing::SlotCopy,
     Thing::Slot,
@@ -57,6 +59,7 @@ pub(crate) const THINGS: [Thing; 15] = [
     Thing::Segment,
     Thing::StateRun,
     Thing::Root,
+    Thing::Reader,
     Thing::Cache,
     Thing::ClientKeys,
 ];
@@ -80,6 +83,7 @@ impl Thing {
             Self::Segment => "segment",
             Self::StateRun => "state run",
             Self::Root => "root",
+            Self::Reader => "reader",
             Self::Cache => "cache",
             Self::ClientKeys => "this machine's client keys",
         }

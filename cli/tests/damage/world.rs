@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::harm::{TRAILER, Thing};
-use crate::kit::{Image, Machine, Run, image, noise, text};
+use crate::kit::{Image, Machine, PASSPHRASE, Run, image, noise, text};
 
 /// What a snapshot must hold: the path that was backed up, and all that was below it.
 pub(crate) struct Held {
@@ -32,7 +32,7 @@ impl World {
     pub(crate) fn new() -> Self {
         let sources = TempDir::new().unwrap();
         let mut world = Self {
-            machine: Machine::new(),
+            machine: with_reader(),
             sources,
             snapshots: BTreeMap::new(),
             things: BTreeMap::new(),
@@ -151,6 +151,8 @@ impl World {
         put(Thing::Segment, vec![object(&segments[0])], object(&old_segments[0]));
         put(Thing::StateRun, vec![object(&runs[0])], object(&old_runs[0]));
         put(Thing::Root, vec![object(&roots[0])], object(&roots[1]));
+        let (readers, texts) = all("reader/").into_iter().partition::<Vec<_>, _>(|name| name.ends_with(".wasm"));
+        put(Thing::Reader, vec![object(&readers[0])], object(&texts[0]));
         put(Thing::Cache, vec![format!("{cache}/one")], format!("{cache}/other"));
         let keys = |home: &str| format!("{home}/.local/state/copal/{repository}/client");
         put(Thing::ClientKeys, vec![keys("home")], keys("home of desktop"));
@@ -172,6 +174,7 @@ impl World {
             Thing::SlotCopy | Thing::Slot => format!("repository/keys/{}/{last}", "5".repeat(32)),
             Thing::PackData | Thing::PackTable | Thing::TreePack => format!("repository/packs/55/{}", "5".repeat(64)),
             Thing::Segment | Thing::StateRun => format!("{folder}/{}", "5".repeat(64)),
+            Thing::Reader => format!("{folder}/{}.wasm", "5".repeat(64)),
             Thing::Cache | Thing::ClientKeys => format!("{folder}/free"),
             // The newest of them has the lowest number.
             Thing::Root => format!("{folder}/{:020}", last.parse::<u128>().unwrap() - 1),
@@ -210,6 +213,15 @@ impl World {
         }
         names
     }
+}
+
+/// A machine whose repository carries a reader: the least of all modules.
+fn with_reader() -> Machine {
+    let machine = Machine::bare();
+    fs::write(machine.path("reader.wasm"), b"\0asm\x01\0\0\0").unwrap();
+    let words = ["--key-file", "key", "init", "--reader", "reader.wasm"];
+    machine.command(&words).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    machine
 }
 
 /// Whether an object's bytes hold the hash that another one is named by.

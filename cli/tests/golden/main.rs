@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use listing::listing;
-use serde_json::{Value, json};
+use listing::{comparable, is_root, listing, read};
+use serde_json::Value;
 use tempfile::TempDir;
 
 #[test]
@@ -123,29 +123,6 @@ impl Place {
     }
 }
 
-/// What can be compared: only root makes devices and gives files away.
-fn comparable(entries: &[Value]) -> Vec<Value> {
-    let mut entries: Vec<Value> = entries.to_vec();
-    if !is_root() {
-        entries.retain(|entry| entry["rdev"].is_null());
-        for entry in &mut entries {
-            ["uid", "gid"].iter().for_each(|field| entry[*field] = Value::Null);
-            entry["mode"] = json!(entry["mode"].as_u64().unwrap() & 0o777);
-            entry["xattrs"].as_object_mut().unwrap().retain(|name, _| !name.starts_with("trusted."));
-        }
-    }
-    // The numbers of users are compared: their names differ from one machine to the next.
-    for entry in &mut entries {
-        (entry["user"], entry["group"]) = (Value::Null, Value::Null);
-    }
-    entries
-}
-
-/// Reads a golden file. Escapes of bytes that are no UTF-8 become the words `\udcxx`, as [`listing`] has them.
-fn read(text: &str) -> Vec<Value> {
-    serde_json::from_str(&text.replace(r"\udc", r"\\udc")).expect("a golden file is JSON")
-}
-
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden").join(name)
 }
@@ -161,10 +138,6 @@ fn copy(from: &Path, to: &Path) {
             fs::copy(entry.path(), to).unwrap();
         }
     }
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }
 
 /// How a command ends that could not do all it was asked.

@@ -51,6 +51,7 @@ impl World {
             },
             ingest: IngestBy::Client,
             argon2: Argon2Params::default(),
+            reader: None,
         };
         repository::init(&init).unwrap();
         Self { machine, _sources: sources, source }

@@ -31,7 +31,8 @@ fn world(files: u64) -> (Machine, Machine) {
     };
     let inputs = &[SlotInput::KeyFile(key())];
     let argon2 = Argon2Params::default();
-    repository::init(&Init { site: &site, inputs, parameters, ingest: IngestBy::Service, argon2 }).unwrap();
+    repository::init(&Init { site: &site, inputs, parameters, ingest: IngestBy::Service, argon2, reader: None })
+        .unwrap();
     let machine = joined(&owner, "camera", "write-only");
     (0..files).for_each(|at| machine.write(&format!("{at:03}"), noise(at, 512 << 10)));
     (owner, machine)

@@ -180,6 +180,7 @@ impl Place {
             parameters: acts::small(),
             ingest: IngestBy::Client,
             argon2: Argon2Params::default(),
+            reader: None,
         };
         repository::init(&init).unwrap();
         let repository = Repository::open(&site, &key(), |_| directory.path().join("state")).unwrap();

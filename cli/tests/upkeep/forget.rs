@@ -52,6 +52,20 @@ fn rules_keep_what_the_table_says() {
 }
 
 #[test]
+fn a_snapshot_dated_in_the_future_is_no_newer_than_one_made_after_it() {
+    let (machine, mut ids) = history(&["2100-01-01 10:00:00"]);
+    machine.write("file", "the newest");
+    ids.push(machine.backup(&[]));
+    assert_eq!(machine.snapshots(), ids, "the oldest first");
+    assert_eq!(texts(&machine.json(&["snapshots", "--latest", "1"]), "id"), ids[1..]);
+    let status = machine.json(&["status"]);
+    assert_eq!(texts(&status["series"], "snapshot"), ids[1..]);
+    machine.ok(&["restore", &machine.whole(), "-t", "out"]);
+    assert_eq!(std::fs::read(machine.path("out/file")).unwrap(), b"the newest");
+    assert_eq!(kept(&machine, &ids, &["--keep-last", "1"]), [1]);
+}
+
+#[test]
 fn groups_are_looked_at_one_by_one() {
     let (machine, mut ids) = history(&["2026-01-01 10:00:00", "2026-01-02 10:00:00"]);
     ids.push(machine.backup(&["--time", "2026-01-01 11:00:00", "--label", "other"]));

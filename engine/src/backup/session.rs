@@ -153,6 +153,11 @@ impl Session {
         self.kept.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// Whether it has taken a chunk or page of this id, so that its bytes need not be brought again.
+    pub fn has_taken(&self, id: &ChunkId) -> bool {
+        self.seen.contains(id)
+    }
+
     /// Takes a chunk; `is_known` says whether the repository has a copy that may be referred to.
     pub fn add_chunk(
         &mut self,

@@ -4,6 +4,7 @@
 //! borrowed bytes: a mapped file, a `Vec` and a buffer of the browser serve alike.
 
 mod overlay;
+pub mod ranged;
 mod search;
 mod segment;
 mod verify;
@@ -127,5 +128,7 @@ impl<B: AsRef<[u8]>> Index<B> {
     }
 }
 
+#[cfg(test)]
+mod ranged_tests;
 #[cfg(test)]
 mod tests;

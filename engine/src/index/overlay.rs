@@ -126,6 +126,13 @@ impl<B: AsRef<[u8]>> OverlayRun<B> {
         read(record).filter(|_| record[..KEY] == key).map(|(_, mark)| mark)
     }
 
+    /// All marks of an id, empty ones among them.
+    pub fn of(&self, id: &ChunkId) -> impl Iterator<Item = (PackTag, Mark)> + '_ {
+        let (id, first) = (*id, self.records().lower_bound(id.as_bytes(), 0));
+        let records = (first..).map_while(|at| read(self.records().get(at)?));
+        records.take_while(move |((of, _), _)| *of == id).map(|((_, pack), mark)| (pack, mark))
+    }
+
     /// All marks in order, empty ones among them.
     pub fn iter(&self) -> impl Iterator<Item = (Copied, Mark)> + '_ {
         self.bytes.as_ref()[HEAD..].chunks_exact(RECORD).filter_map(read)
@@ -244,6 +251,12 @@ impl OverlayWriter {
     }
 }
 
+/// Reads a mark that has no bits but those this program knows.
+pub(super) fn read_mark(record: &[u8]) -> Option<(Copied, Mark)> {
+    let is_known = record.get(44..RECORD) == Some(&[0; 4]);
+    read(record).filter(|(_, mark)| is_known && ALL.contains(mark.bits))
+}
+
 fn read(record: &[u8]) -> Option<(Copied, Mark)> {
     let record = record.first_chunk::<RECORD>()?;
     let id = ChunkId::from_slice(&record[..ChunkId::LEN])?;
@@ -255,7 +268,7 @@ fn read(record: &[u8]) -> Option<(Copied, Mark)> {
 
 const ALL: Bits = Bits(7);
 /// Bytes of a record, and of the key it starts with.
-const RECORD: usize = 48;
+pub(super) const RECORD: usize = 48;
 const KEY: usize = 32;
 
 #[cfg(test)]

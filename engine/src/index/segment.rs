@@ -2,10 +2,10 @@
 
 use core::ops::Range;
 
-use super::search::Records;
+use super::search::{Ascending, Records};
 use crate::id::{ChunkId, DomainId, PackId};
 use crate::layout::Place;
-use crate::limits::SEGMENT_ENTRIES;
+use crate::limits::{HEIGHT, SEGMENT_ENTRIES};
 use crate::pack::PackKind;
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
@@ -104,25 +104,16 @@ impl<B: AsRef<[u8]>> Segment<B> {
     /// Checks the header and that the parts fit the bytes, in constant time.
     pub fn parse(bytes: B) -> Result<Self, SegmentError> {
         let all = bytes.as_ref();
-        let mut cursor = Cursor::new(all);
-        cursor.expect(MAGIC, "not an index segment")?;
-        let domain = DomainId(cursor.array()?);
-        cursor.take(16)?;
-        let (packs, blocks, entries) = (cursor.u32()?, cursor.u32()?, cursor.u64()?);
-        cursor.zeros(8)?;
-        if entries > SEGMENT_ENTRIES || u64::from(blocks) > entries || packs > blocks {
-            return Err(DecodeError::new(40, "a segment has numbers that cannot be").into());
-        }
-        let blocks_start = HEADER as u64 + u64::from(packs) * PACK_ROW as u64;
-        let blocks_end = blocks_start + u64::from(blocks) * BLOCK_ROW as u64;
-        let entries_start = blocks_end.next_multiple_of(ENTRY as u64);
-        if entries_start + entries * ENTRY as u64 != all.len() as u64 {
+        let front = Front::parse(all)?;
+        if front.length() != all.len() as u64 {
             return Err(DecodeError::new(all.len(), "a segment's length does not fit its numbers").into());
         }
-        let [blocks_start, blocks_end, entries_start] = [blocks_start, blocks_end, entries_start].map(|at| at as usize);
+        let [blocks_start, blocks_end, entries_start] =
+            [front.blocks_start(), front.blocks_end(), front.entries_start()].map(|at| at as usize);
         if all[blocks_end..entries_start].iter().any(|&byte| byte != 0) {
             return Err(DecodeError::new(blocks_end, "reserved bytes are not zero").into());
         }
+        let Front { domain, packs, blocks, .. } = front;
         Ok(Self { domain, blocks_start, entries_start, packs, blocks, bytes })
     }
 
@@ -170,14 +161,37 @@ impl<B: AsRef<[u8]>> Segment<B> {
     /// The copies of many chunks or pages, whose ids ascend; `found` gets each copy with the id's position in `ids`.
     pub fn find_many(&self, ids: &[ChunkId], mut found: impl FnMut(usize, Location)) {
         debug_assert!(ids.is_sorted(), "ids to look up ascend");
-        let records = self.records();
-        let dense = records.len() / NEAR <= ids.len();
-        let mut from = 0;
-        for (position, id) in ids.iter().enumerate() {
-            let key = id.as_bytes();
-            from = if dense { records.lower_bound_near(key, from) } else { records.lower_bound(key, from) };
-            let copies = Copies { segment: self, id: *id, at: from };
-            copies.for_each(|location| found(position, location));
+        let mut search = Ascending::new(self.records());
+        let mut group: Vec<(usize, RawEntry)> = Vec::with_capacity(2 * GROUP);
+        for (number, some) in ids.chunks(GROUP).enumerate() {
+            search.touch(some.iter().map(|id| id.as_bytes()));
+            for (at, id) in some.iter().enumerate() {
+                let mut from = search.lower_bound(id.as_bytes());
+                while let Some(raw) = self.raw(from).filter(|raw| raw.id == *id) {
+                    group.push((number * GROUP + at, raw));
+                    from += 1;
+                    if group.len() == 2 * GROUP {
+                        self.resolve_group(&mut group, &mut found);
+                    }
+                }
+            }
+            self.resolve_group(&mut group, &mut found);
+        }
+    }
+
+    /// Tells where entries lie. What is read of all of them is brought near first, all at once.
+    fn resolve_group(&self, group: &mut Vec<(usize, RawEntry)>, found: &mut impl FnMut(usize, Location)) {
+        for (_, raw) in group.iter() {
+            core::hint::black_box(self.block(raw.block));
+        }
+        for (_, raw) in group.iter() {
+            let pack = self.block(raw.block).map(|block| HEADER + block.pack as usize * PACK_ROW);
+            core::hint::black_box(pack.and_then(|start| self.bytes.as_ref().get(start)));
+        }
+        for (position, raw) in group.drain(..) {
+            if let Some(entry) = self.resolve(raw) {
+                found(position, entry.location);
+            }
         }
     }
 
@@ -217,14 +231,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
         if at >= self.packs {
             return None;
         }
-        let row = self.bytes.as_ref().get(HEADER + at as usize * PACK_ROW..)?.first_chunk::<PACK_ROW>()?;
-        Some(SegmentPack {
-            id: PackId::from_slice(&row[..32])?,
-            length: u64::from_le_bytes(row[32..40].try_into().ok()?),
-            table_length: u32_at(row, 40),
-            kind: PackKind::from_byte(row[44])?,
-            place: place(row[45])?,
-        })
+        pack_row(self.bytes.as_ref().get(HEADER + at as usize * PACK_ROW..)?.first_chunk()?)
     }
 
     /// The block at a position; none if there is no such block.
@@ -297,9 +304,49 @@ impl<B: AsRef<[u8]>> Iterator for Copies<'_, B> {
     }
 }
 
+/// What the header says: how much of everything there is, and so where it lies.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Front {
+    pub(super) domain: DomainId,
+    pub(super) packs: u32,
+    pub(super) blocks: u32,
+    pub(super) entries: u64,
+}
+
+impl Front {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut cursor = Cursor::new(bytes);
+        cursor.expect(MAGIC, "not an index segment")?;
+        let domain = DomainId(cursor.array()?);
+        cursor.take(16)?;
+        let (packs, blocks, entries) = (cursor.u32()?, cursor.u32()?, cursor.u64()?);
+        cursor.zeros(8)?;
+        if entries > SEGMENT_ENTRIES || u64::from(blocks) > entries || packs > blocks {
+            return Err(DecodeError::new(40, "a segment has numbers that cannot be"));
+        }
+        Ok(Self { domain, packs, blocks, entries })
+    }
+
+    pub(super) fn blocks_start(&self) -> u64 {
+        HEADER as u64 + u64::from(self.packs) * PACK_ROW as u64
+    }
+
+    fn blocks_end(&self) -> u64 {
+        self.blocks_start() + u64::from(self.blocks) * BLOCK_ROW as u64
+    }
+
+    pub(super) fn entries_start(&self) -> u64 {
+        self.blocks_end().next_multiple_of(ENTRY as u64)
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.entries_start() + self.entries * ENTRY as u64
+    }
+}
+
 /// An entry as it is stored. Ordered as entries are, provided that the blocks are.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RawEntry {
+pub struct RawEntry {
     pub(super) id: ChunkId,
     pub(super) block: u32,
     pub(super) ordinal: u16,
@@ -307,7 +354,7 @@ pub(super) struct RawEntry {
 }
 
 impl RawEntry {
-    fn read(bytes: &[u8; ENTRY]) -> Self {
+    pub(super) fn read(bytes: &[u8; ENTRY]) -> Self {
         let [id @ .., b0, b1, b2, b3, o0, o1, f0, f1] = *bytes;
         Self {
             id: ChunkId(id),
@@ -315,6 +362,11 @@ impl RawEntry {
             ordinal: u16::from_le_bytes([o0, o1]),
             flags: u16::from_le_bytes([f0, f1]),
         }
+    }
+
+    /// Whether these are the flags of a chunk or of a page.
+    pub(super) fn has_sound_flags(&self) -> bool {
+        self.flags == 0 || (PAGE + 1..=PAGE + u16::from(HEIGHT)).contains(&self.flags)
     }
 
     pub(super) fn put(&self, out: &mut Vec<u8>) {
@@ -351,6 +403,21 @@ fn block(row: &[u8]) -> SegmentBlock {
     SegmentBlock { pack: u32_at(row, 0), offset: u32_at(row, 4), length: u32_at(row, 8) }
 }
 
+pub(super) fn block_row(row: &[u8; BLOCK_ROW]) -> SegmentBlock {
+    block(row)
+}
+
+/// None if it is of no known kind or place.
+pub(super) fn pack_row(row: &[u8; PACK_ROW]) -> Option<SegmentPack> {
+    Some(SegmentPack {
+        id: PackId::from_slice(&row[..32])?,
+        length: u64::from_le_bytes(row[32..40].try_into().ok()?),
+        table_length: u32_at(row, 40),
+        kind: PackKind::from_byte(row[44])?,
+        place: place(row[45])?,
+    })
+}
+
 fn place(byte: u8) -> Option<Place> {
     [Place::Packs, Place::Moved].into_iter().find(|place| *place as u8 == byte)
 }
@@ -366,5 +433,5 @@ pub(super) const BLOCK_ROW: usize = 12;
 pub(super) const ENTRY: usize = 32;
 /// Set in the flags of a page's entry; the bits below hold its height.
 pub(super) const PAGE: u16 = 1 << 8;
-/// Looked-up ids with fewer entries between them are found faster by stepping than by guessing.
-const NEAR: usize = 64;
+/// Ids that are looked up side by side, so that they wait for memory together.
+const GROUP: usize = 32;

@@ -54,8 +54,8 @@ impl SessionKey {
         SessionRecord { bytes, domain, commitment, wraps }
     }
 
-    /// The key of the blocks.
-    pub(crate) fn block_key(&self) -> Secret {
+    /// The key of the blocks, for a host whose own cipher seals them ([`crate::block::PendingBlock`]).
+    pub fn block_key(&self) -> Secret {
         self.0.derive("block", b"")
     }
 

@@ -121,6 +121,11 @@ impl PackWriter {
         self.bytes.len() + self.table.table_length() as usize + TRAILER_BYTES
     }
 
+    /// Bytes the table would have then.
+    pub fn table_length(&self) -> u64 {
+        self.table.table_length().into()
+    }
+
     /// Whether no block was added yet.
     pub fn is_empty(&self) -> bool {
         self.table.blocks.is_empty()

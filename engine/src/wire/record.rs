@@ -99,10 +99,30 @@ pub fn label(purpose: &str) -> Vec<u8> {
 
 /// Signs a body.
 pub fn sign(kind: Kind, repository: RepositoryId, body: &[u8], key: &SigningKey) -> Vec<u8> {
-    let mut bytes = open_envelope(kind, body);
-    let signature = key.sign(&signed_bytes(kind, repository, body));
-    bytes.extend_from_slice(&signature.to_bytes());
-    bytes
+    let unsigned = Unsigned::new(kind, repository, body);
+    let signature = key.sign(&unsigned.message).to_bytes();
+    unsigned.with(&signature)
+}
+
+/// A record that a key elsewhere signs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsigned {
+    /// What is signed (Ed25519).
+    pub message: Vec<u8>,
+    envelope: Vec<u8>,
+}
+
+impl Unsigned {
+    /// Prepares a body.
+    pub fn new(kind: Kind, repository: RepositoryId, body: &[u8]) -> Self {
+        Self { message: signed_bytes(kind, repository, body), envelope: open_envelope(kind, body) }
+    }
+
+    /// The record with a signature of the message.
+    pub fn with(mut self, signature: &[u8; 64]) -> Vec<u8> {
+        self.envelope.extend_from_slice(signature);
+        self.envelope
+    }
 }
 
 /// A signed record whose signature was not checked yet.

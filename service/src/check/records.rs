@@ -8,6 +8,7 @@ use copal_engine::expiry::Expiry;
 use copal_engine::id::{ClientId, ObjectHash, SlotId};
 use copal_engine::keys::slot::Slot;
 use copal_engine::layout;
+use copal_engine::limits::READER_BYTES;
 use copal_engine::manifest::Manifest;
 use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::repository::Descriptor;
@@ -23,6 +24,7 @@ use crate::objects;
 pub(super) async fn check(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
     check_descriptors(host, report).await?;
     check_slots(host, report).await?;
+    check_readers(host, report).await?;
     let registered = clients::below(host.store, "clients/").await?;
     let writing = clients::below(host.store, "manifests/").await?;
     for client in registered.into_iter().chain(writing).collect::<BTreeSet<ClientId>>() {
@@ -77,6 +79,46 @@ async fn check_slots(host: &Host<'_>, report: &mut Report) -> Result<(), JobErro
         report.add(Kind::Missing, "keys/", "no key slot can be read: without one nothing can be restored");
     }
     Ok(())
+}
+
+/// The reader that the newest descriptor names is there, and whatever lies beside it has the hash of its name. Nothing
+/// that is saved depends on it.
+async fn check_readers(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+    let listed = objects::list(host.store, "reader/").await?;
+    for listed in &listed {
+        let name = listed.key.as_str();
+        let Some(hash) = layout::reader_hash(name) else { continue };
+        if listed.stat.length > READER_BYTES {
+            report.add(Kind::Stale, name, "it is longer than any reader");
+            continue;
+        }
+        match objects::read_hashed(host.store, name, hash).await {
+            Ok(_) => {}
+            Err(JobError::Damaged { why, .. }) => report.add(Kind::Stale, name, why),
+            Err(error) => return Err(error),
+        }
+    }
+    if let Some(hash) = named_reader(host).await?
+        && !listed.iter().any(|listed| listed.key.as_str() == layout::reader(hash))
+    {
+        report.add(Kind::Missing, layout::reader(hash), "the reader is gone; \"copal reader\" stores it again");
+    }
+    Ok(())
+}
+
+/// The reader that the newest sound descriptor names.
+async fn named_reader(host: &Host<'_>) -> Result<Option<ObjectHash>, JobError> {
+    for listed in objects::list(host.store, "copal/").await?.iter().rev() {
+        let name = listed.key.as_str();
+        let Some(version) = layout::trailing_number(name) else { continue };
+        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        if let Ok(descriptor) = Descriptor::decode(version, &bytes)
+            && descriptor.owner_key == host.owner_key
+        {
+            return Ok(descriptor.reader);
+        }
+    }
+    Ok(None)
 }
 
 async fn check_client(host: &Host<'_>, client: ClientId, report: &mut Report) -> Result<(), JobError> {

@@ -3,7 +3,7 @@
 use copal_engine::client::Role;
 use copal_engine::id::{ClientId, DomainId, ObjectHash, SlotId};
 use copal_engine::layout::{self, Place};
-use copal_engine::limits::{PACK_BYTES, RECORD_BYTES, ROOT_BYTES};
+use copal_engine::limits::{PACK_BYTES, READER_BYTES, RECORD_BYTES, ROOT_BYTES};
 use copal_engine::receipt::IngestBy;
 
 /// Who asks, as far as the signature tells.
@@ -68,7 +68,7 @@ pub(super) fn may_create(caller: Caller, house: House, upload: &Upload<'_>) -> R
     let key = upload.key;
     let folder = key.split('/').next().unwrap_or_default();
     let Some(ingest) = house.ingest else {
-        let is_first = key == layout::descriptor(1) || is_slot(key);
+        let is_first = key == layout::descriptor(1) || is_slot(key) || is_reader(upload);
         return if house.accept_init && is_first { within(upload) } else { Err("there is no repository") };
     };
     let is_owner = caller == Caller::Owner;
@@ -86,6 +86,7 @@ pub(super) fn may_create(caller: Caller, house: House, upload: &Upload<'_>) -> R
             _ => false,
         },
         "keys" => is_owner && is_slot(key),
+        "reader" => is_owner && is_reader(upload),
         "copal" => is_owner && layout::trailing_number(key).is_some_and(|n| key == layout::descriptor(n)),
         "roots" => decides(is_full, ingest)? && layout::root_number(key).is_some(),
         "receipts" => decides(is_full, ingest)? && is_of_client(key),
@@ -180,6 +181,7 @@ fn within(upload: &Upload<'_>) -> Result<(), &'static str> {
     let most = match upload.key.split('/').next().unwrap_or_default() {
         "packs" | "index" | "state" => PACK_BYTES,
         "roots" => ROOT_BYTES as u64 + ENVELOPE,
+        "reader" => READER_BYTES,
         _ => RECORD_BYTES as u64 + ENVELOPE,
     };
     if upload.length <= most { Ok(()) } else { Err("it is larger than such an object may be") }
@@ -192,6 +194,10 @@ fn is_pack(upload: &Upload<'_>) -> bool {
 fn is_hashed(upload: &Upload<'_>, folder: &str) -> bool {
     let name = upload.key.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
     name.is_some_and(|name| name == ObjectHash(upload.sha256).to_string())
+}
+
+fn is_reader(upload: &Upload<'_>) -> bool {
+    layout::reader_hash(upload.key).is_some_and(|hash| hash.0 == upload.sha256)
 }
 
 fn is_of_client(key: &str) -> bool {

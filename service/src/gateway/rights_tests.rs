@@ -40,6 +40,18 @@ fn objects_larger_than_any_of_their_kind_are_refused() {
 }
 
 #[test]
+fn the_owner_alone_stores_the_reader_under_the_hash_of_its_bytes() {
+    let hash = copal_engine::id::ObjectHash([7; 32]);
+    for key in [layout::reader(hash), layout::reader_text(hash)] {
+        assert!(create(Caller::Owner, &key, READER_BYTES) && !create(Caller::Owner, &key, READER_BYTES + 1), "{key}");
+        assert!([FULL, WRITER, Caller::Nobody].iter().all(|caller| !create(*caller, &key, 1)), "{key}");
+        assert!([FULL, WRITER, Caller::Owner].iter().all(|caller| may_read(*caller, SERVICE, &key).is_ok()), "{key}");
+    }
+    assert!(!create(Caller::Owner, &layout::reader(copal_engine::id::ObjectHash([8; 32])), 1));
+    assert!(!create(Caller::Owner, &format!("reader/{hash}"), 1));
+}
+
+#[test]
 fn a_write_only_client_reads_neither_packs_nor_slots_nor_others() {
     let other = layout::manifest(ClientId([1; 16]), 1);
     for key in ["packs/07/07", "moved/07/07", "keys/x/a", "changes/1", "reports/x/1", &other, "tmp/x"] {

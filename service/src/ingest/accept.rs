@@ -2,32 +2,35 @@
 
 use bytes::Bytes;
 use copal_engine::client::{ClientRecord, Role};
-use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag};
+use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackTag};
 use copal_engine::index::{Bits, Mark, NewSegment, Segment, SegmentWriter, merge};
 use copal_engine::ingest::Finding;
 use copal_engine::layout::{self, Place};
 use copal_engine::manifest::VerifiedManifest;
 use copal_engine::state::{Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
+use copal_store::StoreError;
 
 use super::Pass;
+use super::findings::Findings;
 use crate::commit::Proposal;
 use crate::error::JobError;
+use crate::objects;
 
 impl Pass<'_> {
     /// Adds what an accepted manifest brings.
-    pub(super) fn accept(
+    pub(super) async fn accept(
         &mut self,
         verified: &VerifiedManifest,
         record: &ClientRecord,
-        findings: Vec<(PackId, Finding)>,
+        findings: Findings,
     ) -> Result<(), JobError> {
         let manifest = &verified.manifest;
         let domain = manifest.domain;
+        self.clear_lost(domain, &findings).await?;
+        self.added.entry(domain).or_default().add(heights_of(&findings));
         for ((id, finding), (_, length)) in findings.into_iter().zip(&manifest.packs) {
             let Finding::Sound(table) = finding else { continue };
-            let heights = table.ids.iter().enumerate().map(|(at, id)| (*id, table.height(at)));
-            self.added.entry(domain).or_default().extend(heights);
             let random = self.host.random();
             let writer = self.writers.entry(domain).or_insert_with(|| SegmentWriter::new(domain, random));
             writer.add_pack(id, Place::Packs, &table)?;
@@ -42,7 +45,6 @@ impl Pass<'_> {
                 accepted: self.now,
             };
             self.proposal.delta.packs.insert(id, Some(pack));
-            self.clear_lost(domain, id, &table.ids);
         }
         if let Some(claim) = &manifest.snapshot {
             let snapshot = SnapshotRecord {
@@ -67,52 +69,98 @@ impl Pass<'_> {
     }
 
     /// Ids that had no copy left have one again, and a pack that was lost and came back is lost no more.
-    fn clear_lost(&mut self, domain: DomainId, pack: PackId, ids: &[ChunkId]) {
-        let Some(index) = self.view.index(domain) else { return };
-        for id in ids {
-            for tag in [PackTag::NONE, pack.tag()] {
-                let old = index.overlay().mark(id, tag);
+    async fn clear_lost(&mut self, domain: DomainId, findings: &Findings) -> Result<(), JobError> {
+        let mut packs: Vec<(ChunkId, PackTag)> = Vec::new();
+        for (id, finding) in findings {
+            let Finding::Sound(table) = finding else { continue };
+            packs.extend(table.ids.iter().map(|of| (*of, id.tag())));
+        }
+        packs.sort_unstable();
+        for (id, tag, old) in self.lost(domain, &packs).await? {
+            if tag == PackTag::NONE || packs.binary_search(&(id, tag)).is_ok() {
                 let bits = old.bits.without(Bits::LOST | Bits::WANTED);
-                if old.bits.contains(Bits::LOST) {
-                    let records = self.proposal.overlay.entry(domain).or_default();
-                    records.insert((*id, tag), Mark { bits, ..old });
-                }
+                self.proposal.overlay.entry(domain).or_default().insert((id, tag), Mark { bits, ..old });
             }
         }
+        Ok(())
     }
 
     /// Folds the new entries with smaller segments and gives everything to commit.
-    pub(super) fn finish(&mut self) -> Result<(Proposal, Vec<(ClientId, Decision)>), JobError> {
+    pub(super) async fn finish(&mut self) -> Result<(Proposal, Vec<(ClientId, Decision)>), JobError> {
+        // Nothing is looked up any more.
+        self.added.clear();
         for (domain, writer) in std::mem::take(&mut self.writers) {
             let Some(fresh) = writer.finish() else { continue };
-            let parsed = Segment::parse(Bytes::from(fresh.bytes.clone()));
-            let parsed = parsed.map_err(|error| JobError::damaged(layout::segment(fresh.hash), error))?;
-            let mut total = parsed.len();
-            let mut parts = vec![&parsed];
-            for (old, segment) in self.view.segments_by_size(domain) {
-                if segment.len() > total || total + segment.len() >= FOLD_ENTRIES {
-                    break;
+            let olds = self.to_fold(domain, fresh.record.entries).await?;
+            let NewSegment { hash, record, bytes } = if olds.is_empty() {
+                fresh
+            } else {
+                let damaged = |error| JobError::damaged(layout::segment(fresh.hash), error);
+                let parsed = Segment::parse(&fresh.bytes[..]).map_err(damaged)?;
+                let mut parts = vec![parsed];
+                for (old, bytes) in &olds {
+                    parts.push(
+                        Segment::parse(&bytes[..]).map_err(|error| JobError::damaged(layout::segment(*old), error))?,
+                    );
+                    self.proposal.delta.segments.insert((domain, *old), None);
+                    let root = self.view.number() + 1;
+                    let doomed = DoomedRecord { state: DoomedState::Doomed, time: self.now, root };
+                    self.proposal.delta.doomed.insert(layout::segment(*old), Some(doomed));
                 }
-                // Damage is not spread.
-                if ObjectHash::of(segment.bytes()) != old {
-                    continue;
-                }
-                total += segment.len();
-                parts.push(segment);
-                self.proposal.delta.segments.insert((domain, old), None);
-                let doomed = DoomedRecord { state: DoomedState::Doomed, time: self.now, root: self.view.number() + 1 };
-                self.proposal.delta.doomed.insert(layout::segment(old), Some(doomed));
-            }
-            let NewSegment { hash, record, bytes } = match parts.len() {
-                1 => fresh,
-                _ => merge(domain, self.host.random(), &parts, |_| true)?.unwrap_or(fresh),
+                let parts: Vec<&Segment<&[u8]>> = parts.iter().collect();
+                merge(domain, self.host.random(), &parts, |_| true)?
+                    .expect("what is merged has entries, and all are kept")
             };
             self.proposal.delta.segments.insert((domain, hash), Some(record));
             self.proposal.segments.push((hash, bytes));
         }
         Ok((std::mem::take(&mut self.proposal), std::mem::take(&mut self.decided)))
     }
+
+    /// The segments that so many new entries are folded with, read whole: the smallest first, as long as each is no larger
+    /// than all before it.
+    async fn to_fold(&self, domain: DomainId, fresh: u64) -> Result<Vec<(ObjectHash, Bytes)>, JobError> {
+        let of_domain = self.view.state.segments.iter().filter(|((of, _), _)| *of == domain);
+        let mut sizes: Vec<(u64, ObjectHash)> = of_domain.map(|((_, hash), record)| (record.entries, *hash)).collect();
+        sizes.sort_unstable();
+        let (mut total, mut folded) = (fresh, Vec::new());
+        for (entries, hash) in sizes {
+            if entries > total || total + entries >= FOLD_ENTRIES {
+                break;
+            }
+            let name = layout::segment(hash);
+            let bytes = match self.host.store.map(&objects::key(&name)).await {
+                Ok(bytes) => bytes,
+                Err(StoreError::NotFound { .. }) => {
+                    let evidence = format!("{name}, which {} names, is gone", layout::root(self.view.number()));
+                    return Err(JobError::StateLost { evidence });
+                }
+                Err(error) => return Err(error.into()),
+            };
+            // Damage is not spread.
+            if ObjectHash::of(&bytes) == hash {
+                total += entries;
+                folded.push((hash, bytes));
+            }
+        }
+        Ok(folded)
+    }
+}
+
+/// The ids that the packs hold, and their heights.
+pub(super) fn heights_of(findings: &Findings) -> Vec<(ChunkId, u8)> {
+    let tables = || {
+        findings.iter().filter_map(|(_, finding)| match finding {
+            Finding::Sound(table) => Some(table),
+            _ => None,
+        })
+    };
+    let mut heights = Vec::with_capacity(tables().map(|table| table.ids.len()).sum());
+    for table in tables() {
+        heights.extend(table.ids.iter().enumerate().map(|(at, id)| (*id, table.height(at))));
+    }
+    heights
 }
 
 /// Entries up to which ingest folds segments; `compact` merges larger ones.
-const FOLD_ENTRIES: usize = 1_000_000;
+const FOLD_ENTRIES: u64 = 1_000_000;

@@ -87,10 +87,10 @@ impl Pass<'_> {
     ) -> Result<(), JobError> {
         for key in operation.snapshots().iter().filter_map(|id| by_id.get(id)) {
             let Some(mut record) = self.snapshot(key).cloned() else { continue };
-            if matches!(operation, Operation::Undelete(_)) {
-                self.view.load_indexes(self.host.store, [record.domain].into()).await?;
-            }
-            let is_present = self.view.height(record.domain, &record.root).is_some();
+            let is_present = match operation {
+                Operation::Undelete(_) => self.has(record.domain, record.root).await?,
+                _ => false,
+            };
             if apply_change(operation, &mut record, is_present, self.now) {
                 self.proposal.delta.snapshots.insert(*key, Some(record));
             }

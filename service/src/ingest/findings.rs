@@ -3,54 +3,124 @@
 use copal_engine::id::PackId;
 use copal_engine::ingest::Finding;
 use copal_engine::layout::{self, Place};
-use copal_engine::limits::PACK_BYTES;
+use copal_engine::limits::{MANIFEST_TABLES, PACK_BYTES};
 use copal_engine::manifest::Manifest;
-use copal_store::StoreError;
+use copal_store::{Stat, StoreError};
 
 use super::Pass;
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
-use crate::objects::{self, Call};
+use crate::objects::{self, Call, Ends};
+
+pub(super) type Findings = Vec<(PackId, Finding)>;
+
+/// What is known of a pack before its table is read.
+enum Seen {
+    /// Nothing is wrong with it so far.
+    Sound(Stat),
+    Wrong(Finding),
+}
 
 impl Pass<'_> {
-    /// Looks at every pack that a manifest names.
-    pub(super) async fn find_packs(&self, manifest: &Manifest) -> Result<Vec<(PackId, Finding)>, JobError> {
-        let calls = manifest.packs.iter().map(|(id, length)| -> Call<'_, _> {
-            Box::pin(async move { Ok((*id, self.find_pack(*id, *length).await?)) })
-        });
-        objects::together(calls).await
+    /// Looks at every pack that a manifest names. Tables are read only as far as all together are no larger than what one
+    /// manifest may bring.
+    pub(super) async fn find_packs(&self, manifest: &Manifest) -> Result<Findings, JobError> {
+        let found = self.find_up_to(MANIFEST_TABLES, manifest).await?;
+        Ok(found.into_iter().map(|(id, found)| (id, found.unwrap_or_else(|sum| Finding::Tables { sum }))).collect())
     }
 
-    async fn find_pack(&self, id: PackId, claimed: u64) -> Result<Finding, JobError> {
-        if self.view.is_doomed(id) && !is_planted(Fault::DoomedAccepted) {
-            return Ok(Finding::Doomed);
-        }
-        let name = layout::pack(Place::Packs, id);
-        let Some(stat) = self.host.store.stat(&objects::key(&name)).await? else {
-            return Ok(Finding::Missing);
-        };
-        if stat.length > PACK_BYTES {
-            return Ok(Finding::Oversize { actual: stat.length });
-        }
-        if stat.length != claimed {
-            return Ok(Finding::Length { actual: stat.length });
-        }
-        if stat.sha256.is_some_and(|hash| hash != id.0) {
-            return Ok(Finding::Hash);
-        }
-        if stat.sha256.is_none() && !(self.is_attested)(&id) {
-            match objects::hash(self.host.store, &name, claimed).await {
-                Ok(Some(hash)) if hash.0 == id.0 => {}
-                Ok(Some(_)) => return Ok(Finding::Hash),
-                Ok(None) => return Ok(Finding::Missing),
-                Err(error) => return Err(error.into()),
+    /// The same, if their tables are small; none if they are not.
+    pub(super) async fn find_small_packs(&self, manifest: &Manifest) -> Result<Option<Findings>, JobError> {
+        let found = self.find_up_to(SMALL_TABLES, manifest).await?;
+        Ok(found.into_iter().map(|(id, found)| Some((id, found.ok()?))).collect())
+    }
+
+    /// What was found; of a pack with whose table all would be larger than `most`, how large that is.
+    async fn find_up_to(
+        &self,
+        most: u64,
+        manifest: &Manifest,
+    ) -> Result<Vec<(PackId, Result<Finding, u64>)>, JobError> {
+        let calls = manifest.packs.iter().map(|(id, length)| -> Call<'_, _> { Box::pin(self.see(*id, *length)) });
+        let seen = objects::together(calls).await?;
+        let packs = manifest.packs.iter().zip(seen);
+        let calls = packs.map(|((id, length), seen)| -> Call<'_, _> { Box::pin(self.hash(*id, *length, seen)) });
+        let hashed = objects::few_together(HASHED, calls).await?;
+        let packs = manifest.packs.iter().zip(hashed);
+        let calls = packs.map(|((id, length), wrong)| -> Call<'_, _> {
+            Box::pin(async move {
+                match wrong {
+                    Some(wrong) => Ok(Err(wrong)),
+                    None => finding_of(Ends::read(self.host.store, Place::Packs, *id, *length).await),
+                }
+            })
+        });
+        let ends = objects::together(calls).await?;
+        let mut sum = 0_u64;
+        let calls = ends.into_iter().map(|ends| -> Call<'_, Result<Finding, u64>> {
+            if let Ok(ends) = &ends {
+                sum = sum.saturating_add(ends.table_length());
             }
+            let sum = sum;
+            Box::pin(async move {
+                match ends {
+                    Err(wrong) => Ok(Ok(wrong)),
+                    Ok(_) if sum > most => Ok(Err(sum)),
+                    Ok(ends) => {
+                        let table = finding_of(ends.table(self.host.store).await)?;
+                        Ok(Ok(table.map_or_else(|wrong| wrong, Finding::Sound)))
+                    }
+                }
+            })
+        });
+        let found = objects::together(calls).await?;
+        Ok(manifest.packs.iter().map(|(id, _)| *id).zip(found).collect())
+    }
+
+    async fn see(&self, id: PackId, claimed: u64) -> Result<Seen, JobError> {
+        if self.view.is_doomed(id) && !is_planted(Fault::DoomedAccepted) {
+            return Ok(Seen::Wrong(Finding::Doomed));
         }
-        match objects::read_table(self.host.store, Place::Packs, id, claimed).await {
-            Ok(table) => Ok(Finding::Sound(table)),
-            Err(JobError::Damaged { why, .. }) => Ok(Finding::Table(why)),
-            Err(JobError::Store(StoreError::NotFound { .. })) => Ok(Finding::Missing),
-            Err(error) => Err(error),
+        let name = objects::key(layout::pack(Place::Packs, id));
+        let wrong = match self.host.store.stat(&name).await? {
+            None => Finding::Missing,
+            Some(stat) if stat.length > PACK_BYTES => Finding::Oversize { actual: stat.length },
+            Some(stat) if stat.length != claimed => Finding::Length { actual: stat.length },
+            Some(stat) if stat.sha256.is_some_and(|hash| hash != id.0) => Finding::Hash,
+            Some(stat) => return Ok(Seen::Sound(stat)),
+        };
+        Ok(Seen::Wrong(wrong))
+    }
+
+    /// What is wrong with a pack; where nobody vouches for its bytes, they are read.
+    async fn hash(&self, id: PackId, claimed: u64, seen: Seen) -> Result<Option<Finding>, JobError> {
+        let stat = match seen {
+            Seen::Wrong(wrong) => return Ok(Some(wrong)),
+            Seen::Sound(stat) => stat,
+        };
+        if stat.sha256.is_some() || (self.is_attested)(&id) {
+            return Ok(None);
         }
+        let hash = objects::hash(self.host.store, &layout::pack(Place::Packs, id), claimed).await?;
+        Ok(match hash {
+            Some(hash) if hash.0 == id.0 => None,
+            Some(_) => Some(Finding::Hash),
+            None => Some(Finding::Missing),
+        })
     }
 }
+
+/// What was read of a pack, or what is wrong with it.
+fn finding_of<T>(read: Result<T, JobError>) -> Result<Result<T, Finding>, JobError> {
+    match read {
+        Ok(read) => Ok(Ok(read)),
+        Err(JobError::Damaged { why, .. }) => Ok(Err(Finding::Table(why))),
+        Err(JobError::Store(StoreError::NotFound { .. })) => Ok(Err(Finding::Missing)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Packs of which pieces are held at the same time while they are hashed.
+const HASHED: usize = 4;
+/// Bytes of tables that are read before it is the manifest's turn.
+const SMALL_TABLES: u64 = 1 << 20;

@@ -2,18 +2,22 @@
 //! index, and answers. Any order, any number of deliveries, a crash at any call: the same end state.
 
 mod accept;
+mod added;
 mod changes;
 mod expiries;
 mod findings;
+mod known;
 mod receipts;
 mod waiting;
 
+use added::{Added, height_in, sorted};
 pub(crate) use changes::{apply_change, verify_change};
+use findings::Findings;
 use receipts::write_receipts;
 pub(crate) use receipts::{receipt, write_receipt};
-use waiting::{Claimed, Findings, Waiting};
+use waiting::{Claimed, Waiting};
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::client::{ClientRecord, Role};
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
@@ -31,6 +35,7 @@ use crate::commit::{Proposal, commit};
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
 use crate::host::Host;
+use crate::lookup::FarIndex;
 use crate::objects;
 use crate::view::{self, Parts, View};
 
@@ -89,16 +94,17 @@ pub async fn work(
         let number = view.number();
         let mut pass = Pass::new(host, view, by, is_attested).await?;
         pass.references = stale.as_ref();
-        match pass.go(&mut waiting).await {
+        let decided = match pass.go(&mut waiting).await {
+            Ok(()) if pass.is_idle() => return Ok(report),
+            Ok(()) => pass.finish().await,
+            Err(error) => Err(error),
+        };
+        let (proposal, decided) = match decided {
             // What was read after the root belongs to it only as long as it is the newest.
             Err(JobError::StateLost { .. }) if view::newest_number(host.store).await? > number => continue,
-            done => done?,
-        }
-        if pass.is_idle() {
-            return Ok(report);
-        }
+            decided => decided?,
+        };
         let (now, refused) = (pass.now, std::mem::take(&mut pass.refused));
-        let (proposal, decided) = pass.finish()?;
         let again = is_planted(Fault::ChecksNotRepeated).then(|| proposal.clone());
         let mut won = commit(host, &pass.view, proposal).await?;
         if let (None, Some(proposal)) = (&won, again) {
@@ -135,8 +141,10 @@ struct Pass<'a> {
     decided: Vec<(ClientId, Decision)>,
     refused: Vec<(String, String)>,
     writers: BTreeMap<DomainId, SegmentWriter>,
-    /// Heights of the ids this pass adds.
-    added: BTreeMap<DomainId, HashMap<ChunkId, u8>>,
+    /// What this pass adds.
+    added: BTreeMap<DomainId, Added>,
+    /// The indexes that are read in pieces, because the store is far.
+    far: BTreeMap<DomainId, FarIndex>,
     /// Clients whose chains were not worked to their ends.
     open: Vec<ClientId>,
     /// Whether changes or expiries may be left.
@@ -162,6 +170,7 @@ impl<'a> Pass<'a> {
             refused: Vec::new(),
             writers: BTreeMap::new(),
             added: BTreeMap::new(),
+            far: BTreeMap::new(),
             open: Vec::new(),
             has_more: false,
         })
@@ -191,7 +200,7 @@ impl<'a> Pass<'a> {
             }
             let found = self.look(some).await?;
             let domains = found.iter().filter_map(|waiting| waiting.domain);
-            self.view.load_indexes(self.host.store, domains.collect()).await?;
+            self.open(domains.collect()).await?;
             for waiting in found {
                 self.work(waiting).await?;
             }
@@ -301,15 +310,21 @@ impl<'a> Pass<'a> {
             None => self.find_packs(&verified.manifest).await?,
         };
         let domain = verified.manifest.domain;
-        if record.role == Role::Full || domain == record.domain {
-            self.view.load_indexes(self.host.store, [domain].into()).await?;
-        }
-        let added = self.added.get(&domain);
-        let references = self.references.unwrap_or(&self.view);
-        let resolve =
-            |id: &ChunkId| added.and_then(|added| added.get(id).copied()).or_else(|| references.resolve(domain, id));
-        let mut verdict = judge(&verified, record, &findings, resolve);
         let root = verified.manifest.snapshot.as_ref().map(|claim| claim.root);
+        let mut verdict = {
+            let mut ids = known::referred_to(&findings, &sorted(accept::heights_of(&findings)), root);
+            if let Some(added) = self.added.get(&domain) {
+                ids.retain(|id| added.height(id).is_none());
+            }
+            // Who may not write to a domain learns nothing of it.
+            let may_write = record.role == Role::Full || domain == record.domain;
+            let heights = if may_write { self.resolve(domain, &ids).await? } else { vec![None; ids.len()] };
+            let known: Vec<(ChunkId, u8)> =
+                ids.into_iter().zip(heights).filter_map(|(id, of)| Some((id, of?))).collect();
+            let added = self.added.get(&domain);
+            let resolve = |id: &ChunkId| added.and_then(|added| added.height(id)).or_else(|| height_in(&known, id));
+            judge(&verified, record, &findings, resolve)
+        };
         if is_planted(Fault::RootPageUnchecked) && verdict.packs.is_empty() && verdict.missing.iter().eq(&root) {
             verdict = Verdict::default();
         }
@@ -317,7 +332,7 @@ impl<'a> Pass<'a> {
             self.refuse_rejection_by_older_state(domain).await?;
         }
         if verdict.is_accepted() {
-            self.accept(&verified, record, findings)?;
+            self.accept(&verified, record, findings).await?;
         }
         Ok(verdict)
     }

@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use copal_engine::client::{ClientRecord, Role};
-use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId};
-use copal_engine::ingest::Finding;
+use copal_engine::id::{ClientId, DomainId, ObjectHash};
 use copal_engine::layout;
 use copal_engine::limits::RECORD_BYTES;
 use copal_engine::manifest::Manifest;
 
 use super::Pass;
+use super::findings::Findings;
 use crate::clients;
 use crate::error::JobError;
 use crate::objects::{self, Call};
@@ -21,7 +21,7 @@ pub(super) struct Waiting {
     pub(super) record: Result<Option<ClientRecord>, JobError>,
     /// The domain that the manifest names and the client may write to, if it is what it seems to be.
     pub(super) domain: Option<DomainId>,
-    /// What was found of its packs, if these are few.
+    /// What was found of its packs, if these are few and their tables small.
     pub(super) findings: Option<Findings>,
     /// The manifest after it.
     pub(super) next: Option<Claimed>,
@@ -33,8 +33,6 @@ pub(super) struct Claimed {
     /// Nothing of one that is longer than any manifest.
     pub(super) bytes: Option<Bytes>,
 }
-
-pub(super) type Findings = Vec<(PackId, Finding)>;
 
 impl Pass<'_> {
     /// Looks at the same time what waits of several clients.
@@ -63,7 +61,7 @@ impl Pass<'_> {
             let domain = verified.manifest.domain;
             waiting.domain = (record.role == Role::Full || domain == record.domain).then_some(domain);
             if verified.manifest.packs.len() <= FEW_PACKS {
-                waiting.findings = Some(self.find_packs(&verified.manifest).await?);
+                waiting.findings = self.find_small_packs(&verified.manifest).await?;
             }
         }
         Ok(Some(waiting))

@@ -84,6 +84,10 @@ class Contents:
             self.runs[hash_in_name] = Run(stored, name)
         elif kind == "segment":
             self.segments[hash_in_name] = Segment(stored, name)
+        elif kind == "reader":
+            refuse(bytes(stored[:8]) != b"\0asm\x01\0\0\0", f"{name} is no WebAssembly module")
+        elif kind == "reader text":
+            refuse("\ufffd" in bytes(stored).decode(errors="replace"), f"{name} is not UTF-8")
         else:
             self.packs.pack(name)
 

@@ -77,6 +77,10 @@ class History:
                 ("kem_public", self.owner.kem.public),
             ):
                 self.complaints.check(descriptor[field] == expected, f"{descriptor.name}: {field} is not the owner's")
+            reader = descriptor.fields.get("reader")
+            if reader is not None:
+                there = f"reader/{reader.hex()}.wasm" in self.contents.names
+                self.complaints.check(there, f"{descriptor.name}: its reader is not there")
 
     def _check_numbers(self, what, numbers):
         expected = list(range(1, len(numbers) + 1))

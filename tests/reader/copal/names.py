@@ -46,6 +46,8 @@ PATTERNS = {
     "deletion": f"deletions/{_NUMBER}-{_ID}",
     "run": f"state/{_HASH}",
     "segment": f"index/{_HASH}",
+    "reader": rf"reader/{_HASH}\.wasm",
+    "reader text": rf"reader/{_HASH}\.txt",
 }
 """Shapes of names; of `packs/<hh>/<sha256>` the first part is hh."""
 

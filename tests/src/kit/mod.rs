@@ -10,12 +10,14 @@ pub mod reader;
 pub mod repository;
 pub mod run;
 pub mod s3;
+pub mod slow;
 pub mod world;
 
 pub use client::{Client, Failure, How};
 pub use random::{Random, SeededEntropy};
 pub use reader::Reader;
 pub use repository::Repository;
+pub use slow::Slow;
 pub use world::{DAY, World};
 
 use std::collections::BTreeMap;

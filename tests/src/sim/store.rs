@@ -23,6 +23,7 @@ pub struct SimStore {
     /// Events of what is created.
     pub(super) mail: Mail,
     chance: Mutex<Chance>,
+    is_far: bool,
 }
 
 struct Chance {
@@ -59,6 +60,8 @@ impl SimStore {
             memory: MemoryStore::new(),
             watch: Watch::new(owner),
             mail: Mail::default(),
+            // Half of all worlds look ids up piece by piece.
+            is_far: seed % 2 == 1,
             chance: Mutex::new(Chance {
                 random: Random::new(seed),
                 lost,
@@ -175,6 +178,10 @@ impl Store for SimStore {
         let deleted = self.memory.delete(key).await;
         self.watch.deleted(key.as_str());
         self.answer(Op::Delete, key.as_str(), deleted)
+    }
+
+    fn is_far(&self) -> bool {
+        self.is_far
     }
 
     async fn now(&self) -> Result<StoreTime, StoreError> {

@@ -62,7 +62,7 @@ fn show_object(repository: &Repository, name: &str) -> Result<Value, Failure> {
 /// Decodes an object as its name says; the error says why it cannot be what it is named.
 fn decode(repository: &Repository, name: &str, bytes: &Bytes) -> Result<Value, String> {
     let folder = name.split('/').next().unwrap_or_default();
-    if matches!(folder, "packs" | "moved" | "index" | "state") {
+    if matches!(folder, "packs" | "moved" | "index" | "state" | "reader") {
         check_hash(name, bytes)?;
     }
     let number = || layout::trailing_number(name).ok_or_else(|| "its name has no number".to_owned());
@@ -79,6 +79,7 @@ fn decode(repository: &Repository, name: &str, bytes: &Bytes) -> Result<Value, S
         "packs" | "moved" => pack::parse(bytes).map(|table| index::pack(repository, &table)).map_err(words),
         "index" => index::segment(bytes.clone()),
         "state" => state::run(bytes.clone()),
+        "reader" if name.ends_with(".wasm") => Ok(json!({ "reader": "WebAssembly, for WASI preview 1" })),
         // JSON for people, and unfinished work of jobs.
         _ => serde_json::from_slice(bytes).or_else(|_| Ok(json!({ "text": String::from_utf8_lossy(bytes) }))),
     }
@@ -88,7 +89,7 @@ fn decode(repository: &Repository, name: &str, bytes: &Bytes) -> Result<Value, S
 fn check_hash(name: &str, bytes: &Bytes) -> Result<(), String> {
     let named = match layout::pack_of(name) {
         Some((_, PackId(id))) => Some(ObjectHash(id)),
-        None => name.rsplit('/').next().and_then(|hash| ObjectHash::from_hex(hash).ok()),
+        None => name.rsplit('/').next().and_then(|hash| ObjectHash::from_hex(hash).ok()).or(layout::reader_hash(name)),
     };
     if named == Some(ObjectHash::of(bytes)) {
         Ok(())

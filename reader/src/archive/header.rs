@@ -4,10 +4,10 @@ use copal_engine::time::Time;
 use copal_engine::tree::Entry;
 use tar::EntryType;
 
-use super::archive::{BLOCK, padding};
+use super::{BLOCK, padding};
 
 /// The header of one entry.
-pub(super) struct Header {
+pub struct Header {
     fixed: tar::Header,
     /// Keywords and values, which count more than the fixed fields.
     records: Vec<(Vec<u8>, Vec<u8>)>,
@@ -15,7 +15,7 @@ pub(super) struct Header {
 
 impl Header {
     /// What is said of an entry that is stored under a path, with this many bytes of content.
-    pub(super) fn new(entry: &Entry, kind: EntryType, path: &[u8], link: Option<&[u8]>, size: u64) -> Self {
+    pub fn new(entry: &Entry, kind: EntryType, path: &[u8], link: Option<&[u8]>, size: u64) -> Self {
         let mut header = Self { fixed: tar::Header::new_ustar(), records: Vec::new() };
         header.fixed.set_entry_type(kind);
         header.fixed.set_mode(entry.mode.permissions().into());
@@ -44,7 +44,7 @@ impl Header {
     }
 
     /// The header as it is stored, with its records before it.
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(BLOCK);
         if !self.records.is_empty() {
             let records: Vec<u8> = self.records.iter().flat_map(|(key, value)| record(key, value)).collect();

@@ -1,0 +1,43 @@
+//! `reader`: stores the reader in the repository.
+
+use copal_engine::layout;
+use copal_engine::limits::READER_BYTES;
+
+use super::context::Context;
+use super::failure::of_store;
+use crate::args::repository::ReaderFile;
+use crate::exit::Exit;
+use crate::report::Failure;
+use crate::report::upkeep::ReaderSummary;
+use crate::repository::{Reader, carry};
+
+pub(super) fn run(context: &Context<'_>, options: &ReaderFile) -> Result<Exit, Failure> {
+    let Some(reader) = reader(options)? else {
+        let advice = "this program was built without the reader: give the file of one with --reader (docs/reader.md)";
+        return Err(Failure::Usage(advice.to_owned()));
+    };
+    let repository = context.open()?;
+    let Some(carried) = carry(&repository, &reader).map_err(of_store)? else {
+        let object = repository.descriptor_fault.map_or_else(|| "copal/".to_owned(), |(object, _)| object);
+        return Err(Failure::Damaged { object, cause: "there is no descriptor that could name the reader".into() });
+    };
+    context.report.answer(&ReaderSummary {
+        reader: layout::reader(reader.hash()),
+        text: Reader::text(),
+        stored: carried.is_stored,
+        descriptor: carried.descriptor,
+    })?;
+    Ok(Exit::Done)
+}
+
+/// The reader that a repository is to carry: that in the file, if one is named, else the one inside this program.
+pub(super) fn reader(options: &ReaderFile) -> Result<Option<Reader>, Failure> {
+    let Some(path) = &options.reader else { return Ok(Reader::inside()) };
+    let unusable = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
+    let length = std::fs::metadata(path).map_err(|error| unusable(&error))?.len();
+    if length > READER_BYTES {
+        return Err(unusable(&crate::repository::BadReader::Length(length)));
+    }
+    let bytes = std::fs::read(path).map_err(|error| unusable(&error))?;
+    Reader::new(bytes).map(Some).map_err(|error| unusable(&error))
+}

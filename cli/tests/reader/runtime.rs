@@ -1,0 +1,68 @@
+//! Runtime: programs for WASI, run in wasmtime with nothing but the directories they are given.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What came of a run.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// The exit code.
+    pub(crate) code: i32,
+    /// What it wrote.
+    pub(crate) out: Vec<u8>,
+    /// What it said.
+    pub(crate) err: String,
+}
+
+/// A directory that a program may use, under a name of its own.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Given<'a> {
+    /// Where it is.
+    pub(crate) path: &'a Path,
+    /// What the program calls it.
+    pub(crate) name: &'a str,
+    /// Whether it may be changed.
+    pub(crate) is_writable: bool,
+}
+
+/// Runs a program to its end. One that traps has panicked.
+pub(crate) fn run(program: &Path, arguments: &[&str], directories: &[Given<'_>], input: &[u8]) -> Ran {
+    let mut command = Command::new(runtime());
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/wasi/run.py"));
+    for given in directories {
+        let option = if given.is_writable { "--dir" } else { "--read" };
+        command.arg(option).arg(format!("{}::{}", given.path.display(), given.name));
+    }
+    command.arg(program).args(arguments);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    // A program that does not want all of it is no failure.
+    let _ = child.stdin.take().expect("it was asked for").write_all(input);
+    let ended = child.wait_with_output().expect("it ends");
+    let err = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let code = ended.status.code().expect("no signal");
+    assert!(code != TRAP, "{arguments:?}: {err}");
+    Ran { code, out: ended.stdout, err }
+}
+
+/// The reader, as `cargo xtask reader` has built it.
+pub(crate) fn reader_file() -> PathBuf {
+    built("reader.wasm")
+}
+
+/// Python with wasmtime.
+fn runtime() -> PathBuf {
+    built("wasi/bin/python")
+}
+
+fn built(name: &str) -> PathBuf {
+    let program = std::env::current_exe().expect("this program has a name");
+    let target = program.ancestors().nth(3).expect("tests lie in PROFILE/deps/ below the target directory");
+    let file = target.join(name);
+    assert!(file.exists(), "{} is missing: \"cargo xtask reader\" makes it", file.display());
+    file
+}
+
+/// How `run.py` ends if the program does not end by itself.
+const TRAP: i32 = 134;

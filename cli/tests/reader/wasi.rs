@@ -1,0 +1,364 @@
+//! The reader as the WebAssembly that is stored, run by wasmtime.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::kit::{PASSPHRASE, noise};
+use crate::listing::{comparable, is_root, listing, read};
+use crate::runtime::{self, Given, Ran, reader_file};
+
+#[test]
+fn every_snapshot_of_the_golden_repository_comes_out_of_its_archive_as_it_was() {
+    let listed = Place::golden().reads(&["list", "repository"], "golden");
+    let newest = snapshots(&listed).last().expect("there are some").clone();
+    assert_eq!(snapshots(&listed).len(), 1 + fs::read_dir(golden("trees")).unwrap().count());
+    for id in snapshots(&listed) {
+        let tree = if id == newest { golden("tree.json") } else { golden("trees").join(format!("{id}.json")) };
+        let place = Place::golden();
+        let ran = place.reads(&["restore", "repository", "--snapshot", &id, "--tar", "-"], "golden");
+        place.unpack(&ran.out);
+        let expected = read(&fs::read_to_string(tree).unwrap());
+        let top = expected.get(1).and_then(|entry| entry["path"].as_str()).expect("a tree has a top").to_owned();
+        let found = listing(&place.path("out"), top.split('/').next().unwrap());
+        let (expected, found) = (without_holes(&expected[1..]), without_holes(&found[1..]));
+        found.iter().zip(&expected).for_each(|(found, expected)| assert_eq!(found, expected));
+        assert_eq!(found.len(), expected.len());
+    }
+}
+
+#[test]
+fn in_a_directory_names_contents_and_times_are_as_they_were_and_what_cannot_be_is_named() {
+    let place = Place::golden();
+    let ran = place.run(&["restore", "repository", "out"], "golden\n");
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    let found = listing(&place.path("out"), "golden");
+    let by_path = |path: &Value| found.iter().find(|entry| entry["path"] == *path);
+    let mut named = 0;
+    for expected in &read(&fs::read_to_string(golden("tree.json")).unwrap())[1..] {
+        let path = expected["path"].as_str().unwrap();
+        let told = format!("/{}", path.replace('\\', "").replace("udc", "\\x"));
+        let is_same = |field: &&str| by_path(&expected["path"]).is_some_and(|found| found[*field] == expected[*field]);
+        let different: Vec<&str> =
+            ["type", "size", "sha256", "link_target", "mtime_ns"].into_iter().filter(|field| !is_same(field)).collect();
+        if !different.is_empty() {
+            assert!(ran.err.contains(&told), "{path} differs in {different:?} and is not named:\n{}", ran.err);
+            named += 1;
+        }
+    }
+    assert!((1..40).contains(&named), "{named} are named");
+}
+
+#[test]
+fn the_recovery_code_and_the_key_file_open_the_repository_and_a_wrong_word_does_not() {
+    let place = Place::golden();
+    let code = fs::read_to_string(golden("recovery-code.txt")).unwrap();
+    let listed = place.reads(&["list", "repository"], "golden");
+    assert_eq!(place.reads(&["list", "repository"], &code).out, listed.out);
+    fs::copy(golden("key.txt"), place.path("out/key")).unwrap();
+    assert_eq!(place.reads(&["list", "repository", "--key-file", "out/key"], "").out, listed.out);
+    let wrong = place.run(&["list", "repository"], "gold");
+    assert_eq!(wrong.code, 12, "{}", wrong.err);
+    assert!(!wrong.err.contains("gold"), "{}", wrong.err);
+    assert_eq!(place.run(&["list", "repository"], "").code, 1);
+    assert_eq!(place.run(&["list", "out"], "golden").code, 10);
+    assert_eq!(place.run(&["list", "elsewhere"], "golden").code, 10);
+    assert_eq!(place.run(&["erase", "repository"], "golden").code, 2);
+}
+
+#[test]
+fn a_repository_restores_with_nothing_but_the_reader_that_it_carries() {
+    let place = Place::made();
+    let carried = place.carried();
+    assert_eq!(fs::read(&carried).unwrap(), fs::read(reader_file()).unwrap());
+    let text = fs::read_to_string(place.only("reader", ".txt")).unwrap();
+    assert!(text.contains("SECOND WAY") && text.contains("# The format, version 1"));
+    let ran = place.run_with(&carried, &["restore", "repository", "out"], PASSPHRASE);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(place.tree("out", true), place.tree("source", true));
+
+    let other = Place::of(&place);
+    let ran = other.reads(&["restore", "repository", "--tar", "-"], PASSPHRASE);
+    other.unpack(&ran.out);
+    assert_eq!(other.tree("out", false), place.tree("source", false));
+}
+
+#[test]
+fn a_part_of_a_snapshot_is_restored_and_one_that_is_not_there_is_not() {
+    let place = Place::made();
+    let path = format!("{}/many", place.path("source").display());
+    let ran = place.reads(&["restore", "repository", "out", "--path", &path], PASSPHRASE);
+    let restored = place.tree("out", true);
+    let expected: BTreeMap<_, _> =
+        place.tree("source", true).into_iter().filter(|(name, _)| name.starts_with("many")).collect();
+    assert!(restored == expected && !expected.is_empty(), "{}", ran.err);
+    let listed = place.reads(&["ls", "repository", "--path", &path], PASSPHRASE);
+    assert_eq!(String::from_utf8(listed.out).unwrap().lines().count(), expected.len());
+    let place = Place::of(&place);
+    assert_eq!(place.run(&["restore", "repository", "out", "--path", "/no/such"], PASSPHRASE).code, 1);
+}
+
+#[test]
+fn nothing_is_written_where_something_is() {
+    let place = Place::made();
+    fs::write(place.path("out/mine"), "mine").unwrap();
+    assert_eq!(place.run(&["restore", "repository", "out"], PASSPHRASE).code, 1);
+    assert_eq!(place.run(&["restore", "repository", "--tar", "out/mine"], PASSPHRASE).code, 1);
+    assert_eq!(fs::read(place.path("out/mine")).unwrap(), b"mine");
+    assert_eq!(fs::read_dir(place.path("out")).unwrap().count(), 1);
+}
+
+#[test]
+fn without_index_state_and_descriptor_everything_is_restored() {
+    let place = Place::made();
+    for folder in ["index", "state", "roots", "receipts", "copal"] {
+        fs::remove_dir_all(place.path("repository").join(folder)).unwrap();
+    }
+    let ran = place.reads(&["restore", "repository", "out"], PASSPHRASE);
+    assert_eq!(place.tree("out", true), place.tree("source", true), "{}", ran.err);
+}
+
+#[test]
+fn with_a_damaged_index_everything_is_restored() {
+    let place = Place::made();
+    let segments: Vec<PathBuf> = files(&place.path("repository/index"));
+    for segment in &segments {
+        let mut bytes = fs::read(segment).unwrap();
+        let half = bytes.len() / 2;
+        bytes[half..].fill(0xee);
+        rewrite(segment, &bytes);
+    }
+    let ran = place.run(&["restore", "repository", "out"], PASSPHRASE);
+    assert_eq!(place.tree("out", true), place.tree("source", true), "{}", ran.err);
+}
+
+#[test]
+fn damage_is_passed_and_what_it_hits_is_named() {
+    let place = Place::made();
+    let packs = files(&place.path("repository/packs"));
+    let largest = packs.iter().max_by_key(|pack| fs::metadata(pack).unwrap().len()).unwrap();
+    let mut bytes = fs::read(largest).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    rewrite(largest, &bytes);
+    let before = place.tree("source", true);
+    for way in [vec!["restore", "repository", "out"], vec!["restore", "repository", "--tar", "-"]] {
+        let place = Place::of(&place);
+        let ran = place.run(&way, PASSPHRASE);
+        assert_eq!(ran.code, 4, "{}", ran.err);
+        if way.contains(&"--tar") {
+            place.unpack(&ran.out);
+        }
+        let after = place.tree("out", true);
+        let hit: Vec<&String> =
+            before.iter().filter(|(name, what)| after.get(*name) != Some(what)).map(|x| x.0).collect();
+        assert!(!hit.is_empty() && hit.len() < before.len());
+        hit.iter().for_each(|name| assert!(ran.err.contains(name.as_str()), "{name} is not named:\n{}", ran.err));
+    }
+}
+
+#[test]
+fn a_lost_tree_is_told() {
+    let place = Place::made();
+    for pack in files(&place.path("repository/packs")) {
+        if fs::read(&pack).unwrap()[9] == 1 {
+            fs::remove_file(pack).unwrap();
+        }
+    }
+    let ran = place.run(&["restore", "repository", "out"], PASSPHRASE);
+    assert_eq!(ran.code, 4);
+    assert!(ran.err.contains("lost: entries"), "{}", ran.err);
+}
+
+/// A directory with a repository, and an empty one.
+struct Place {
+    directory: TempDir,
+    /// Where its source was when it was saved.
+    source: PathBuf,
+}
+
+impl Place {
+    fn bare() -> Self {
+        // What is there for temporary files may lack extended attributes.
+        let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        fs::create_dir(directory.path().join("out")).unwrap();
+        let source = directory.path().canonicalize().unwrap().join("source");
+        Self { directory, source }
+    }
+
+    fn golden() -> Self {
+        let place = Self::bare();
+        copy(&golden("repository"), &place.path("repository"));
+        place
+    }
+
+    /// The repository of another place once more.
+    fn of(other: &Self) -> Self {
+        let place = Self { source: other.source.clone(), ..Self::bare() };
+        copy(&other.path("repository"), &place.path("repository"));
+        place
+    }
+
+    /// A repository that the command has made of an odd tree, and that carries the reader.
+    fn made() -> Self {
+        let place = Self::bare();
+        let source = place.path("source");
+        for name in ["many", "deep/er/and/deeper", "empty", "names"] {
+            fs::create_dir_all(source.join(name)).unwrap();
+        }
+        (0..300).for_each(|at| fs::write(source.join(format!("many/{at}")), noise(at, 37 * at as usize)).unwrap());
+        fs::write(source.join("empty file"), "").unwrap();
+        fs::write(source.join("large"), noise(1, 9 << 20)).unwrap();
+        fs::write(source.join("deep/er/and/deeper/file"), vec![7; 300_000]).unwrap();
+        fs::write(source.join("names/\u{e4} \u{1f980} -\n'\""), "odd").unwrap();
+        fs::hard_link(source.join("large"), source.join("names/the same")).unwrap();
+        symlink("../large", source.join("names/link")).unwrap();
+        symlink("no such thing", source.join("dangling")).unwrap();
+        let sparse = fs::File::create(source.join("sparse")).unwrap();
+        sparse.set_len(40 << 20).unwrap();
+        std::os::unix::fs::FileExt::write_at(&sparse, b"in the middle", 20 << 20).unwrap();
+        fs::set_permissions(source.join("many/7"), fs::Permissions::from_mode(0o741)).unwrap();
+        let then = std::time::UNIX_EPOCH + std::time::Duration::new(1_000_000_000, 123_456_789);
+        for name in ["large", "many/8", "empty"] {
+            fs::File::open(source.join(name)).unwrap().set_modified(then).unwrap();
+        }
+        place.copal(&["init", "--reader", reader_file().to_str().unwrap()]);
+        place.copal(&["backup", source.to_str().unwrap()]);
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().canonicalize().unwrap().join(name)
+    }
+
+    fn copal(&self, arguments: &[&str]) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_copal"));
+        command.args(arguments).current_dir(self.directory.path()).env_clear();
+        command.env("HOME", self.path("home")).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("COPAL_REPOSITORY", "repository").env("COPAL_PASSWORD", PASSPHRASE);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    fn run(&self, arguments: &[&str], input: &str) -> Ran {
+        self.run_with(&reader_file(), arguments, input)
+    }
+
+    /// The repository is given for reading alone.
+    fn run_with(&self, program: &Path, arguments: &[&str], input: &str) -> Ran {
+        let (repository, out) = (self.path("repository"), self.path("out"));
+        let given = [
+            Given { path: &repository, name: "repository", is_writable: false },
+            Given { path: &out, name: "out", is_writable: true },
+        ];
+        runtime::run(program, arguments, &given, input.as_bytes())
+    }
+
+    /// A run that must succeed.
+    fn reads(&self, arguments: &[&str], input: &str) -> Ran {
+        let ran = self.run(arguments, input);
+        assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.err);
+        ran
+    }
+
+    fn unpack(&self, archive: &[u8]) {
+        let mut tar = Command::new("tar");
+        tar.args(["--extract", "--preserve-permissions", "--xattrs", "--xattrs-include=*", "--numeric-owner"]);
+        let mut tar = tar.current_dir(self.path("out")).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        tar.stdin.take().unwrap().write_all(archive).unwrap();
+        let done = tar.wait_with_output().unwrap();
+        assert!(done.status.success() || !is_root(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    /// The reader in the repository.
+    fn carried(&self) -> PathBuf {
+        self.only("reader", ".wasm")
+    }
+
+    fn only(&self, folder: &str, end: &str) -> PathBuf {
+        let mut found = files(&self.path("repository").join(folder));
+        found.retain(|file| file.to_str().unwrap().ends_with(end));
+        assert_eq!(found.len(), 1, "{found:?}");
+        found.remove(0)
+    }
+
+    /// What lies in the source, or where it was restored to: what it is, its content, its time, and its mode if that was
+    /// to be restored.
+    fn tree(&self, name: &str, is_without_modes: bool) -> BTreeMap<String, String> {
+        let inside = self.source.strip_prefix("/").unwrap();
+        let top = if name == "source" { self.source.clone() } else { self.path(name).join(inside) };
+        let mut tree = BTreeMap::new();
+        gather(&top, "", is_without_modes, &mut tree);
+        tree
+    }
+}
+
+fn gather(top: &Path, name: &str, is_without_modes: bool, tree: &mut BTreeMap<String, String>) {
+    let path = top.join(name);
+    let Ok(stat) = fs::symlink_metadata(&path) else { return };
+    let what = match stat.file_type() {
+        kind if kind.is_symlink() => format!("link to {}", fs::read_link(&path).unwrap().display()),
+        kind if kind.is_dir() => "directory".to_owned(),
+        _ => format!("file of {}: {}", stat.len(), copal_engine::id::ObjectHash::of(&fs::read(&path).unwrap())),
+    };
+    let mode = if is_without_modes || stat.is_symlink() { 0 } else { stat.mode() };
+    tree.insert(name.to_owned(), format!("{what} {}.{:09} {mode:o} {}", stat.mtime(), stat.mtime_nsec(), stat.nlink()));
+    if stat.is_dir() {
+        for entry in fs::read_dir(&path).unwrap() {
+            let inside = entry.unwrap().file_name().into_string().unwrap();
+            let name = if name.is_empty() { inside } else { format!("{name}/{inside}") };
+            gather(top, &name, is_without_modes, tree);
+        }
+    }
+}
+
+fn snapshots(listed: &Ran) -> Vec<String> {
+    let text = String::from_utf8(listed.out.clone()).unwrap();
+    let kept = text.lines().filter(|line| !line.ends_with("(forgotten)"));
+    kept.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+}
+
+/// An archive has zeros where holes were.
+fn without_holes(entries: &[Value]) -> Vec<Value> {
+    let mut entries = comparable(entries);
+    entries.iter_mut().for_each(|entry| entry["holes"] = Value::Null);
+    entries
+}
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden").join(name)
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(self::files(&path)) } else { files.push(path) }
+    }
+    files
+}
+
+/// Objects are made without the right to be written.
+fn rewrite(file: &Path, bytes: &[u8]) {
+    fs::remove_file(file).unwrap();
+    fs::write(file, bytes).unwrap();
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! Ranged: looking many ids up in a sorted part of the index of which only pieces are read, as an object store gives them.
+//!
+//! A round wants pieces around the places where ids are expected, the host reads them, and what they hold narrows where
+//! each id can be. Two rounds settle nearly all. What is read is checked: pieces that no segment or run can hold are an
+//! error, so that damage never tells of an entry that was not there.
+
+use core::ops::Range;
+
+use super::overlay::{Copied, Mark, RECORD, read_mark};
+use super::search::Records;
+use super::segment::{BLOCK_ROW, ENTRY, Front, HEADER, PACK_ROW, RawEntry, SegmentBlock, SegmentError, SegmentPack};
+use super::segment::{block_row, pack_row};
+use crate::id::{ChunkId, DomainId};
+use crate::state::run::{HEAD, Head, RunKind};
+use crate::state::{OverlayRecord, SegmentRecord};
+use crate::wire::DecodeError;
+
+/// What a segment's first bytes say, in agreement with what the state says of it.
+#[derive(Clone, Debug)]
+pub struct SegmentHead {
+    front: Front,
+    bounds: (ChunkId, ChunkId),
+}
+
+impl SegmentHead {
+    /// The bytes to read.
+    pub const BYTES: Range<u64> = 0..HEADER as u64;
+
+    /// Reads them.
+    pub fn parse(bytes: &[u8], record: &SegmentRecord) -> Result<Self, SegmentError> {
+        let front = Front::parse(bytes)?;
+        if front.entries != record.entries || front.length() != record.length {
+            return Err(DecodeError::new(48, "a segment's numbers are not those that the state has of it").into());
+        }
+        Ok(Self { front, bounds: (record.first, record.last) })
+    }
+
+    /// The domain of everything in the segment.
+    pub fn domain(&self) -> DomainId {
+        self.front.domain
+    }
+
+    /// Where the row of a block lies; none if there is no such block.
+    pub fn block_range(&self, at: u32) -> Option<Range<u64>> {
+        let start = self.front.blocks_start() + u64::from(at) * BLOCK_ROW as u64;
+        (at < self.front.blocks).then_some(start..start + BLOCK_ROW as u64)
+    }
+
+    /// Where the row of a pack lies; none if there is no such pack.
+    pub fn pack_range(&self, at: u32) -> Option<Range<u64>> {
+        let start = HEADER as u64 + u64::from(at) * PACK_ROW as u64;
+        (at < self.front.packs).then_some(start..start + PACK_ROW as u64)
+    }
+
+    /// Reads the row of a block.
+    pub fn block(row: &[u8]) -> Option<SegmentBlock> {
+        row.first_chunk().map(block_row)
+    }
+
+    /// Reads the row of a pack; none if it is of no known kind or place.
+    pub fn pack(row: &[u8]) -> Option<SegmentPack> {
+        pack_row(row.first_chunk()?)
+    }
+}
+
+/// What the first bytes of a run of marks say, in agreement with what the state says of it.
+#[derive(Clone, Debug)]
+pub struct OverlayHead {
+    domain: DomainId,
+    records: u64,
+}
+
+impl OverlayHead {
+    /// The bytes to read.
+    pub const BYTES: Range<u64> = 0..HEAD as u64;
+
+    /// Reads them.
+    pub fn parse(bytes: &[u8], record: &OverlayRecord) -> Result<Self, DecodeError> {
+        let head = Head::parse(bytes)?;
+        if head.kind != RunKind::Overlay {
+            return Err(DecodeError::new(8, "a run of the state instead of one of the overlay"));
+        }
+        let length = head.records.checked_mul(RECORD as u64).and_then(|bytes| bytes.checked_add(HEAD as u64));
+        if head.records != record.records || length != Some(record.length) {
+            return Err(DecodeError::new(48, "a run's numbers are not those that the state has of it"));
+        }
+        Ok(Self { domain: head.domain, records: head.records })
+    }
+
+    /// The domain of all marks.
+    pub fn domain(&self) -> DomainId {
+        self.domain
+    }
+}
+
+/// An entry of a segment that was found by its id.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct FoundEntry {
+    /// The block's position among the segment's blocks.
+    pub block: u32,
+    /// The page's height; 0 for a chunk.
+    pub height: u8,
+}
+
+/// A search for ids in one segment.
+pub type EntrySearch<'i> = Search<'i, RawEntry>;
+/// A search for the marks of ids in one run of an overlay.
+pub type MarkSearch<'i> = Search<'i, (Copied, Mark)>;
+
+impl<'i> EntrySearch<'i> {
+    /// Seeks ids, which ascend: of each the first copy, or all of them.
+    pub fn new(head: &SegmentHead, ids: &'i [ChunkId], copies: Wanted) -> Self {
+        let front = &head.front;
+        let shelf = Shelf { start: front.entries_start(), count: front.entries, blocks: front.blocks };
+        let (first, last) = head.bounds;
+        let within = ids.partition_point(|id| *id < first)..ids.partition_point(|id| *id <= last);
+        Search::begin(shelf, ids, within, (head_of(&first), head_of(&last)), copies)
+    }
+
+    /// What was found: positions in the ids, ascending, and the copies of each in their order.
+    pub fn finish(self) -> Vec<(usize, FoundEntry)> {
+        let found = self.found().into_iter();
+        found.map(|(at, raw)| (at, FoundEntry { block: raw.block, height: raw.flags as u8 })).collect()
+    }
+}
+
+impl<'i> MarkSearch<'i> {
+    /// Seeks all marks of ids, which ascend.
+    pub fn new(head: &OverlayHead, ids: &'i [ChunkId]) -> Self {
+        let shelf = Shelf { start: HEAD as u64, count: head.records, blocks: 0 };
+        Search::begin(shelf, ids, 0..ids.len(), (0, u64::MAX), Wanted::All)
+    }
+
+    /// What was found: positions in the ids, ascending, and the marks of each in their order, empty ones among them.
+    pub fn finish(self) -> Vec<(usize, (Copied, Mark))> {
+        self.found()
+    }
+}
+
+/// How many of the records of one id are sought.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The first one.
+    First,
+    /// All of them.
+    All,
+}
+
+/// A search for ids among records that begin with them and ascend.
+#[derive(Debug)]
+pub struct Search<'i, R> {
+    shelf: Shelf,
+    ids: &'i [ChunkId],
+    wanted: Wanted,
+    open: Vec<Open>,
+    /// What the current round reads, and which of the open ids are expected there.
+    pieces: Vec<(Range<u64>, Range<usize>)>,
+    rounds: u32,
+    found: Vec<(usize, R)>,
+    steps: Steps,
+}
+
+/// How much is read at once, in bytes.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Steps {
+    /// Windows around a guess, at least and at most: few ids are sought widely at once, for the sake of one round less;
+    /// many closely.
+    pub(super) least: u64,
+    pub(super) most: u64,
+    /// What the windows of a round come to, but for the least.
+    pub(super) round: u64,
+    /// Windows that are no farther apart are read at once: another request takes longer than these bytes.
+    pub(super) gap: u64,
+    /// The longest piece.
+    pub(super) piece: u64,
+}
+
+impl Steps {
+    const STORE: Self = Self { least: 4 << 10, most: 512 << 10, round: 4 << 20, gap: 32 << 10, piece: 1 << 20 };
+}
+
+/// Where the records lie.
+#[derive(Copy, Clone, Debug)]
+struct Shelf {
+    start: u64,
+    count: u64,
+    /// Blocks that entries may name.
+    blocks: u32,
+}
+
+/// An id that is not settled: all records before `low` are below it, and none from `high` on is.
+#[derive(Clone, Debug)]
+struct Open {
+    at: usize,
+    low: Anchor,
+    high: Anchor,
+    window: Range<u64>,
+    /// Whether it was found, and more of its records may follow from `low` on.
+    is_found: bool,
+    is_settled: bool,
+}
+
+/// A place, and how the id of the record there begins.
+#[derive(Copy, Clone, Debug)]
+struct Anchor {
+    place: u64,
+    head: u64,
+}
+
+impl<'i, R: Record> Search<'i, R> {
+    fn begin(
+        shelf: Shelf,
+        ids: &'i [ChunkId],
+        within: Range<usize>,
+        (first, last): (u64, u64),
+        wanted: Wanted,
+    ) -> Self {
+        let (low, high) = (Anchor { place: 0, head: first }, Anchor { place: shelf.count, head: last });
+        let within = if shelf.count == 0 || within.start >= within.end { 0..0 } else { within };
+        let open = |at| Open { at, low, high, window: 0..0, is_found: false, is_settled: false };
+        let (pieces, found, steps) = (Vec::new(), Vec::new(), Steps::STORE);
+        Self { shelf, ids, wanted, open: within.map(open).collect(), pieces, rounds: 0, found, steps }
+    }
+
+    #[cfg(test)]
+    pub(super) fn in_steps(self, steps: Steps) -> Self {
+        Self { steps, ..self }
+    }
+
+    /// The ranges of bytes that have to be read next; none once all is settled. Each is to be taken once, by its position.
+    pub fn next_round(&mut self) -> Vec<Range<u64>> {
+        self.open.retain(|open| !open.is_settled);
+        let Steps { least, most, round, gap, piece } = self.steps;
+        let records = |bytes: u64| bytes / R::WIDTH as u64;
+        let width = records(round / self.open.len().max(1) as u64).clamp(records(least), records(most));
+        for open in &mut self.open {
+            let target = head_of(&self.ids[open.at]);
+            open.window = match open.is_found {
+                true => open.low.place..(open.low.place + records(most)).min(self.shelf.count),
+                false => open.expected(target, self.rounds < GUESSES, width, self.shelf.count),
+            };
+        }
+        self.rounds += 1;
+        self.open.sort_by_key(|open| (open.window.start, open.window.end));
+        self.pieces.clear();
+        let (gap, longest) = (records(gap), records(piece));
+        for (at, Open { window, .. }) in self.open.iter().enumerate() {
+            match self.pieces.last_mut() {
+                Some((places, of))
+                    if window.start <= places.end + gap && window.end.max(places.end) - places.start <= longest =>
+                {
+                    *places = places.start..window.end.max(places.end);
+                    of.end = at + 1;
+                }
+                _ => self.pieces.push((window.clone(), at..at + 1)),
+            }
+        }
+        let bytes = |place: u64| self.shelf.start + place * R::WIDTH as u64;
+        self.pieces.iter().map(|(places, _)| bytes(places.start)..bytes(places.end)).collect()
+    }
+
+    /// Takes the bytes of one of the ranges; an error if no sorted records have such bytes there.
+    pub fn take(&mut self, piece: usize, bytes: &[u8]) -> Result<(), DecodeError> {
+        let (places, of) = self.pieces[piece].clone();
+        let offset = self.shelf.start as usize + places.start as usize * R::WIDTH;
+        let error = |at: usize, what| DecodeError::new(offset + at * R::WIDTH, what);
+        if bytes.len() as u64 != (places.end - places.start) * R::WIDTH as u64 {
+            return Err(error(0, "a part has another length than was asked for"));
+        }
+        let mut read: Vec<R> = Vec::with_capacity(bytes.len() / R::WIDTH);
+        for (at, bytes) in bytes.chunks_exact(R::WIDTH).enumerate() {
+            let record = R::read(bytes, self.shelf.blocks).map_err(|what| error(at, what))?;
+            if read.last().is_some_and(|before| before.key() >= record.key()) {
+                return Err(error(at, "a part of the index does not ascend"));
+            }
+            read.push(record);
+        }
+        let records = Records::new(bytes, R::WIDTH);
+        for open in &mut self.open[of.clone()] {
+            let id = self.ids[open.at];
+            let from =
+                open.narrow(&id, &records, &places).map_err(|at| error(at, "a part of the index does not ascend"))?;
+            let Some(from) = from else { continue };
+            open.is_found = true;
+            let copies = read[from..].iter().take_while(|record| record.id() == id);
+            let copies = copies.take(if self.wanted == Wanted::First { 1 } else { usize::MAX });
+            let before = self.found.len();
+            self.found.extend(copies.map(|record| (open.at, *record)));
+            let end = places.start + (from + self.found.len() - before) as u64;
+            // Copies may go on behind the piece.
+            let is_cut = self.wanted == Wanted::All && end == places.end && end < self.shelf.count;
+            open.is_settled = !is_cut;
+            open.low.place = end;
+            open.high.place = end;
+        }
+        for open in &mut self.open[of] {
+            open.is_settled |= open.low.place == self.shelf.count;
+        }
+        Ok(())
+    }
+
+    fn found(mut self) -> Vec<(usize, R)> {
+        // Pieces may have been taken in any order; the records of one id were taken in theirs.
+        self.found.sort_by_key(|(at, _)| *at);
+        self.found
+    }
+}
+
+impl Open {
+    /// Where to look next: at least one place.
+    fn expected(&self, target: u64, may_guess: bool, most: u64, count: u64) -> Range<u64> {
+        let (low, high) = (self.low.place, self.high.place);
+        let end = |end: u64| end.min(high + 1).min(count);
+        if low == high {
+            return low..end(low + 1);
+        }
+        let span = (high - low) as f64;
+        let share = if may_guess {
+            let of = |head: u64| head.saturating_sub(self.low.head) as f64;
+            (of(target) / of(self.high.head).max(1.0)).clamp(0.0, 1.0)
+        } else {
+            0.5
+        };
+        // Of evenly spread ids so many lie before it, give or take three standard deviations.
+        let guess = (low + (span * share) as u64).min(count - 1);
+        let spread = (3.0 * (span * share * (1.0 - share)).sqrt()) as u64 + 16;
+        let spread = if may_guess { spread.min(most / 2) } else { most / 2 };
+        guess.saturating_sub(spread).max(low)..end(guess + spread + 1)
+    }
+
+    /// Learns from a piece. Gives the position in it from which records are not below the id, if it is certain that none
+    /// before it is; an error with a position where the piece contradicts what was read before.
+    fn narrow(&mut self, id: &ChunkId, records: &Records<'_>, places: &Range<u64>) -> Result<Option<usize>, usize> {
+        let at = records.lower_bound(id.as_bytes(), 0);
+        let place = places.start + at as u64;
+        if self.is_found {
+            // The copies go on here, if at all.
+            let at = self.low.place.checked_sub(places.start).ok_or(0_usize)?;
+            return Ok(Some(at as usize));
+        }
+        if place > self.high.place || place < self.low.place {
+            return Err(at);
+        }
+        if at == 0 && places.start > self.low.place {
+            self.high = Anchor { place, head: records.head(0) };
+            return Ok(None);
+        }
+        if at == records.len() {
+            self.low = Anchor { place, head: records.head(at - 1) };
+            return Ok(None);
+        }
+        Ok(Some(at))
+    }
+}
+
+/// A record that begins with an id.
+pub trait Record: Copy + sealed::Sealed {
+    /// Its bytes.
+    const WIDTH: usize;
+    /// By what the records ascend.
+    type Key: Ord;
+
+    /// Reads it; an error if no record is like that.
+    fn read(bytes: &[u8], blocks: u32) -> Result<Self, &'static str>;
+    /// The id it begins with.
+    fn id(&self) -> ChunkId;
+    /// Its key.
+    fn key(&self) -> Self::Key;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::RawEntry {}
+    impl Sealed for (super::Copied, super::Mark) {}
+}
+
+impl Record for RawEntry {
+    const WIDTH: usize = ENTRY;
+    type Key = (ChunkId, u32, u16);
+
+    fn read(bytes: &[u8], blocks: u32) -> Result<Self, &'static str> {
+        let raw = RawEntry::read(bytes.first_chunk().ok_or("an entry is missing")?);
+        if raw.block >= blocks {
+            return Err("an entry's block does not exist");
+        }
+        if !raw.has_sound_flags() {
+            return Err("an entry's flags cannot be");
+        }
+        Ok(raw)
+    }
+
+    fn id(&self) -> ChunkId {
+        self.id
+    }
+
+    fn key(&self) -> Self::Key {
+        (self.id, self.block, self.ordinal)
+    }
+}
+
+impl Record for (Copied, Mark) {
+    const WIDTH: usize = RECORD;
+    type Key = Copied;
+
+    fn read(bytes: &[u8], _: u32) -> Result<Self, &'static str> {
+        read_mark(bytes).ok_or("a mark has bits this program does not know")
+    }
+
+    fn id(&self) -> ChunkId {
+        self.0.0
+    }
+
+    fn key(&self) -> Copied {
+        self.0
+    }
+}
+
+fn head_of(id: &ChunkId) -> u64 {
+    super::search::head_of(id.as_bytes())
+}
+
+/// Rounds in which places are guessed from ids that are spread evenly; then the range is halved, whatever the ids are.
+const GUESSES: u32 = 6;

@@ -1,0 +1,132 @@
+//! Archive: entries as a tar archive in the POSIX (pax) form, which holds all that a snapshot knows of them.
+
+mod header;
+
+use std::io::{self, Write};
+
+use copal_engine::path::TreePath;
+use copal_engine::restore::extents::Extents;
+use copal_engine::tree::{Entry, EntryKind};
+use tar::EntryType;
+
+use crate::sink::{Sink, SinkError};
+
+pub use header::Header;
+
+/// An archive being written.
+pub(crate) struct Archive<'a> {
+    out: &'a mut dyn Write,
+    open: Option<Open>,
+}
+
+/// A file being written.
+struct Open {
+    size: u64,
+    extents: Extents,
+    /// How much of the content came, or did not.
+    taken: u64,
+    /// How far the file is.
+    at: u64,
+}
+
+impl<'a> Archive<'a> {
+    pub(crate) fn new(out: &'a mut dyn Write) -> Self {
+        Self { out, open: None }
+    }
+
+    /// Writes the end mark.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        self.out.write_all(&ZEROS[..2 * BLOCK])?;
+        self.out.flush()
+    }
+
+    fn header(&mut self, entry: &Entry, kind: EntryType, link: Option<&[u8]>, size: u64) -> Result<(), SinkError> {
+        let path = match (entry.kind(), entry.path.as_bytes()) {
+            (EntryKind::Directory, []) => b"./".to_vec(),
+            (EntryKind::Directory, path) => [path, b"/"].concat(),
+            (_, path) => path.to_vec(),
+        };
+        self.write(&Header::new(entry, kind, &path, link, size).to_bytes())
+    }
+
+    /// An archive that cannot be written on is of no use.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
+        self.out.write_all(bytes).map_err(|error| SinkError::All(error.into()))
+    }
+
+    fn zeros(&mut self, mut length: u64) -> Result<(), SinkError> {
+        while length > 0 {
+            let now = length.min(ZEROS.len() as u64);
+            self.write(&ZEROS[..now as usize])?;
+            length -= now;
+        }
+        Ok(())
+    }
+
+    /// Goes on in the file that is open: with bytes, or zeros where there are none.
+    fn go_on(&mut self, length: u64, bytes: Option<&[u8]>) -> Result<(), SinkError> {
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        let mut done = 0;
+        for range in open.extents.place(open.taken..open.taken + length) {
+            self.zeros(range.start - open.at)?;
+            let part = range.end - range.start;
+            match bytes {
+                Some(bytes) => self.write(&bytes[done as usize..(done + part) as usize])?,
+                None => self.zeros(part)?,
+            }
+            done += part;
+            open.at = range.end;
+        }
+        open.taken += length;
+        self.open = Some(open);
+        Ok(())
+    }
+}
+
+impl Sink for Archive<'_> {
+    fn other(&mut self, entry: &Entry) -> Result<(), SinkError> {
+        let kind = match entry.kind() {
+            EntryKind::Directory => EntryType::Directory,
+            EntryKind::Symlink => EntryType::Symlink,
+            EntryKind::Fifo => EntryType::Fifo,
+            EntryKind::CharDevice => EntryType::Char,
+            EntryKind::BlockDevice => EntryType::Block,
+            EntryKind::File | EntryKind::Socket => return Ok(()),
+        };
+        self.header(entry, kind, entry.extras.link_target.as_deref(), 0)
+    }
+
+    fn link(&mut self, entry: &Entry, first: &TreePath) -> Result<(), SinkError> {
+        self.header(entry, EntryType::Link, Some(first.as_bytes()), 0)
+    }
+
+    fn begin(&mut self, entry: Box<Entry>) -> Result<(), SinkError> {
+        let size = entry.size;
+        self.header(&entry, EntryType::Regular, None, size)?;
+        self.open = Some(Open { size, extents: Extents::new(size, &entry.extras.holes), taken: 0, at: 0 });
+        Ok(())
+    }
+
+    fn content(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
+        self.go_on(bytes.len() as u64, Some(bytes))
+    }
+
+    fn missing(&mut self, length: u64) -> Result<(), SinkError> {
+        self.go_on(length, None)
+    }
+
+    fn end(&mut self) -> Result<(), SinkError> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        self.zeros(open.size - open.at + padding(open.size) as u64)
+    }
+}
+
+/// Bytes that fill up the last block.
+pub fn padding(size: u64) -> usize {
+    (size.wrapping_neg() % BLOCK as u64) as usize
+}
+
+/// Bytes of a block of an archive.
+pub const BLOCK: usize = 512;
+
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];

@@ -1,0 +1,102 @@
+//! Blocks: stored blocks read, opened and checked, of one domain.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::rc::Rc;
+
+use copal_engine::block::{OpenBlock, OpenTools};
+use copal_engine::id::{DomainId, PackId, RepositoryId};
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::session::SessionRecord;
+use copal_engine::layout::{self, Place};
+use copal_engine::pack::PackTable;
+use copal_engine::seal::{BlockKind, SessionCipher};
+
+use crate::directory::{Directory, read_range};
+use crate::scan::read_table;
+
+/// Reads blocks.
+pub(crate) struct Blocks<'a> {
+    directory: &'a Directory,
+    owner: &'a OwnerSecret,
+    repository: RepositoryId,
+    domain: DomainId,
+    packs: HashMap<PackId, Rc<Pack>>,
+    /// Entries of their tables.
+    entries: usize,
+    ciphers: HashMap<Vec<u8>, SessionCipher>,
+    tools: OpenTools,
+}
+
+/// A pack whose table was read.
+pub(crate) struct Pack {
+    file: File,
+    pub(crate) table: PackTable,
+}
+
+impl<'a> Blocks<'a> {
+    pub(crate) fn new(directory: &'a Directory, owner: &'a OwnerSecret, domain: DomainId) -> Self {
+        Self {
+            directory,
+            owner,
+            repository: owner.repository(),
+            domain,
+            packs: HashMap::new(),
+            entries: 0,
+            ciphers: HashMap::new(),
+            tools: OpenTools::new(),
+        }
+    }
+
+    /// A pack, its table read once while there is room; the error is in words.
+    pub(crate) fn pack(&mut self, place: Place, id: PackId) -> Result<Rc<Pack>, String> {
+        if let Some(pack) = self.packs.get(&id) {
+            return Ok(pack.clone());
+        }
+        let file = self.directory.file(&layout::pack(place, id)).map_err(|error| error.to_string())?;
+        let table = read_table(&file)?;
+        if self.packs.len() >= PACKS || self.entries >= ENTRIES {
+            self.packs.clear();
+            self.entries = 0;
+        }
+        self.entries += table.ids.len() + table.pages.references().len();
+        let pack = Rc::new(Pack { file, table });
+        self.packs.insert(id, pack.clone());
+        Ok(pack)
+    }
+
+    /// Opens the block that starts at an offset of a pack; the error is in words.
+    pub(crate) fn open(&mut self, pack: &Pack, offset: u32, kind: BlockKind) -> Result<OpenBlock, String> {
+        let table = &pack.table;
+        let row = table.blocks.binary_search_by_key(&offset, |row| row.offset);
+        let row = &table.blocks[row.map_err(|_| "its table knows no block where the index says")?];
+        let start = u64::from(row.offset);
+        let stored = read_range(&pack.file, start..start + u64::from(row.length)).map_err(|error| error.to_string())?;
+        let cipher = self.cipher(&table.sessions[usize::from(row.session)])?;
+        OpenBlock::open(&cipher, kind, row.counter, &stored, &mut self.tools).map_err(|error| error.to_string())
+    }
+
+    /// The cipher of the session with this record; unwrapping takes a key agreement, so it is done once.
+    fn cipher(&mut self, record: &[u8]) -> Result<SessionCipher, String> {
+        if let Some(cipher) = self.ciphers.get(record) {
+            return Ok(cipher.clone());
+        }
+        let parsed = SessionRecord::parse(record).map_err(|error| error.to_string())?;
+        if parsed.domain() != self.domain {
+            return Err("its session is of another domain".to_owned());
+        }
+        let key = parsed.unwrap(self.owner).map_err(|error| error.to_string())?;
+        let cipher = SessionCipher::new(&key, self.repository, parsed.id(self.repository));
+        if self.ciphers.len() >= CIPHERS {
+            self.ciphers.clear();
+        }
+        self.ciphers.insert(record.to_vec(), cipher.clone());
+        Ok(cipher)
+    }
+}
+
+/// Packs kept open, and the entries of their tables that are kept at least.
+const PACKS: usize = 64;
+const ENTRIES: usize = 1 << 20;
+/// Session keys kept.
+const CIPHERS: usize = 1024;

@@ -1,0 +1,127 @@
+//! Content: the chunks of many files, gathered until there are enough, so that each block is opened once for all of them.
+
+use std::collections::HashMap;
+
+use copal_engine::id::ChunkId;
+use copal_engine::index::Location;
+use copal_engine::restore::window::{BlockRead, RangeRead, Target, Window};
+use copal_engine::seal::BlockKind;
+use copal_engine::tree::Piece;
+
+use crate::pages::Pages;
+use crate::report::Report;
+
+/// Chunks that are wanted.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    pieces: Vec<Piece>,
+    bytes: usize,
+}
+
+/// Chunks that were fetched, in the order in which they were wanted.
+pub(crate) struct Fetched {
+    bytes: Vec<u8>,
+    starts: Vec<usize>,
+    /// Those that cannot be had, and why.
+    faults: HashMap<usize, String>,
+}
+
+impl Wanted {
+    /// Adds a chunk; gives its number.
+    pub(crate) fn add(&mut self, piece: Piece) -> usize {
+        self.bytes += piece.length as usize;
+        self.pieces.push(piece);
+        self.pieces.len() - 1
+    }
+
+    /// Whether they should be fetched before there are more.
+    pub(crate) fn is_enough(&self) -> bool {
+        self.bytes >= MOST_BYTES || self.pieces.len() >= MOST_PIECES
+    }
+
+    /// Fetches all; what cannot be had is noted.
+    pub(crate) fn fetch(self, pages: &mut Pages<'_>, report: &mut Report<'_>) -> Fetched {
+        let ends = self.pieces.iter().scan(0, |end, piece| {
+            *end += piece.length as usize;
+            Some(*end)
+        });
+        let starts = std::iter::once(0).chain(ends).collect();
+        let mut fetched = Fetched { bytes: vec![0; self.bytes], starts, faults: HashMap::new() };
+        let (mut window, mut left) = (Window::default(), Vec::new());
+        for (at, piece) in self.pieces.iter().enumerate() {
+            let target = Target { file: at as u32, offset: 0, length: piece.length };
+            match pages.copies(&piece.id, report).first() {
+                Some(location) => window.add(piece.id, location, target),
+                None => left.push(at),
+            }
+        }
+        for read in window.into_reads(0, 0) {
+            read.blocks.iter().for_each(|block| fetched.take_block(pages, &read, block, &mut left));
+        }
+        left.sort_unstable();
+        for at in left {
+            fetched.take_elsewhere(pages, at, &self.pieces[at].id, report);
+        }
+        fetched
+    }
+}
+
+impl Fetched {
+    /// A chunk by its number; else how long it is, and why it cannot be had.
+    pub(crate) fn chunk(&self, at: usize) -> Result<&[u8], (u64, &str)> {
+        let bytes = &self.bytes[self.starts[at]..self.starts[at + 1]];
+        match self.faults.get(&at) {
+            None => Ok(bytes),
+            Some(why) => Err((bytes.len() as u64, why)),
+        }
+    }
+
+    /// Takes what is wanted of a block; what it does not give is left.
+    fn take_block(&mut self, pages: &mut Pages<'_>, read: &RangeRead, block: &BlockRead, left: &mut Vec<usize>) {
+        let blocks = pages.blocks();
+        let opened = blocks.pack(read.place, read.pack);
+        let opened = opened.and_then(|pack| blocks.open(&pack, block.offset, BlockKind::Data));
+        for chunk in &block.chunks {
+            let bytes = opened.as_ref().ok().and_then(|open| open.chunk(chunk.ordinal.into()));
+            let bytes = bytes.filter(|bytes| pages.keys().chunk_id(bytes) == chunk.id);
+            for target in &chunk.targets {
+                match bytes {
+                    Some(bytes) => self.put(target.file as usize, bytes),
+                    None => left.push(target.file as usize),
+                }
+            }
+        }
+    }
+
+    /// Takes a chunk from any copy that is good.
+    fn take_elsewhere(&mut self, pages: &mut Pages<'_>, at: usize, id: &ChunkId, report: &mut Report<'_>) {
+        match pages.first_good(id, report, |pages, location| chunk_at(pages, id, location)) {
+            Ok(bytes) => self.put(at, &bytes),
+            Err(why) => drop(self.faults.insert(at, why)),
+        }
+    }
+
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        let place = &mut self.bytes[self.starts[at]..self.starts[at + 1]];
+        if bytes.len() == place.len() {
+            place.copy_from_slice(bytes);
+        } else {
+            self.faults.insert(at, "a chunk of it is not as long as the snapshot says".to_owned());
+        }
+    }
+}
+
+fn chunk_at(pages: &mut Pages<'_>, id: &ChunkId, location: &Location) -> Result<Vec<u8>, String> {
+    let pack = pages.blocks().pack(location.place, location.pack)?;
+    let block = pages.blocks().open(&pack, location.offset, BlockKind::Data)?;
+    let bytes = block.chunk(location.ordinal.into()).ok_or("its block holds fewer chunks")?;
+    if pages.keys().chunk_id(bytes) != *id {
+        return Err("its bytes do not have its id".to_owned());
+    }
+    Ok(bytes.to_vec())
+}
+
+/// Bytes that are fetched at once; a chunk may go beyond.
+const MOST_BYTES: usize = 32 << 20;
+/// Chunks that are fetched at once.
+const MOST_PIECES: usize = 32 << 10;

@@ -1,0 +1,311 @@
+//! Folder: entries as files below an empty directory. Names, contents and times; WASI knows no modes, owners and attributes.
+
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+#[cfg(unix)]
+use std::os::unix::ffi::OsStrExt;
+#[cfg(target_os = "wasi")]
+use std::os::wasi::ffi::OsStrExt;
+
+use copal_engine::path::TreePath;
+use copal_engine::restore::extents::Extents;
+use copal_engine::time::Time;
+use copal_engine::tree::{Entry, EntryKind};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, symlinkat, utimensat};
+
+use crate::failure::Failure;
+use crate::report::Report;
+use crate::sink::{Sink, SinkError};
+
+/// A directory that takes a snapshot.
+pub(crate) struct Folder {
+    root: PathBuf,
+    /// The directories that the next entry may lie in, outermost first: those that were made here, so that no path leads
+    /// through anything else.
+    above: Vec<TreePath>,
+    /// Times of directories, which are set last.
+    times: Vec<(TreePath, Time)>,
+    open: Option<Open>,
+}
+
+/// A file being written.
+struct Open {
+    entry: Box<Entry>,
+    real: PathBuf,
+    extents: Extents,
+    /// None as long as there was no content that could be had.
+    file: Option<File>,
+    /// How much of the content came, or did not.
+    taken: u64,
+    is_whole: bool,
+}
+
+impl Folder {
+    /// Takes an empty directory, or makes it.
+    pub(crate) fn open(root: &Path) -> Result<Self, Failure> {
+        match fs::read_dir(root) {
+            Ok(mut entries) => {
+                let is_strange =
+                    |entry: io::Result<fs::DirEntry>| entry.map_or(true, |e| e.file_name() != "lost+found");
+                if entries.any(is_strange) {
+                    return Err(Failure::TargetInUse(root.to_owned()));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir(root).map_err(|error| Failure::target(root, error))?;
+            }
+            Err(error) => return Err(Failure::target(root, error)),
+        }
+        Ok(Self { root: root.to_owned(), above: vec![TreePath::TOP], times: Vec::new(), open: None })
+    }
+
+    /// Sets the times of directories, and says what is not restored.
+    pub(crate) fn finish(self, report: &mut Report<'_>) {
+        for (path, time) in self.times.iter().rev() {
+            if let Err(error) = set_time(&self.real(path), *time) {
+                report.unwritten(path, &format!("its time cannot be set: {error}"));
+            }
+        }
+        report
+            .note("names, contents and times are restored; an archive (--tar) also holds modes, owners and attributes");
+    }
+
+    fn real(&self, path: &TreePath) -> PathBuf {
+        if path.is_top() { self.root.clone() } else { self.root.join(std::ffi::OsStr::from_bytes(path.as_bytes())) }
+    }
+
+    /// Makes the directories above an entry that are not made yet; gives the entry's real path.
+    fn place(&mut self, path: &TreePath) -> io::Result<PathBuf> {
+        while self.above.pop_if(|above| !path.is_within(above)).is_some() {}
+        let mut missing = Vec::new();
+        let mut at = path.parent();
+        while let Some(directory) = at.filter(|directory| self.above.last() != Some(directory)) {
+            at = directory.parent();
+            missing.push(directory);
+        }
+        for directory in missing.into_iter().rev() {
+            self.directory(&directory)?;
+        }
+        Ok(self.real(path))
+    }
+
+    /// Makes a directory whose own directory is made.
+    fn directory(&mut self, path: &TreePath) -> io::Result<()> {
+        if !path.is_top() {
+            match fs::create_dir(self.real(path)) {
+                // One that an entry came before, or the file system's own; never a link to one.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    if !fs::symlink_metadata(self.real(path))?.is_dir() {
+                        return Err(error);
+                    }
+                }
+                made => made?,
+            }
+        }
+        if self.above.last() != Some(path) {
+            self.above.push(path.clone());
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Folder {
+    fn other(&mut self, entry: &Entry) -> Result<(), SinkError> {
+        let real = self.place(&entry.path)?;
+        match (entry.kind(), &entry.extras.link_target) {
+            (EntryKind::Directory, _) => {
+                self.directory(&entry.path)?;
+                self.times.push((entry.path.clone(), entry.mtime));
+                Ok(())
+            }
+            (_, Some(target)) => {
+                let made = symlinkat(target.as_slice(), CWD, &real).map_err(io::Error::from);
+                made.map_err(|error| SinkError::Entry(format!("the link cannot be made here: {error}")))?;
+                time_of(&real, entry.mtime)
+            }
+            _ => Err(SinkError::Entry("no such thing can be made here; an archive (--tar) holds it".to_owned())),
+        }
+    }
+
+    fn link(&mut self, entry: &Entry, first: &TreePath) -> Result<(), SinkError> {
+        let real = self.place(&entry.path)?;
+        let linked = fs::hard_link(self.real(first), real);
+        linked.map_err(|error| {
+            let first = crate::show::printable(first.as_bytes());
+            SinkError::Entry(format!("it is another name of /{first}, and cannot be linked to it: {error}"))
+        })
+    }
+
+    fn begin(&mut self, entry: Box<Entry>) -> Result<(), SinkError> {
+        let real = self.place(&entry.path)?;
+        let extents = Extents::new(entry.size, &entry.extras.holes);
+        self.open = Some(Open { entry, real, extents, file: None, taken: 0, is_whole: true });
+        Ok(())
+    }
+
+    fn content(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        let file = made(&mut open.file, &open.real)?;
+        let mut rest = bytes;
+        for range in open.extents.place(open.taken..open.taken + bytes.len() as u64) {
+            let (now, after) = rest.split_at((range.end - range.start) as usize);
+            file.seek(SeekFrom::Start(range.start))?;
+            file.write_all(now)?;
+            rest = after;
+        }
+        open.taken += bytes.len() as u64;
+        self.open = Some(open);
+        Ok(())
+    }
+
+    fn missing(&mut self, length: u64) -> Result<(), SinkError> {
+        if let Some(open) = &mut self.open {
+            open.taken += length;
+            open.is_whole = false;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), SinkError> {
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        if open.is_whole || open.file.is_some() {
+            made(&mut open.file, &open.real)?.set_len(open.entry.size)?;
+            drop(open.file);
+            // What is not whole keeps today's time, so that nobody takes it for the original.
+            if open.is_whole {
+                time_of(&open.real, open.entry.mtime)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file, made if need be.
+fn made<'f>(file: &'f mut Option<File>, real: &Path) -> io::Result<&'f mut File> {
+    let there = match file.take() {
+        Some(there) => there,
+        None => File::create_new(real)?,
+    };
+    Ok(file.insert(there))
+}
+
+fn time_of(real: &Path, time: Time) -> Result<(), SinkError> {
+    set_time(real, time).map_err(|error| SinkError::Entry(format!("it is restored, but not its time: {error}")))
+}
+
+/// Sets the time of the last change, of a link itself too.
+fn set_time(real: &Path, time: Time) -> io::Result<()> {
+    let (seconds, nanoseconds) = time.to_unix();
+    let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    let last_modification = Timespec { tv_sec: seconds, tv_nsec: nanoseconds as _ };
+    let times = Timestamps { last_access, last_modification };
+    Ok(utimensat(CWD, real, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use copal_engine::tree::{Content, Extras, Mode, Owner};
+
+    use super::*;
+
+    fn entry(path: &str, kind: EntryKind) -> Entry {
+        Entry {
+            path: TreePath::new(path).unwrap(),
+            mode: Mode::new(kind, 0o644),
+            owner: Arc::new(Owner::default()),
+            mtime: Time(1_000_000_000_000_000_005),
+            ctime: Time(0),
+            birth: None,
+            inode: 1,
+            size: 0,
+            content: Content::None,
+            extras: Extras::default(),
+        }
+    }
+
+    fn link(path: &str, target: &Path) -> Entry {
+        let mut entry = entry(path, EntryKind::Symlink);
+        entry.extras.link_target = Some(target.as_os_str().as_bytes().to_vec());
+        entry
+    }
+
+    fn folder() -> (tempfile::TempDir, Folder) {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = Folder::open(&directory.path().join("out")).unwrap();
+        (directory, folder)
+    }
+
+    #[test]
+    fn no_path_leads_through_a_link() {
+        let (directory, mut folder) = folder();
+        let elsewhere = directory.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        assert!(folder.other(&link("a", &elsewhere)).is_ok());
+        let file = Box::new(entry("a/file", EntryKind::File));
+        assert!(matches!(folder.begin(file), Err(SinkError::Entry(_))));
+        assert!(folder.other(&entry("a/directory", EntryKind::Directory)).is_err());
+        assert!(folder.other(&entry("a", EntryKind::Directory)).is_err());
+        assert!(folder.link(&entry("a/name", EntryKind::File), &TreePath::new("a").unwrap()).is_err());
+        assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn directories_that_are_no_entries_of_their_own_are_made() {
+        let (directory, mut folder) = folder();
+        for path in ["a/b/c/file", "a/b/d/file", "e/file"] {
+            folder.begin(Box::new(entry(path, EntryKind::File))).unwrap();
+            folder.end().unwrap();
+            assert!(directory.path().join("out").join(path).is_file());
+        }
+    }
+
+    #[test]
+    fn a_file_gets_its_holes_and_its_time_and_one_that_is_not_whole_gets_no_time() {
+        let (directory, mut folder) = folder();
+        for (name, is_whole) in [("whole", true), ("part", false)] {
+            let mut file = entry(name, EntryKind::File);
+            file.size = 100;
+            file.extras.holes = vec![10..50, 90..100];
+            folder.begin(Box::new(file)).unwrap();
+            folder.content(&[1; 20]).unwrap();
+            if is_whole {
+                folder.content(&[2; 30]).unwrap()
+            } else {
+                folder.missing(30).unwrap()
+            }
+            folder.end().unwrap();
+            let path = directory.path().join("out").join(name);
+            let rest = if is_whole { 2 } else { 0 };
+            assert_eq!(
+                fs::read(&path).unwrap(),
+                [vec![1; 10], vec![0; 40], vec![1; 10], vec![rest; 30], vec![0; 10]].concat()
+            );
+            let time = fs::metadata(path).unwrap().modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap();
+            assert_eq!(time.as_nanos() == 1_000_000_000_000_000_005, is_whole);
+        }
+    }
+
+    #[test]
+    fn of_a_file_of_which_nothing_can_be_read_nothing_is_written() {
+        let (directory, mut folder) = folder();
+        let mut file = entry("gone", EntryKind::File);
+        file.size = 10;
+        folder.begin(Box::new(file)).unwrap();
+        folder.missing(10).unwrap();
+        folder.end().unwrap();
+        assert_eq!(fs::read_dir(directory.path().join("out")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_directory_that_holds_something_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("lost+found")).unwrap();
+        assert!(Folder::open(directory.path()).is_ok());
+        fs::write(directory.path().join("mine"), "").unwrap();
+        assert!(matches!(Folder::open(directory.path()), Err(Failure::TargetInUse(_))));
+    }
+}

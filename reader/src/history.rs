@@ -1,0 +1,198 @@
+//! History: the snapshots of a repository, from manifests that their clients' keys have signed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use copal_engine::block::{OpenBlock, OpenTools};
+use copal_engine::client::{ClientHistory, ClientRecord};
+use copal_engine::id::{ChunkId, ClientId, DomainId, SnapshotId};
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::session::SessionRecord;
+use copal_engine::layout;
+use copal_engine::limits::RECORD_BYTES;
+use copal_engine::manifest::{Manifest, SnapshotClaim};
+use copal_engine::receipt::{Outcome, Receipt};
+use copal_engine::seal::{BlockKind, SessionCipher};
+use copal_engine::snapshot::SnapshotInfo;
+use copal_engine::state::{SnapshotRecord, SnapshotState, State};
+use copal_engine::time::Time;
+
+use crate::directory::Directory;
+use crate::failure::Failure;
+use crate::report::Report;
+
+/// A snapshot that its client has signed.
+pub(crate) struct Snapshot {
+    pub(crate) id: SnapshotId,
+    pub(crate) domain: DomainId,
+    pub(crate) root: ChunkId,
+    /// When it was made, as the client says.
+    pub(crate) time: Time,
+    /// Whether it was forgotten, and prune has not removed it yet.
+    pub(crate) is_forgotten: bool,
+    /// What it says of itself, if that can be opened.
+    pub(crate) info: Option<SnapshotInfo>,
+}
+
+/// The snapshots, the oldest first.
+pub(crate) struct History {
+    pub(crate) snapshots: Vec<Snapshot>,
+}
+
+impl History {
+    /// Reads all manifests; the state tells which snapshots are gone or forgotten.
+    pub(crate) fn read(
+        directory: &Directory,
+        owner: &OwnerSecret,
+        state: &State,
+        report: &mut Report<'_>,
+    ) -> Result<Self, Failure> {
+        let mut snapshots = Vec::new();
+        for (client, numbers) in manifests(directory, state)? {
+            let Some(record) = read_client(directory, owner, client, report)? else { continue };
+            let reading = Reading { directory, owner, state, record: &record };
+            for number in numbers {
+                match reading.snapshot(client, number) {
+                    Ok(snapshot) => snapshots.extend(snapshot),
+                    Err(why) => report.damaged_object(&layout::manifest(client, number), &why),
+                }
+            }
+        }
+        snapshots.sort_by_key(|snapshot| (snapshot.time, snapshot.id));
+        Ok(Self { snapshots })
+    }
+
+    /// The snapshot whose id begins so, or the newest one that is kept.
+    pub(crate) fn find(&self, digits: Option<&str>) -> Result<&Snapshot, Failure> {
+        let Some(digits) = digits else {
+            let newest = self.snapshots.iter().rev().find(|snapshot| !snapshot.is_forgotten);
+            return newest.ok_or_else(|| Failure::Snapshot("there is no snapshot that could be restored".to_owned()));
+        };
+        let mut fitting = self.snapshots.iter().filter(|snapshot| snapshot.id.to_string().starts_with(digits));
+        match (fitting.next(), fitting.next()) {
+            (Some(only), None) => Ok(only),
+            (None, _) => Err(Failure::Snapshot(format!("there is no snapshot {digits}"))),
+            (Some(_), Some(_)) => Err(Failure::Snapshot(format!("several snapshots begin with {digits}"))),
+        }
+    }
+}
+
+/// The manifests that are there, and those that the state says claim snapshots.
+fn manifests(directory: &Directory, state: &State) -> Result<BTreeMap<ClientId, BTreeSet<u64>>, Failure> {
+    let mut manifests: BTreeMap<ClientId, BTreeSet<u64>> = BTreeMap::new();
+    for name in directory.names("manifests")? {
+        let Ok(client) = ClientId::from_hex(&name) else { continue };
+        let numbers = directory.names(&format!("manifests/{name}"))?;
+        manifests.entry(client).or_default().extend(numbers.iter().filter_map(|name| layout::trailing_number(name)));
+    }
+    for ((client, number), _) in state.snapshots.iter().filter(|(_, known)| is_wanted(known)) {
+        manifests.entry(*client).or_default().insert(*number);
+    }
+    Ok(manifests)
+}
+
+/// Whether a snapshot is one to be listed.
+fn is_wanted(known: &SnapshotRecord) -> bool {
+    known.state != SnapshotState::Gone && !known.partial
+}
+
+/// What can be believed of a client; none if that is nothing.
+fn read_client(
+    directory: &Directory,
+    owner: &OwnerSecret,
+    client: ClientId,
+    report: &mut Report<'_>,
+) -> Result<Option<ClientRecord>, Failure> {
+    let mut versions = Vec::new();
+    for version in directory.names(&format!("clients/{client}"))? {
+        let Some(number) = layout::trailing_number(&version) else { continue };
+        match directory.read(&layout::client(client, number), OBJECT_BYTES) {
+            Ok(bytes) => versions.extend(bytes.map(|bytes| (number, bytes))),
+            Err(error) => report.damaged_object(&layout::client(client, number), &error.to_string()),
+        }
+    }
+    let history = ClientHistory::read(owner.repository(), &owner.verifying_key(), client, &versions);
+    for error in &history.refused {
+        report.damaged_object(&format!("clients/{client}"), &error.to_string());
+    }
+    if history.newest.is_none() {
+        report.damaged_object(&format!("clients/{client}"), "the client's snapshots cannot be verified without it");
+    }
+    Ok(history.newest)
+}
+
+/// What the manifests of one client are read with.
+struct Reading<'a> {
+    directory: &'a Directory,
+    owner: &'a OwnerSecret,
+    state: &'a State,
+    record: &'a ClientRecord,
+}
+
+impl Reading<'_> {
+    /// The snapshot that a manifest claims; none if it claims none that counts. The error is in words.
+    fn snapshot(&self, client: ClientId, number: u64) -> Result<Option<Snapshot>, String> {
+        let Some(keys) = &self.record.keys else { return Ok(None) };
+        let known = self.state.snapshots.get(&(client, number));
+        if known.is_some_and(|known| !is_wanted(known)) {
+            return Ok(None);
+        }
+        let bytes = self.directory.read(&layout::manifest(client, number), OBJECT_BYTES);
+        let Some(bytes) = bytes.map_err(|error| error.to_string())? else {
+            return known.map_or(Ok(None), |_| Err("it is not there, and with it its snapshot".to_owned()));
+        };
+        let repository = self.owner.repository();
+        let verified = Manifest::verify(repository, &keys.manifest, client, number, &bytes);
+        let verified = verified.map_err(|error| error.to_string())?;
+        let Some(claim) = verified.manifest.snapshot.as_ref().filter(|claim| !claim.partial) else { return Ok(None) };
+        // What the state does not know was not accepted when it was written, and counts unless it was refused since.
+        if known.is_none() && (!self.record.accepts(number, verified.hash) || self.is_rejected(client, number)) {
+            return Ok(None);
+        }
+        Ok(Some(Snapshot {
+            id: verified.hash.snapshot(),
+            domain: verified.manifest.domain,
+            root: claim.root,
+            time: claim.client_time,
+            is_forgotten: known.is_some_and(|known| known.state == SnapshotState::Forgotten),
+            info: self.info(verified.manifest.domain, claim),
+        }))
+    }
+
+    fn is_rejected(&self, client: ClientId, number: u64) -> bool {
+        let receipt = self.directory.read(&layout::receipt(client, number), OBJECT_BYTES).ok().flatten();
+        let receipt = receipt.and_then(|bytes| Receipt::decode(client, number, &bytes).ok());
+        receipt.is_some_and(|receipt| receipt.outcome == Outcome::Rejected)
+    }
+
+    /// What a snapshot says of itself; it can be restored without.
+    fn info(&self, domain: DomainId, claim: &SnapshotClaim) -> Option<SnapshotInfo> {
+        let repository = self.owner.repository();
+        let record = SessionRecord::parse(&claim.session_record).ok().filter(|record| record.domain() == domain)?;
+        let cipher = SessionCipher::new(&record.unwrap(self.owner).ok()?, repository, record.id(repository));
+        let block = OpenBlock::open(&cipher, BlockKind::Info, claim.counter, &claim.info, &mut OpenTools::new());
+        SnapshotInfo::decode(block.ok()?.chunk(0)?).ok()
+    }
+}
+
+/// More than any record has.
+const OBJECT_BYTES: u64 = RECORD_BYTES as u64 + 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot(id: u8, is_forgotten: bool) -> Snapshot {
+        let (domain, root) = (DomainId([1; 16]), ChunkId([1; 24]));
+        Snapshot { id: SnapshotId([id; 16]), domain, root, time: Time(id.into()), is_forgotten, info: None }
+    }
+
+    #[test]
+    fn the_newest_that_is_kept_is_meant_unless_another_is_named() {
+        let history = History { snapshots: vec![snapshot(0x1a, false), snapshot(0x1b, false), snapshot(0x2c, true)] };
+        let found = |digits| history.find(digits).map(|snapshot| snapshot.id.0[0]).map_err(|error| error.to_string());
+        assert_eq!(found(None), Ok(0x1b));
+        assert_eq!(found(Some("2")), Ok(0x2c));
+        assert_eq!(found(Some("1")), Err("several snapshots begin with 1".to_owned()));
+        assert_eq!(found(Some("3")), Err("there is no snapshot 3".to_owned()));
+    }
+}

@@ -1,0 +1,29 @@
+//! Links: which entries are names of the same file.
+
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+
+use copal_engine::tree::{Content, Entry};
+
+/// Tells which entries are names of the same file.
+#[derive(Default)]
+pub struct Identities {
+    hasher: RandomState,
+}
+
+impl Identities {
+    /// What the names of one file have in common: its group and a digest of what it is, so that nothing else is taken for
+    /// it. None if it has one name only.
+    pub fn of(&self, entry: &Entry) -> Option<(u64, u64)> {
+        let group = entry.extras.hardlink?;
+        let mut hasher = self.hasher.build_hasher();
+        (entry.mode.bits(), entry.size, entry.mtime.0).hash(&mut hasher);
+        (&entry.extras.link_target, entry.extras.device).hash(&mut hasher);
+        match &entry.content {
+            Content::None => {}
+            Content::Inline(bytes) => bytes.hash(&mut hasher),
+            Content::Chunks(pieces) => pieces.hash(&mut hasher),
+            Content::List { root, height } => (root.as_bytes(), height).hash(&mut hasher),
+        }
+        Some((group, hasher.finish()))
+    }
+}

@@ -1,0 +1,251 @@
+//! Lookup: where the copies of a chunk or page lie, searched in a segment as it lies in its file (`docs/format.md` §8).
+//!
+//! Nothing but a bounded number of pieces of the files is in memory, however large the index is.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io;
+use std::rc::Rc;
+
+use copal_engine::id::{ChunkId, DomainId, PackId};
+use copal_engine::index::Location;
+use copal_engine::layout::Place;
+use copal_engine::limits::SEGMENT_ENTRIES;
+
+use crate::directory::read_range;
+
+/// Where a segment's bytes are.
+pub(crate) enum Source {
+    File(File),
+    Memory(Vec<u8>),
+}
+
+/// Segments of one domain.
+#[derive(Default)]
+pub(crate) struct Lookup {
+    segments: Vec<Segment>,
+    pieces: HashMap<(usize, u64), Rc<[u8]>>,
+    /// The order in which they came.
+    order: VecDeque<(usize, u64)>,
+}
+
+struct Segment {
+    source: Source,
+    length: u64,
+    packs: u32,
+    blocks: u32,
+    entries: u64,
+    /// The starts of the least and the greatest id.
+    bounds: (u64, u64),
+}
+
+impl Lookup {
+    /// Adds a segment of a domain.
+    pub(crate) fn add(&mut self, domain: DomainId, source: Source) -> io::Result<()> {
+        let length = match &source {
+            Source::File(file) => file.metadata()?.len(),
+            Source::Memory(bytes) => bytes.len() as u64,
+        };
+        self.segments.push(Segment { source, length, packs: 0, blocks: 0, entries: 0, bounds: (0, 0) });
+        let added = self.read_head(domain);
+        if added.is_err() {
+            let at = self.segments.len() - 1;
+            self.segments.pop();
+            self.forget(at);
+        }
+        added
+    }
+
+    /// All copies of a chunk or page, as far as the segments can be read; and what is wrong with one that cannot.
+    pub(crate) fn copies(&mut self, id: &ChunkId) -> (Vec<Location>, Option<io::Error>) {
+        let (mut copies, mut fault) = (Vec::new(), None);
+        for at in 0..self.segments.len() {
+            if let Err(error) = self.copies_in(at, id, &mut copies) {
+                fault = Some(error);
+            }
+        }
+        (copies, fault)
+    }
+
+    fn read_head(&mut self, domain: DomainId) -> io::Result<()> {
+        let at = self.segments.len() - 1;
+        let head: [u8; HEADER as usize] = self.array(at, 0)?;
+        let number = |start: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| head[start + byte]));
+        let (packs, blocks) = (number(40), number(44));
+        let entries = u64::from(number(48)) | u64::from(number(52)) << 32;
+        if &head[..8] != b"COPALIDX" || head[8..24] != domain.0 {
+            return Err(invalid("it is no index segment of this domain"));
+        }
+        let segment = &mut self.segments[at];
+        (segment.packs, segment.blocks, segment.entries) = (packs, blocks, entries);
+        let fits = entries <= SEGMENT_ENTRIES && u64::from(blocks) <= entries && packs <= blocks;
+        if !fits || segment.entries_start() + entries * ENTRY != segment.length {
+            return Err(invalid("its length does not fit its numbers"));
+        }
+        if entries > 0 {
+            let bound = |id: [u8; 32]| u64::from_be_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| id[byte]));
+            self.segments[at].bounds = (bound(self.entry(at, 0)?), bound(self.entry(at, entries - 1)?));
+        }
+        Ok(())
+    }
+
+    fn copies_in(&mut self, at: usize, id: &ChunkId, copies: &mut Vec<Location>) -> io::Result<()> {
+        let entries = self.segments[at].entries;
+        let first = self.lower_bound(at, id)?;
+        for position in first..entries.min(first + COPIES) {
+            let entry = self.entry(at, position)?;
+            if entry[..ChunkId::LEN] != id.0 {
+                break;
+            }
+            copies.extend(self.locate(at, &entry)?);
+        }
+        Ok(())
+    }
+
+    /// The first entry whose id is not below this one. Ids are spread evenly: it is near where its first bytes say.
+    fn lower_bound(&mut self, at: usize, id: &ChunkId) -> io::Result<u64> {
+        let segment = &self.segments[at];
+        let (mut low, mut high) = (0, segment.entries);
+        if high == 0 {
+            return Ok(0);
+        }
+        let head = u64::from_be_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| id.0[byte]));
+        let (least, most) = segment.bounds;
+        let distance = u128::from(head.clamp(least, most.max(least)) - least) * u128::from(high - 1);
+        let guess = (distance / u128::from(most.saturating_sub(least).max(1))) as u64;
+        let mut step = STEP;
+        if self.is_below(at, guess, id)? {
+            low = guess + 1;
+            while low + step < high {
+                if !self.is_below(at, low + step, id)? {
+                    high = low + step;
+                    break;
+                }
+                (low, step) = (low + step + 1, 2 * step);
+            }
+        } else {
+            high = guess;
+            while low + step < high {
+                if self.is_below(at, high - step, id)? {
+                    low = high - step + 1;
+                    break;
+                }
+                (high, step) = (high - step, 2 * step);
+            }
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.is_below(at, middle, id)? { low = middle + 1 } else { high = middle }
+        }
+        Ok(low)
+    }
+
+    fn is_below(&mut self, at: usize, position: u64, id: &ChunkId) -> io::Result<bool> {
+        Ok(self.entry(at, position)?[..ChunkId::LEN] < id.0[..])
+    }
+
+    fn entry(&mut self, at: usize, position: u64) -> io::Result<[u8; ENTRY as usize]> {
+        self.array(at, self.segments[at].entries_start() + position * ENTRY)
+    }
+
+    /// Where an entry lies; none if it names what the segment does not have.
+    fn locate(&mut self, at: usize, entry: &[u8; ENTRY as usize]) -> io::Result<Option<Location>> {
+        let [.., b0, b1, b2, b3, o0, o1, height, page] = *entry;
+        let segment = &self.segments[at];
+        let block = u32::from_le_bytes([b0, b1, b2, b3]);
+        if block >= segment.blocks {
+            return Ok(None);
+        }
+        let row: [u8; 12] = self.array(at, segment.blocks_start() + u64::from(block) * BLOCK_ROW)?;
+        let number = |start: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| row[start + byte]));
+        let (pack, offset, length) = (number(0), number(4), number(8));
+        if pack >= self.segments[at].packs {
+            return Ok(None);
+        }
+        let row: [u8; 48] = self.array(at, HEADER + u64::from(pack) * PACK_ROW)?;
+        let place = match row[45] {
+            0 => Place::Packs,
+            1 => Place::Moved,
+            _ => return Ok(None),
+        };
+        let [id @ .., l0, l1, l2, l3, l4, l5, l6, l7, t0, t1, t2, t3, _, _, _, _] = row;
+        Ok(Some(Location {
+            pack: PackId(id),
+            place,
+            pack_length: u64::from_le_bytes([l0, l1, l2, l3, l4, l5, l6, l7]),
+            table_length: u32::from_le_bytes([t0, t1, t2, t3]),
+            offset,
+            length,
+            ordinal: u16::from_le_bytes([o0, o1]),
+            height,
+            is_page: page & 1 == 1,
+        }))
+    }
+
+    fn array<const N: usize>(&mut self, at: usize, start: u64) -> io::Result<[u8; N]> {
+        let mut out = [0; N];
+        let mut filled = 0;
+        while filled < N {
+            let from = start + filled as u64;
+            let piece = self.piece(at, from / PIECE)?;
+            let rest = piece.get((from % PIECE) as usize..).filter(|rest| !rest.is_empty());
+            let rest = rest.ok_or_else(|| invalid("it is shorter than it should be"))?;
+            let length = rest.len().min(N - filled);
+            out[filled..filled + length].copy_from_slice(&rest[..length]);
+            filled += length;
+        }
+        Ok(out)
+    }
+
+    fn piece(&mut self, at: usize, number: u64) -> io::Result<Rc<[u8]>> {
+        if let Some(piece) = self.pieces.get(&(at, number)) {
+            return Ok(piece.clone());
+        }
+        let segment = &self.segments[at];
+        let start = (number * PIECE).min(segment.length);
+        let range = start..segment.length.min(start + PIECE);
+        let piece: Rc<[u8]> = match &segment.source {
+            Source::File(file) => read_range(file, range)?.into(),
+            Source::Memory(bytes) => bytes[range.start as usize..range.end as usize].into(),
+        };
+        if self.order.len() >= PIECES
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.pieces.remove(&oldest);
+        }
+        self.order.push_back((at, number));
+        self.pieces.insert((at, number), piece.clone());
+        Ok(piece)
+    }
+
+    fn forget(&mut self, at: usize) {
+        self.order.retain(|(of, _)| *of != at);
+        self.pieces.retain(|(of, _), _| *of != at);
+    }
+}
+
+impl Segment {
+    fn blocks_start(&self) -> u64 {
+        HEADER + u64::from(self.packs) * PACK_ROW
+    }
+
+    fn entries_start(&self) -> u64 {
+        (self.blocks_start() + u64::from(self.blocks) * BLOCK_ROW).next_multiple_of(ENTRY)
+    }
+}
+
+fn invalid(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+const HEADER: u64 = 64;
+const PACK_ROW: u64 = 48;
+const BLOCK_ROW: u64 = 12;
+const ENTRY: u64 = 32;
+/// Bytes read at once, and how many of these are kept.
+const PIECE: u64 = 16 << 10;
+const PIECES: usize = 1024;
+/// How far from the guess is looked first.
+const STEP: u64 = 32;
+/// Copies of one id in a segment that are looked at.
+const COPIES: u64 = 64;

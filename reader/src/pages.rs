@@ -1,0 +1,186 @@
+//! Pages: checked pages of a tree, its entries as a stream, and where the chunks of a domain lie.
+
+use std::rc::Rc;
+
+use copal_engine::block::OpenBlock;
+use copal_engine::id::{ChunkId, DomainId, PackId};
+use copal_engine::index::Location;
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::layout;
+use copal_engine::path::TreePath;
+use copal_engine::seal::BlockKind;
+use copal_engine::state::State;
+use copal_engine::tree::{Entry, LostRange, Step, TreeWalk, VerifiedPage};
+
+use crate::blocks::Blocks;
+use crate::directory::Directory;
+use crate::lookup::{Lookup, Source};
+use crate::report::Report;
+use crate::scan::scan;
+
+/// Reads pages of one domain.
+pub(crate) struct Pages<'a> {
+    directory: &'a Directory,
+    domain: DomainId,
+    keys: DomainKeys,
+    blocks: Blocks<'a>,
+    lookup: Lookup,
+    /// Whether the packs' own tables were read, as far as they can be.
+    is_scanned: bool,
+    recent: Vec<((PackId, u32), Rc<OpenBlock>)>,
+}
+
+impl<'a> Pages<'a> {
+    /// Reads pages with the segments that a state names.
+    pub(crate) fn open(
+        directory: &'a Directory,
+        owner: &'a OwnerSecret,
+        state: &State,
+        domain: DomainId,
+        report: &mut Report<'_>,
+    ) -> Self {
+        let mut lookup = Lookup::default();
+        for (_, hash) in state.segments.keys().filter(|(of, _)| *of == domain) {
+            let name = layout::segment(*hash);
+            let added = directory.file(&name).and_then(|file| lookup.add(domain, Source::File(file)));
+            if let Err(error) = added {
+                report.damaged_object(&name, &error.to_string());
+            }
+        }
+        Self {
+            directory,
+            domain,
+            keys: DomainKeys::new(&owner.domain_key(domain)),
+            blocks: Blocks::new(directory, owner, domain),
+            lookup,
+            is_scanned: false,
+            recent: Vec::new(),
+        }
+    }
+
+    /// The domain's keys.
+    pub(crate) fn keys(&self) -> &DomainKeys {
+        &self.keys
+    }
+
+    /// The blocks below.
+    pub(crate) fn blocks(&mut self) -> &mut Blocks<'a> {
+        &mut self.blocks
+    }
+
+    /// The copies of a chunk or page that the index knows.
+    pub(crate) fn copies(&mut self, id: &ChunkId, report: &mut Report<'_>) -> Vec<Location> {
+        let (copies, fault) = self.lookup.copies(id);
+        if let Some(error) = fault {
+            report.damaged_object("index/", &error.to_string());
+        }
+        copies
+    }
+
+    /// Tries the copies of a chunk or page; those that only the packs' own tables know last. Else says why none is good.
+    pub(crate) fn first_good<T>(
+        &mut self,
+        id: &ChunkId,
+        report: &mut Report<'_>,
+        mut attempt: impl FnMut(&mut Self, &Location) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let mut why = "no pack holds it".to_owned();
+        let mut tried: Vec<Location> = Vec::new();
+        loop {
+            for location in self.copies(id, report) {
+                if tried.iter().any(|before| is_same(before, &location)) {
+                    continue;
+                }
+                match attempt(self, &location) {
+                    Ok(good) => return Ok(good),
+                    Err(fault) => {
+                        let object = layout::pack(location.place, location.pack);
+                        report.damaged_object(&object, &fault);
+                        why = format!("{object}: {fault}");
+                    }
+                }
+                tried.push(location);
+            }
+            if self.is_scanned {
+                return Err(why);
+            }
+            self.scan(report);
+        }
+    }
+
+    fn scan(&mut self, report: &mut Report<'_>) {
+        self.is_scanned = true;
+        if let Some(bytes) = scan(self.directory, self.domain, report) {
+            self.lookup.add(self.domain, Source::Memory(bytes)).expect("a segment that was just written is sound");
+        }
+    }
+
+    /// A page whose height, references and plaintext have the id asked for; else why there is none.
+    pub(crate) fn page(&mut self, id: &ChunkId, report: &mut Report<'_>) -> Result<VerifiedPage, String> {
+        self.first_good(id, report, |pages, location| pages.page_at(id, location))
+    }
+
+    fn page_at(&mut self, id: &ChunkId, location: &Location) -> Result<VerifiedPage, String> {
+        let pack = self.blocks.pack(location.place, location.pack)?;
+        let key = (location.pack, location.offset);
+        let block = match self.recent.iter().find(|(other, _)| *other == key) {
+            Some((_, block)) => block.clone(),
+            None => {
+                let block = Rc::new(self.blocks.open(&pack, location.offset, BlockKind::Tree)?);
+                if self.recent.len() >= RECENT {
+                    self.recent.remove(0);
+                }
+                self.recent.push((key, block.clone()));
+                block
+            }
+        };
+        let plaintext = block.chunk(location.ordinal.into()).ok_or("its block holds fewer pages")?;
+        let row = pack.table.blocks.iter().find(|row| row.offset == location.offset);
+        let at = row.ok_or("its table knows no such block")?.entries.start as usize + usize::from(location.ordinal);
+        let page = pack.table.page(at).ok_or("its table knows no such page")?;
+        VerifiedPage::open(&self.keys, *id, page.height, page.references, plaintext).map_err(|error| error.to_string())
+    }
+}
+
+/// The entries of a tree at or below a path, in order. What cannot be read is told and passed over.
+pub(crate) struct Entries {
+    walk: TreeWalk,
+    path: TreePath,
+}
+
+impl Entries {
+    pub(crate) fn new(root: ChunkId, path: &TreePath) -> Self {
+        let mut walk = TreeWalk::new(root);
+        walk.seek(path.clone());
+        Self { walk, path: path.clone() }
+    }
+
+    pub(crate) fn next(&mut self, pages: &mut Pages<'_>, report: &mut Report<'_>) -> Option<Entry> {
+        loop {
+            match self.walk.step() {
+                Step::Entry(entry) => return Some(entry).filter(|entry| entry.path.is_within(&self.path)),
+                Step::Done => return None,
+                Step::Need(id) => {
+                    let page = pages.page(&id, report);
+                    let supplied = page.and_then(|page| self.walk.supply(page).map_err(|error| error.to_string()));
+                    if let Err(why) = supplied {
+                        let skipped = self.walk.skip(id);
+                        let to_the_end = skipped.is_none();
+                        report.lost(&skipped.unwrap_or(LostRange { after: None, through: None }), &why);
+                        if to_the_end {
+                            return None;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn is_same(a: &Location, b: &Location) -> bool {
+    (a.pack, a.place, a.offset, a.ordinal) == (b.pack, b.place, b.offset, b.ordinal)
+}
+
+/// Blocks kept open.
+const RECENT: usize = 8;

@@ -1,0 +1,223 @@
+//! Restore: a snapshot's entries, in order, with their content, into a sink. Damage is named and passed.
+
+use std::collections::HashMap;
+
+use copal_engine::id::ChunkId;
+use copal_engine::path::TreePath;
+use copal_engine::tree::{Content, Entry, EntryKind, ListStep, ListWalk};
+
+use crate::content::{Fetched, Wanted};
+use crate::failure::Failure;
+use crate::links::Identities;
+use crate::pages::{Entries, Pages};
+use crate::report::Report;
+use crate::show::printable;
+use crate::sink::{Sink, SinkError};
+
+/// Restores into a sink.
+pub(crate) struct Restore<'r, 'p, 'o> {
+    pages: &'r mut Pages<'p>,
+    sink: &'r mut dyn Sink,
+    report: &'r mut Report<'o>,
+    acts: Vec<Act>,
+    /// About how many bytes of memory they take.
+    weight: usize,
+    wanted: Wanted,
+    identities: Identities,
+    /// The first names of files that have several.
+    firsts: HashMap<(u64, u64), TreePath>,
+    /// The file that is being written.
+    current: Option<Current>,
+}
+
+/// What to do once the content gathered so far is there.
+enum Act {
+    Other(Box<Entry>),
+    Link(Box<Entry>, TreePath),
+    Begin(Box<Entry>),
+    Inline(Vec<u8>),
+    /// A chunk, by its number.
+    Chunk(usize),
+    Missing(u64, String),
+    End,
+}
+
+/// A file on its way.
+struct Current {
+    path: TreePath,
+    /// Whether the sink takes it, and it was not named yet.
+    is_taken: bool,
+    is_named: bool,
+}
+
+impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
+    pub(crate) fn new(pages: &'r mut Pages<'p>, sink: &'r mut dyn Sink, report: &'r mut Report<'o>) -> Self {
+        let (acts, wanted, identities, firsts) = Default::default();
+        Self { pages, sink, report, acts, weight: 0, wanted, identities, firsts, current: None }
+    }
+
+    /// Restores what lies at or below a path of the tree with this root page.
+    pub(crate) fn run(mut self, root: ChunkId, path: &TreePath) -> Result<(), Failure> {
+        let mut entries = Entries::new(root, path);
+        // The last entry that is no directory: nothing can lie below it.
+        let mut leaf: Option<TreePath> = None;
+        let mut is_empty = true;
+        while let Some(entry) = entries.next(self.pages, self.report) {
+            is_empty = false;
+            if leaf.as_ref().is_some_and(|leaf| entry.path.is_within(leaf)) {
+                self.report.damaged_entry(&entry.path, "it is said to lie below what is no directory");
+                continue;
+            }
+            if entry.kind() != EntryKind::Directory {
+                leaf = Some(entry.path.clone());
+            }
+            self.take(entry)?;
+            if self.weight >= MOST_WEIGHT || self.wanted.is_enough() {
+                self.flush()?;
+            }
+        }
+        self.flush()?;
+        if is_empty && !path.is_top() {
+            return Err(Failure::Snapshot(format!("the snapshot holds no /{}", printable(path.as_bytes()))));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, mut entry: Entry) -> Result<(), Failure> {
+        if entry.kind() == EntryKind::Socket {
+            return Ok(());
+        }
+        self.weight += weight(&entry);
+        if let Some(identity) = self.identities.of(&entry) {
+            if let Some(first) = self.firsts.get(&identity) {
+                self.acts.push(Act::Link(Box::new(entry), first.clone()));
+                return Ok(());
+            }
+            self.firsts.insert(identity, entry.path.clone());
+        }
+        if entry.kind() != EntryKind::File {
+            self.acts.push(Act::Other(Box::new(entry)));
+            return Ok(());
+        }
+        let content_bytes = entry.content_bytes();
+        let content = std::mem::take(&mut entry.content);
+        self.acts.push(Act::Begin(Box::new(entry)));
+        match content {
+            Content::None => {}
+            Content::Inline(bytes) => self.acts.push(Act::Inline(bytes)),
+            Content::Chunks(pieces) => {
+                for piece in pieces {
+                    self.acts.push(Act::Chunk(self.wanted.add(piece)));
+                    self.flush_if_enough()?;
+                }
+            }
+            Content::List { root, height } => self.list(ListWalk::new(root, height, content_bytes))?,
+        }
+        self.acts.push(Act::End);
+        Ok(())
+    }
+
+    /// Goes through the pieces of a huge file. What a page of the list names is lost with it, and only that.
+    fn list(&mut self, mut walk: ListWalk) -> Result<(), Failure> {
+        loop {
+            match walk.step() {
+                ListStep::Done => return Ok(()),
+                ListStep::Piece { piece, .. } => {
+                    self.acts.push(Act::Chunk(self.wanted.add(piece)));
+                    self.flush_if_enough()?;
+                }
+                ListStep::Need(id) => {
+                    let page = self.pages.page(&id, self.report);
+                    let supplied = page.and_then(|page| walk.supply(page).map_err(|error| error.to_string()));
+                    let Err(why) = supplied else { continue };
+                    let Some(range) = walk.skip(id) else {
+                        self.acts.push(Act::Missing(0, why));
+                        return Ok(());
+                    };
+                    self.acts.push(Act::Missing(range.end - range.start, why));
+                }
+            }
+        }
+    }
+
+    fn flush_if_enough(&mut self) -> Result<(), Failure> {
+        if self.wanted.is_enough() { self.flush() } else { Ok(()) }
+    }
+
+    /// Fetches what is wanted and does what waits for it.
+    fn flush(&mut self) -> Result<(), Failure> {
+        let fetched = std::mem::take(&mut self.wanted).fetch(self.pages, self.report);
+        self.weight = 0;
+        for act in std::mem::take(&mut self.acts) {
+            self.act(act, &fetched)?;
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, act: Act, fetched: &Fetched) -> Result<(), Failure> {
+        match act {
+            Act::Other(entry) => {
+                let done = self.sink.other(&entry);
+                self.settle(done, &entry.path)
+            }
+            Act::Link(entry, first) => {
+                let done = self.sink.link(&entry, &first);
+                self.settle(done, &entry.path)
+            }
+            Act::Begin(entry) => {
+                self.current = Some(Current { path: entry.path.clone(), is_taken: true, is_named: false });
+                self.go_on(|sink| sink.begin(entry))
+            }
+            Act::Inline(bytes) => self.go_on(|sink| sink.content(&bytes)),
+            Act::Chunk(at) => match fetched.chunk(at) {
+                Ok(bytes) => self.go_on(|sink| sink.content(bytes)),
+                Err((length, why)) => self.missing(length, why),
+            },
+            Act::Missing(length, why) => self.missing(length, &why),
+            Act::End => {
+                self.go_on(|sink| sink.end())?;
+                self.current = None;
+                Ok(())
+            }
+        }
+    }
+
+    fn missing(&mut self, length: u64, why: &str) -> Result<(), Failure> {
+        if let Some(current) = self.current.as_mut().filter(|current| !current.is_named) {
+            current.is_named = true;
+            self.report.damaged_entry(&current.path, why);
+        }
+        self.go_on(|sink| sink.missing(length))
+    }
+
+    /// Goes on with the current file, unless the sink has given it up.
+    fn go_on(&mut self, step: impl FnOnce(&mut dyn Sink) -> Result<(), SinkError>) -> Result<(), Failure> {
+        let Some(current) = self.current.as_mut().filter(|current| current.is_taken) else { return Ok(()) };
+        let done = step(self.sink);
+        current.is_taken = done.is_ok();
+        let path = current.path.clone();
+        self.settle(done, &path)
+    }
+
+    fn settle(&mut self, done: Result<(), SinkError>, path: &TreePath) -> Result<(), Failure> {
+        match done {
+            Ok(()) => Ok(()),
+            Err(SinkError::All(failure)) => Err(failure),
+            Err(SinkError::Entry(why)) => {
+                self.report.unwritten(path, &why);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn weight(entry: &Entry) -> usize {
+    let extras = &entry.extras;
+    let xattrs: usize = extras.xattrs.iter().map(|(name, value)| name.len() + value.len() + 64).sum();
+    let inline = if let Content::Inline(bytes) = &entry.content { bytes.len() } else { 0 };
+    let target = extras.link_target.as_ref().map_or(0, Vec::len);
+    512 + entry.path.as_bytes().len() + xattrs + inline + target + 16 * extras.holes.len()
+}
+
+/// Bytes of memory that entries may take while their content is gathered.
+const MOST_WEIGHT: usize = 16 << 20;

@@ -1,0 +1,137 @@
+//! Show: snapshots and entries as lines of text that no name in them can forge.
+
+use std::io::Write;
+
+use copal_engine::path::TreePath;
+use copal_engine::time::Time;
+use copal_engine::tree::{Entry, EntryKind};
+
+use crate::failure::Failure;
+use crate::history::{History, Snapshot};
+use crate::pages::{Entries, Pages};
+use crate::report::Report;
+
+/// Lists the snapshots, a line each.
+pub(crate) fn list(history: &History, output: &mut dyn Write) -> Result<(), Failure> {
+    for snapshot in &history.snapshots {
+        let forgotten = if snapshot.is_forgotten { "  (forgotten)" } else { "" };
+        writeln!(output, "{}{forgotten}", sentence(snapshot))?;
+    }
+    Ok(())
+}
+
+/// Lists a snapshot's entries at or below a path, a line each.
+pub(crate) fn entries(
+    pages: &mut Pages<'_>,
+    snapshot: &Snapshot,
+    path: &TreePath,
+    output: &mut dyn Write,
+    report: &mut Report<'_>,
+) -> Result<(), Failure> {
+    let mut entries = Entries::new(snapshot.root, path);
+    let mut is_empty = true;
+    while let Some(entry) = entries.next(pages, report) {
+        writeln!(output, "{}", line(&entry))?;
+        is_empty = false;
+    }
+    if is_empty && !path.is_top() {
+        return Err(Failure::Snapshot(format!("the snapshot holds no /{}", printable(path.as_bytes()))));
+    }
+    Ok(())
+}
+
+/// A snapshot in one line.
+pub(crate) fn sentence(snapshot: &Snapshot) -> String {
+    let mut words = vec![snapshot.id.to_string(), stamp(snapshot.time)];
+    match &snapshot.info {
+        None => words.push("(its description cannot be opened)".to_owned()),
+        Some(info) => {
+            words.push(format!("{} files", info.counts.files));
+            words.push(format!("{} bytes", info.counts.bytes));
+            words.push(printable(info.host.as_bytes()));
+            words.extend(info.paths.iter().map(|path| format!("/{}", printable(path))));
+            words.extend(Some(&info.label).filter(|label| !label.is_empty()).map(|label| printable(label.as_bytes())));
+            words.extend(info.tags.iter().map(|tag| format!("#{}", printable(tag.as_bytes()))));
+        }
+    }
+    words.join("  ")
+}
+
+fn line(entry: &Entry) -> String {
+    let kind = match entry.kind() {
+        EntryKind::File => '-',
+        EntryKind::Directory => 'd',
+        EntryKind::Symlink => 'l',
+        EntryKind::Fifo => 'p',
+        EntryKind::Socket => 's',
+        EntryKind::CharDevice => 'c',
+        EntryKind::BlockDevice => 'b',
+    };
+    let target = entry.extras.link_target.as_ref().map_or(String::new(), |target| format!(" -> {}", printable(target)));
+    let (mode, size, path) = (entry.mode.permissions(), entry.size, printable(entry.path.as_bytes()));
+    format!("{kind}{mode:04o} {size:>14} {} /{path}{target}", stamp(entry.mtime))
+}
+
+/// Bytes as text that controls no terminal: `\` doubled, control characters and what is no UTF-8 as `\xNN`.
+pub(crate) fn printable(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '\\' => text.push_str("\\\\"),
+                character if character.is_control() => {
+                    let mut buffer = [0; 4];
+                    character
+                        .encode_utf8(&mut buffer)
+                        .bytes()
+                        .for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+                }
+                character => text.push(character),
+            }
+        }
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+    }
+    text
+}
+
+/// A time in UTC, to the second.
+fn stamp(time: Time) -> String {
+    let (seconds, _) = time.to_unix();
+    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = civil(days);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+/// The date of a day counted from 1970-01-01, in the calendar that repeats every 400 years of 146,097 days. Counting
+/// years from March puts the leap day at the end.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let date = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, date)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_utc() {
+        let at = |seconds| stamp(Time::from_unix(seconds, 0));
+        assert_eq!(at(0), "1970-01-01T00:00:00Z");
+        assert_eq!(at(-1), "1969-12-31T23:59:59Z");
+        assert_eq!(at(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(at(4_107_542_399), "2100-02-28T23:59:59Z");
+        assert_eq!(at(4_107_542_400), "2100-03-01T00:00:00Z");
+    }
+
+    #[test]
+    fn names_cannot_speak_to_the_terminal() {
+        assert_eq!(printable(b"a\x1b[2J\n\\\xff\xc3\xa4"), "a\\x1b[2J\\x0a\\\\\\xff\u{e4}");
+        assert_eq!(printable("\u{9b}".as_bytes()), "\\xc2\\x9b");
+    }
+}

@@ -1,0 +1,59 @@
+//! State: what the newest root that can be read says of snapshots, and which segments it names. Only a hint: without any
+//! the manifests tell of the snapshots, and the packs where their content lies.
+
+use copal_engine::id::ObjectHash;
+use copal_engine::layout;
+use copal_engine::limits::{PACK_BYTES, RECORD_BYTES};
+use copal_engine::root::Root;
+use copal_engine::state::{RunKind, RunReader, State, StateFold};
+
+use crate::directory::Directory;
+use crate::failure::Failure;
+use crate::report::Report;
+
+/// Reads what roots name, from the newest on until one can be read.
+pub(crate) fn read(directory: &Directory, report: &mut Report<'_>) -> Result<State, Failure> {
+    let names = directory.names("roots")?;
+    for name in names.iter().take(ROOTS) {
+        let name = format!("roots/{name}");
+        match state_of(directory, &name) {
+            Ok(state) => return Ok(state),
+            Err((object, why)) => report.damaged_object(&object, &why),
+        }
+    }
+    if !names.is_empty() || !directory.names("manifests")?.is_empty() {
+        report.note("no root can be read: manifests tell which snapshots there are, also forgotten ones");
+    }
+    Ok(State::default())
+}
+
+/// The object that cannot be used, and why.
+type Fault = (String, String);
+
+fn state_of(directory: &Directory, name: &str) -> Result<State, Fault> {
+    let number = layout::root_number(name).ok_or_else(|| fault(name, "it is not a root's name"))?;
+    let root = Root::decode(number, &object(directory, name, RECORD_BYTES as u64)?);
+    let root = root.map_err(|error| fault(name, error))?;
+    let mut fold = StateFold::default();
+    for run in root.runs.iter().filter(|run| matches!(run.kind, RunKind::Segments | RunKind::Snapshots)) {
+        let name = layout::state(run.hash);
+        let bytes = object(directory, &name, PACK_BYTES)?;
+        if ObjectHash::of(&bytes) != run.hash {
+            return Err(fault(&name, "its bytes do not have the hash it is named by"));
+        }
+        RunReader::parse(&bytes).and_then(|run| fold.add(&run)).map_err(|error| fault(&name, error))?;
+    }
+    Ok(fold.finish())
+}
+
+fn object(directory: &Directory, name: &str, most: u64) -> Result<Vec<u8>, Fault> {
+    let bytes = directory.read(name, most).map_err(|error| fault(name, error))?;
+    bytes.ok_or_else(|| fault(name, "it is not there"))
+}
+
+fn fault(name: &str, why: impl ToString) -> Fault {
+    (name.to_owned(), why.to_string())
+}
+
+/// Roots that are tried before manifests alone are believed.
+const ROOTS: usize = 16;

@@ -1,0 +1,88 @@
+//! Known: what the index of a domain says in the root that becomes the base. Where the store is far, only the pieces that
+//! matter are read, else it is mapped.
+
+use std::collections::BTreeSet;
+
+use copal_engine::id::{ChunkId, DomainId, PackTag};
+use copal_engine::index::{Bits, Mark};
+use copal_engine::ingest::Finding;
+use copal_engine::pack::PackKind;
+
+use super::Pass;
+use super::added::height_in;
+use super::findings::Findings;
+use crate::error::JobError;
+use crate::lookup::{Counted, FarIndex, LostMark};
+use crate::objects::{self, Call};
+
+impl Pass<'_> {
+    /// Makes ready what the index says of these domains, all at the same time.
+    pub(super) async fn open(&mut self, domains: BTreeSet<DomainId>) -> Result<(), JobError> {
+        let store = self.host.store;
+        if !store.is_far() {
+            return self.view.load_indexes(store, domains).await;
+        }
+        let (state, known) = (&self.view.state, &self.far);
+        let missing = domains.into_iter().filter(|domain| !known.contains_key(domain));
+        let calls = missing.map(|domain| -> Call<'_, _> {
+            Box::pin(async move { Ok((domain, FarIndex::open(store, state, domain).await?)) })
+        });
+        let opened = objects::together(calls).await?;
+        self.far.extend(opened);
+        Ok(())
+    }
+
+    /// The heights of ids, which ascend, as a new page may refer to them: of a copy that is not lost.
+    pub(super) async fn resolve(&mut self, domain: DomainId, ids: &[ChunkId]) -> Result<Vec<Option<u8>>, JobError> {
+        if let Some(stale) = self.references {
+            return Ok(ids.iter().map(|id| stale.resolve(domain, id)).collect());
+        }
+        self.open([domain].into()).await?;
+        match self.far.get(&domain) {
+            Some(far) => far.heights(self.host.store, ids, Counted::NotLost).await,
+            None => Ok(ids.iter().map(|id| self.view.resolve(domain, id)).collect()),
+        }
+    }
+
+    /// Whether a domain has a copy of an id, lost or not.
+    pub(super) async fn has(&mut self, domain: DomainId, id: ChunkId) -> Result<bool, JobError> {
+        self.open([domain].into()).await?;
+        match self.far.get(&domain) {
+            Some(far) => Ok(far.heights(self.host.store, &[id], Counted::Any).await?.iter().any(Option::is_some)),
+            None => Ok(self.view.height(domain, &id).is_some()),
+        }
+    }
+
+    /// The marks by which one of these copies, or an id of them that has none, is lost. Copies ascend.
+    pub(super) async fn lost(
+        &mut self,
+        domain: DomainId,
+        copies: &[(ChunkId, PackTag)],
+    ) -> Result<Vec<LostMark>, JobError> {
+        self.open([domain].into()).await?;
+        if let Some(far) = self.far.get(&domain) {
+            let mut ids: Vec<ChunkId> = copies.iter().map(|(id, _)| *id).collect();
+            ids.dedup();
+            return far.lost(self.host.store, &ids).await;
+        }
+        let Some(index) = self.view.index(domain) else { return Ok(Vec::new()) };
+        let tags = copies.iter().flat_map(|(id, tag)| [(*id, PackTag::NONE), (*id, *tag)]);
+        let marks = tags.map(|(id, tag)| (id, tag, index.overlay().mark(&id, tag)));
+        Ok(marks.filter(|(.., Mark { bits, .. })| bits.contains(Bits::LOST)).collect())
+    }
+}
+
+/// What pages of the packs, and the claim of a snapshot, refer to that is not in these packs themselves, ascending.
+pub(super) fn referred_to(findings: &Findings, own: &[(ChunkId, u8)], root: Option<ChunkId>) -> Vec<ChunkId> {
+    let is_elsewhere = |id: &ChunkId| height_in(own, id).is_none();
+    let mut ids: Vec<ChunkId> = root.into_iter().filter(is_elsewhere).collect();
+    for (_, finding) in findings {
+        let Finding::Sound(table) = finding else { continue };
+        if table.kind == PackKind::Tree {
+            ids.extend(table.pages.references().iter().filter(|id| is_elsewhere(id)));
+        }
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}

@@ -1,0 +1,62 @@
+// Runs the scripted session in Chromium and prints its report: node browser.mjs <pkg> <golden report> <chromium>
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const [folder, golden] = process.argv.slice(2, 4).map((path) => resolve(path));
+const chromium = process.argv[4];
+const PAGE = `<!doctype html><meta charset="utf-8"><script type="module" src="/page.mjs"></script>`;
+const SCRIPT = `
+import init, * as copal from "/pkg/copal.js";
+import { givenOf, run } from "/session.mjs";
+const answer = async () => {
+  await init({ module_or_path: "/pkg/copal_bg.wasm" });
+  return (await run(copal, givenOf(await (await fetch("/golden")).text()), crypto)).join("\\n") + "\\n";
+};
+const text = await answer().then((lines) => lines, (error) => "FAILED " + (error.stack ?? error) + "\\n");
+await fetch("/report", { method: "POST", body: text });
+`;
+const files = {
+  "/": [PAGE, "text/html"],
+  "/page.mjs": [SCRIPT, "text/javascript"],
+  "/session.mjs": [await readFile(join(dirname(fileURLToPath(import.meta.url)), "session.mjs")), "text/javascript"],
+  "/pkg/copal.js": [await readFile(join(folder, "copal.js")), "text/javascript"],
+  "/pkg/copal_bg.wasm": [await readFile(join(folder, "copal_bg.wasm")), "application/wasm"],
+  "/golden": [await readFile(golden), "text/plain"],
+};
+
+const report = Promise.withResolvers?.() ?? (() => {
+  const settled = {};
+  settled.promise = new Promise((resolve, reject) => Object.assign(settled, { resolve, reject }));
+  return settled;
+})();
+const server = createServer((request, response) => {
+  if (request.method === "POST") {
+    let text = "";
+    request.setEncoding("utf8").on("data", (part) => (text += part)).on("end", () => report.resolve(text));
+    response.end();
+    return;
+  }
+  const [body, type] = files[request.url] ?? ["", null];
+  response.writeHead(type ? 200 : 404, { "content-type": type ?? "text/plain" }).end(body);
+});
+await new Promise((done) => server.listen(0, "127.0.0.1", done));
+const profile = await mkdtemp(join(tmpdir(), "copal-chromium-"));
+const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+  "--disable-background-networking", "--disable-component-update", `--user-data-dir=${profile}`];
+const browser = spawn(chromium, [...flags, `http://127.0.0.1:${server.address().port}/`], { stdio: "ignore" });
+browser.on("error", report.reject);
+browser.on("exit", (code) => report.reject(new Error(`${chromium} ended with ${code} before it reported`)));
+try {
+  process.stdout.write(await report.promise);
+} finally {
+  browser.removeAllListeners("exit");
+  const ended = new Promise((done) => browser.once("exit", done));
+  browser.kill();
+  await ended;
+  server.close();
+  await rm(profile, { recursive: true, force: true, maxRetries: 5 });
+}

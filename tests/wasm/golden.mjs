@@ -1,0 +1,66 @@
+// Reads the golden repository through the JavaScript face: node golden.mjs <pkg> <tests/golden>
+// Every snapshot is restored and compared with what is written down of it.
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readFileSync, readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { Directory } from "./directory.mjs";
+
+const [pkg, golden] = process.argv.slice(2).map((path) => resolve(path));
+const copal = await import(pathToFileURL(join(pkg, "copal.js")));
+copal.initSync({ module: readFileSync(join(pkg, "copal_bg.wasm")) });
+
+const repository = new Directory(join(golden, "repository"));
+assert.throws(() => repository.owner(copal, "silver"), /no slot opens/);
+const owner = repository.owner(copal, "golden");
+const descriptor = repository.descriptor(copal);
+owner.check(descriptor);
+const view = repository.view(copal, [descriptor.facts.sharedDomain]);
+const library = repository.library(copal, owner, descriptor, view);
+const snapshots = library.snapshots();
+const written = readdirSync(join(golden, "trees")).map((name) => name.replace(".json", ""));
+assert(written.every((id) => snapshots.some((snapshot) => snapshot.id === id)), "every kept snapshot is listed");
+assert.deepEqual(library.problems(), []);
+
+let files = 0;
+for (const snapshot of snapshots) {
+  const latest = written.includes(snapshot.id) ? `trees/${snapshot.id}.json` : "tree.json";
+  const expected = JSON.parse(readFileSync(join(golden, latest), "utf8"));
+  const tree = library.tree(snapshot.id);
+  const entries = repository.restore(library, tree, [""]);
+  assert.equal(entries.length, expected.length, snapshot.id);
+  for (const [at, entry] of entries.entries()) {
+    const told = expected[at];
+    assert.equal(entry.kind === "other" ? "other" : entry.kind, kind(told.type), told.path);
+    assert.equal(entry.mode, told.mode, told.path);
+    assert.equal(entry.size, told.size, told.path);
+    assert.equal(Math.round(entry.modified), Math.round(told.mtime_ns / 1e6), told.path);
+    if (told.type !== "file") continue;
+    assert.equal(createHash("sha256").update(entry.bytes).digest("hex"), told.sha256, told.path);
+    const found = repository.ask(library, () => tree.entry(entry.id));
+    assert.equal(found.entries[0].id, entry.id);
+    files += 1;
+  }
+  const listed = walk(tree, "");
+  assert.deepEqual(listed, entries.map((entry) => entry.id).filter((id) => id !== ""), "listed directory by directory");
+}
+console.log(`${snapshots.length} snapshots, ${files} files`);
+
+function walk(tree, directory) {
+  const ids = [];
+  for (let next = null; ; ) {
+    const listing = repository.ask(library, () => tree.list(directory, next, 3));
+    assert.deepEqual(listing.damaged, []);
+    for (const entry of listing.entries) {
+      ids.push(entry.id);
+      if (entry.kind === "directory") ids.push(...walk(tree, entry.id));
+    }
+    next = listing.next;
+    if (next === null) return ids;
+  }
+}
+
+function kind(type) {
+  return ["file", "directory", "symlink"].includes(type) ? type : "other";
+}

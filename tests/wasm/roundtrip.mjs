@@ -1,0 +1,140 @@
+// Backs a folder up through the JavaScript face into a directory, sealed by Node's WebCrypto:
+//     node roundtrip.mjs <pkg> <repository> <passphrase> <folder> [kept tree]
+// Prints what the run tells; the kept tree is read and written again. Ingest is the command's matter.
+import { createHash, webcrypto as crypto } from "node:crypto";
+import { existsSync, lstatSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { Directory } from "./directory.mjs";
+
+const [pkg, place, passphrase, folder, keptFile] = process.argv.slice(2);
+const copal = await import(pathToFileURL(resolve(pkg, "copal.js")));
+copal.initSync({ module: readFileSync(join(pkg, "copal_bg.wasm")) });
+const random = (length) => crypto.getRandomValues(new Uint8Array(length));
+
+const repository = new Directory(place);
+const owner = repository.owner(copal, passphrase);
+const descriptor = repository.descriptor(copal);
+const clientFile = keptFile && `${keptFile}.client`;
+let client;
+if (clientFile && existsSync(clientFile)) {
+  client = owner.resume(new Uint8Array(readFileSync(clientFile)));
+} else {
+  const joined = owner.register(descriptor, "node", Date.now(), random(80));
+  repository.create(joined.record.key, joined.record.bytes);
+  client = joined.client;
+  if (clientFile) writeFileSync(clientFile, client.keep(random(16)));
+}
+client.check(descriptor, repository.records(client.facts.client));
+
+const view = repository.view(copal, [client.facts.domain]);
+const name = basename(folder);
+const backup = new copal.Backup(client, descriptor, view, {
+  random: random(128),
+  keptRandom: random(16),
+  now: Date.now(),
+  host: "browser",
+  paths: [name],
+  label: name,
+  tags: [],
+  program: copal.version(),
+  user: "",
+});
+for (let key = backup.nextManifest(); key !== null; key = backup.nextManifest()) backup.manifest(repository.whole(key));
+if (keptFile && existsSync(keptFile) && !backup.basis(new Uint8Array(readFileSync(keptFile)))) throw new Error("no kept tree");
+const secret = backup.takeBlockKey();
+const key = await crypto.subtle.importKey("raw", secret, "AES-GCM", false, ["encrypt", "decrypt"]);
+secret.fill(0);
+const { parameters } = descriptor.facts;
+const chunker = new copal.Chunker(client.chunkerKey(), parameters);
+const compressor = new copal.Compressor(parameters.zstdLevel);
+const kept = [];
+
+async function act() {
+  for (const action of backup.actions()) {
+    if (action.type === "store") {
+      repository.create(action.key, action.bytes);
+      continue;
+    }
+    const { plaintext, digest } = compressor.compress(action.lengths, action.raw);
+    const terms = { name: "AES-GCM", ...backup.sealing(action.counter, plaintext) };
+    const ciphertext = await crypto.subtle.encrypt(terms, key, plaintext);
+    const opened = await crypto.subtle.decrypt(terms, key, ciphertext);
+    backup.sealed(action.counter, new Uint8Array(ciphertext), new Uint8Array(opened), digest);
+  }
+}
+
+async function claim() {
+  do await act();
+  while (!backup.isIdle);
+  await act();
+  let snapshot = null;
+  while (backup.nextClaim() !== null) {
+    const claimed = backup.claimed(null);
+    repository.create(claimed.key, claimed.bytes);
+    if (createHash("sha256").update(claimed.bytes).digest("hex") !== Buffer.from(claimed.sha256).toString("hex")) throw new Error("hash");
+    snapshot = claimed.snapshot ?? snapshot;
+  }
+  const part = backup.takeKept();
+  if (part) kept.push(part);
+  return snapshot;
+}
+
+const found = [];
+const scan = (path, id) => {
+  const stat = lstatSync(path);
+  if (stat.isDirectory()) {
+    found.push({ path: id, size: 0, modified: 0, kind: "directory" });
+    for (const below of readdirSync(path)) scan(join(path, below), `${id}/${below}`);
+  } else if (stat.isFile()) {
+    found.push({ path: id, size: stat.size, modified: Math.floor(stat.mtimeMs) });
+  }
+};
+scan(folder, name);
+found.sort((a, b) => copal.comparePaths(a.path, b.path));
+let taken = 0;
+for (let at = 0; at < found.length; at += 1000) {
+  const batch = found.slice(at, at + 1000);
+  const verdicts = backup.compare(batch);
+  for (const [number, facts] of batch.entries()) {
+    taken += 1;
+    if (verdicts[number] === 0) {
+      backup.takeSame();
+      continue;
+    }
+    const bytes = new Uint8Array(readFileSync(join(folder, "..", facts.path)));
+    if (bytes.length <= parameters.inlineMax) {
+      backup.inline(facts, bytes);
+    } else {
+      backup.begin();
+      for (let start = 0; start < bytes.length; ) {
+        const end = Math.min(start + (1 << 20), bytes.length);
+        const cut = chunker.cut(bytes.subarray(start, end), end === bytes.length);
+        const wanted = backup.wants(cut.ids);
+        if (start % 2 === 0) {
+          backup.chunks(cut.ids, cut.lengths, bytes.subarray(start, end));
+        } else {
+          // Only what is new, one after another.
+          const parts = [];
+          cut.lengths.reduce((from, length, chunk) => {
+            if (wanted[chunk]) parts.push(bytes.subarray(start + from, start + from + length));
+            return from + length;
+          }, 0);
+          backup.chunks(cut.ids, cut.lengths, new Uint8Array(Buffer.concat(parts)), wanted);
+        }
+        await act();
+        start += cut.consumed;
+      }
+      backup.end(facts);
+    }
+    await act();
+    if (taken === Math.floor(found.length / 2)) {
+      backup.checkpoint();
+      await claim();
+    }
+  }
+}
+backup.finish();
+const snapshot = await claim();
+if (keptFile) writeFileSync(keptFile, Buffer.concat(kept));
+console.log(JSON.stringify({ snapshot, ...backup.tally }));

@@ -1,0 +1,232 @@
+//! The script: one session with keys, clock, random numbers and input fixed. Whatever runs it makes the same objects,
+//! byte for byte; `tests/wasm/session.mjs` is the same script for the JavaScript face and a browser's own cipher.
+//!
+//! A report has a line for each thing that the JavaScript has to start with (`given`), and one for each object made.
+
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::rc::Rc;
+
+use copal_engine::id::{DomainId, ObjectHash, RepositoryId, SlotId};
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::secret::Secret;
+use copal_engine::keys::slot::{Argon2Params, SlotInput, SlotParams, seal};
+use copal_engine::layout;
+use copal_engine::path::TreePath;
+use copal_engine::repository::{Descriptor, IngestBy, Parameters};
+use copal_engine::request::Request;
+use copal_engine::snapshot::SnapshotInfo;
+use copal_engine::time::Time;
+use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Verdict};
+use copal_wasm::chunker::Chunker;
+use copal_wasm::compressor::Compressor;
+use copal_wasm::owner::Owner;
+use copal_wasm::view::View;
+
+/// The files: a path, a length, and how many bits of a byte are random.
+const FILES: [(&str, usize, u8); 12] = [
+    ("Photos/2024/empty.txt", 0, 8),
+    ("Photos/2024/large.raw", 3_000_000, 8),
+    ("Photos/2024/small.txt", 100, 4),
+    ("Photos/2024/text.txt", 1_200_000, 3),
+    ("Photos/2024-05/a/b/c/deep.bin", 70_001, 8),
+    ("Photos/Grüße.md", 513, 5),
+    ("Photos/again.raw", 3_000_000, 8),
+    ("Photos/just.raw", 16_384, 8),
+    ("Photos/long.txt", 5_000_000, 2),
+    ("Photos/z1", 512, 8),
+    ("Photos/z2", 600_000, 6),
+    ("Photos/\u{10000}.txt", 40_000, 4),
+];
+/// After this many files there is a checkpoint.
+const BEFORE_CHECKPOINT: usize = 5;
+/// Bytes of a window.
+const WINDOW: usize = 1 << 20;
+/// The file that has the bytes of another.
+const AGAIN: (usize, usize) = (6, 1);
+const PASSPHRASE: &str = "correct horse battery staple";
+const NOW: i64 = 1_790_000_000_000_000_000;
+
+/// Runs the session; a line for each object, its name and its SHA-256.
+pub(crate) fn report() -> String {
+    let mut report = String::new();
+    let (slot, descriptor_bytes) = given();
+    writeln!(report, "given slot {}", hex(&slot)).expect("a string takes all");
+    writeln!(report, "given descriptor {}", hex(&descriptor_bytes)).expect("a string takes all");
+    let mut made = |name: &str, bytes: &[u8]| {
+        writeln!(report, "{name} {}", ObjectHash::of(bytes)).expect("a string takes all");
+    };
+
+    let descriptor = Descriptor::decode(1, &descriptor_bytes).expect("the descriptor is sound");
+    let input = SlotInput::passphrase(PASSPHRASE).expect("the passphrase is one");
+    let owner = Owner::open(&slot, &input).expect("the slot opens");
+    let joined = owner.register(&descriptor, "browser", Time(NOW), &fixed(1)).expect("the owner may register");
+    made(&joined.key, &joined.bytes);
+    let client = joined.client;
+    made("kept client", &client.keep(fixed(2)));
+    let request = Request { method: "GET", uri: "https://backup.example/v1/index", digest: Request::digest(b"") };
+    let headers = client.sign_request(&request, 1_790_000_000, 1_790_000_060, fixed(3)).expect("the key is here");
+    made("request", headers.signature.as_bytes());
+
+    let view = View::new(None, [client.domain()].into()).expect("there is no root");
+    let start = Start {
+        random: fixed(4),
+        kept_salt: fixed(5),
+        now: Time(NOW),
+        info: SnapshotInfo {
+            host: "browser".to_owned(),
+            paths: vec![b"Photos".to_vec()],
+            label: "Photos".to_owned(),
+            tags: vec!["test".to_owned()],
+            program: "script".to_owned(),
+            user: "ann".to_owned(),
+            ..SnapshotInfo::default()
+        },
+        pack_target: 4 << 20,
+    };
+    let key = client.domain_key().clone();
+    let mut run = Run {
+        backup: Backup::begin(client, &descriptor, Rc::new(RefCell::new(view)), &start).expect("all is set"),
+        chunker: Chunker::new(&key, 16 << 10, 64 << 10, 256 << 10).expect("the sizes are sound"),
+        compressor: Compressor::new(3),
+        kept: Vec::new(),
+        inline_max: descriptor.parameters.inline_max as usize,
+    };
+    run.backup.manifest(None);
+    for (at, (path, length, bits)) in FILES.iter().enumerate() {
+        let seed = if at == AGAIN.0 { AGAIN.1 } else { at };
+        run.take(path, at, &content(seed as u64, *length, *bits), &mut made);
+        if at + 1 == BEFORE_CHECKPOINT {
+            run.backup.checkpoint().expect("it may be claimed");
+            run.claim(&mut made);
+        }
+    }
+    run.backup.finish().expect("all was taken");
+    run.claim(&mut made);
+    made("kept tree", &run.kept);
+    report
+}
+
+struct Run {
+    backup: Backup,
+    chunker: Chunker,
+    compressor: Compressor,
+    kept: Vec<u8>,
+    inline_max: usize,
+}
+
+impl Run {
+    fn take(&mut self, path: &str, at: usize, bytes: &[u8], made: &mut impl FnMut(&str, &[u8])) {
+        let facts = FileFacts {
+            path: TreePath::new(path).expect("the path is one"),
+            size: bytes.len() as u64,
+            modified: Time(NOW - 1_000_000_000_000 + at as i64 * 1_001_000_000),
+            kind: FileKind::File,
+        };
+        assert_eq!(self.backup.compare(&facts), Ok(Verdict::New));
+        if bytes.len() <= self.inline_max {
+            self.backup.take_inline(&facts, bytes).expect("it is small");
+            return self.act(made);
+        }
+        self.backup.begin_file().expect("it was compared");
+        let mut start = 0;
+        while start < bytes.len() {
+            let end = (start + WINDOW).min(bytes.len());
+            let window = &bytes[start..end];
+            let cut = self.chunker.cut(window, end == bytes.len());
+            let starts: Vec<usize> = cut
+                .lengths
+                .iter()
+                .scan(0, |at, &length| {
+                    *at += length as usize;
+                    Some(*at - length as usize)
+                })
+                .collect();
+            let chunk = |at: usize| Some(window[starts[at]..][..cut.lengths[at] as usize].to_vec());
+            self.backup.take_chunks(&cut.ids, &cut.lengths, chunk).expect("the chunks are sound");
+            self.act(made);
+            start += cut.consumed;
+        }
+        self.backup.end_file(&facts).expect("all was taken");
+        self.act(made);
+    }
+
+    fn act(&mut self, made: &mut impl FnMut(&str, &[u8])) {
+        while let Some(action) = self.backup.poll() {
+            match action {
+                Action::Store(pack) => made(&layout::pack(layout::Place::Packs, pack.id), &pack.bytes),
+                Action::Seal { counter, lengths, raw, .. } => {
+                    let compressed = self.compressor.compress(&lengths, &raw).expect("it is a block");
+                    self.backup.seal(counter, &compressed.plaintext, &compressed.digest).expect("it reads back");
+                }
+            }
+        }
+    }
+
+    fn claim(&mut self, made: &mut impl FnMut(&str, &[u8])) {
+        self.act(made);
+        while !self.backup.is_idle() {
+            self.act(made);
+        }
+        while let Some(claim) = self.backup.next_claim().expect("all is stored") {
+            assert_eq!(claim.message, None);
+            let claimed = self.backup.claimed(None).expect("the key is here");
+            made(&claimed.key, &claimed.bytes);
+        }
+        self.kept.extend(self.backup.take_kept().expect("pages were made"));
+    }
+}
+
+/// What the repository has before: a key slot and the descriptor.
+fn given() -> (Vec<u8>, Vec<u8>) {
+    let secret = |seed| Secret::new(fixed(seed));
+    let owner = OwnerSecret::new(RepositoryId(fixed(10)), secret(11), secret(12), secret(13));
+    let params = SlotParams {
+        id: SlotId(fixed(14)),
+        created: Time(NOW),
+        nonce: fixed(15),
+        salt: fixed(16),
+        argon2: Argon2Params { m_kib: 8 << 10, t: 1, p: 1 },
+    };
+    let input = SlotInput::passphrase(PASSPHRASE).expect("the passphrase is one");
+    let descriptor = Descriptor {
+        version: 1,
+        repository: owner.repository(),
+        created: Time(NOW),
+        parameters: Parameters::default(),
+        owner_key: owner.verifying_key(),
+        kem_public: owner.kem_public().as_bytes().to_vec(),
+        ingest: IngestBy::Service,
+        reader: None,
+        shared_domain: DomainId(fixed(17)),
+    };
+    (seal(&input, &params, &owner), descriptor.sign(&owner.signing_key()))
+}
+
+fn content(seed: u64, length: usize, bits: u8) -> Vec<u8> {
+    let mask = if bits == 8 { 0xff } else { (1u8 << bits) - 1 };
+    stream(1_000 + seed, length).into_iter().map(|byte| byte & mask).collect()
+}
+
+fn fixed<const N: usize>(seed: u64) -> [u8; N] {
+    stream(seed, N).try_into().expect("as many as were asked for")
+}
+
+/// Pseudo-random bytes (SplitMix64).
+fn stream(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed;
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = state;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bytes.extend((word ^ (word >> 31)).to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

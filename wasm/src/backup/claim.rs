@@ -1,0 +1,205 @@
+//! Claim: what is stored is named by manifests, and the tree by the last of them.
+
+use copal_engine::backup::session::FinishedTree;
+use copal_engine::block::{BlockBuilder, SealTools};
+use copal_engine::compress;
+use copal_engine::id::{ObjectHash, PackId, SnapshotId};
+use copal_engine::layout;
+use copal_engine::limits::MANIFEST_PACKS;
+use copal_engine::manifest::{Manifest, SnapshotClaim};
+use copal_engine::seal::BlockKind;
+
+use super::{Backup, Stage};
+use crate::client::Signer;
+use crate::fault::{Code, Fault};
+use crate::kept::KeptSnapshot;
+
+/// A manifest to be written, but for its place in the chain.
+pub(super) struct Draft {
+    packs: Vec<(PackId, u64)>,
+    snapshot: Option<SnapshotClaim>,
+}
+
+/// The manifest that comes next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Its number.
+    pub number: u64,
+    /// What the host has to sign, if it holds the key.
+    pub message: Option<Vec<u8>>,
+    /// Whether no other follows now.
+    pub is_last: bool,
+}
+
+/// A manifest that was signed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// Its name.
+    pub key: String,
+    /// The object.
+    pub bytes: Vec<u8>,
+    /// Its number.
+    pub number: u64,
+    /// Its hash.
+    pub hash: ObjectHash,
+    /// The snapshot or checkpoint it claims.
+    pub snapshot: Option<SnapshotId>,
+    /// Whether that is a checkpoint.
+    pub partial: bool,
+}
+
+impl Backup {
+    /// The name of the manifest that would come next in the client's chain; none once its end is found.
+    pub fn next_manifest(&self) -> Option<String> {
+        (!self.chain.is_found).then(|| layout::manifest(self.client.id(), self.chain.number + 1))
+    }
+
+    /// Takes that manifest; none if it is not there.
+    pub fn manifest(&mut self, bytes: Option<&[u8]>) {
+        match bytes {
+            _ if self.chain.is_found => {}
+            Some(bytes) => {
+                self.chain.number += 1;
+                self.chain.hash = ObjectHash::of(bytes);
+            }
+            None => self.chain.is_found = true,
+        }
+    }
+
+    /// The client's manifests that the view has not decided.
+    pub fn undecided(&self) -> core::ops::RangeInclusive<u64> {
+        self.chain.decided + 1..=self.chain.number
+    }
+
+    /// How many packs wait for a manifest.
+    pub fn unlisted(&self) -> usize {
+        self.session.packs_unlisted()
+    }
+
+    /// Closes what was taken so far, to be claimed with the tree as far as it has come: what is lost with this run is
+    /// found again by the next.
+    pub fn checkpoint(&mut self) -> Result<(), Fault> {
+        self.begin_claim(false)
+    }
+
+    /// Closes the tree, to be claimed as a snapshot.
+    pub fn finish(&mut self) -> Result<(), Fault> {
+        if !self.compared.is_empty() {
+            return Err(Fault::misuse("files were compared and not taken"));
+        }
+        self.begin_claim(true)
+    }
+
+    pub(super) fn is_claiming(&self) -> bool {
+        matches!(self.stage, Stage::Claiming { .. })
+    }
+
+    fn begin_claim(&mut self, is_final: bool) -> Result<(), Fault> {
+        if self.stage != Stage::Taking || (is_final && self.open.is_some()) {
+            return Err(Fault::misuse("a file is being taken, or something is being claimed"));
+        }
+        if !self.chain.is_found {
+            return Err(Fault::misuse("the end of the chain of manifests is to be found first"));
+        }
+        let (view, domain) = (self.view.clone(), self.domain());
+        let view = view.borrow();
+        let known = |id: &copal_engine::id::ChunkId| view.status(domain, id).may_deduplicate();
+        let tree = if is_final { Some(self.session.finish_tree(known)?) } else { self.session.checkpoint(known)? };
+        self.keep_pages()?;
+        self.session.flush()?;
+        self.stage = Stage::Claiming { tree, is_final };
+        Ok(())
+    }
+
+    /// The next manifest to be written; none once all is claimed. Everything that was given out must be stored.
+    pub fn next_claim(&mut self) -> Result<Option<Claim>, Fault> {
+        if let Stage::Claiming { tree, is_final } = self.stage {
+            if !self.is_idle() {
+                return Err(Fault::misuse("blocks are still being sealed"));
+            }
+            self.stage = if is_final { Stage::Done } else { Stage::Taking };
+            self.draft(tree, is_final)?;
+        }
+        let Some(draft) = self.claims.front() else { return Ok(None) };
+        let manifest = self.manifest_of(draft);
+        let message = match self.client.manifest_signer() {
+            Signer::Engine(_) => None,
+            Signer::Host(_) => Some(manifest.unsigned(self.client.repository()).message),
+        };
+        Ok(Some(Claim { number: manifest.number, message, is_last: self.claims.len() == 1 }))
+    }
+
+    /// Signs the manifest that [`Backup::next_claim`] told of.
+    pub fn claimed(&mut self, signature: Option<&[u8; 64]>) -> Result<Claimed, Fault> {
+        let draft = self.claims.front().ok_or_else(|| Fault::misuse("nothing is to be claimed"))?;
+        let manifest = self.manifest_of(draft);
+        let bytes = self.client.sign_manifest(&manifest, signature)?;
+        self.claims.pop_front();
+        let (number, hash) = (manifest.number, ObjectHash::of(&bytes));
+        self.chain.number = number;
+        self.chain.hash = hash;
+        let partial = manifest.snapshot.as_ref().is_some_and(|claim| claim.partial);
+        let snapshot = manifest.snapshot.map(|_| hash.snapshot());
+        let key = layout::manifest(self.client.id(), number);
+        Ok(Claimed { key, bytes, number, hash, snapshot, partial })
+    }
+
+    fn manifest_of(&self, draft: &Draft) -> Manifest {
+        Manifest {
+            client: self.client.id(),
+            number: self.chain.number + 1,
+            previous: self.chain.hash,
+            domain: self.domain(),
+            root_seen: self.view.borrow().base(),
+            packs: draft.packs.clone(),
+            snapshot: draft.snapshot.clone(),
+        }
+    }
+
+    fn draft(&mut self, tree: Option<FinishedTree>, is_final: bool) -> Result<(), Fault> {
+        let mut packs = self.session.take_listing().packs;
+        if packs.is_empty() && !is_final {
+            return Ok(());
+        }
+        while packs.len() > MANIFEST_PACKS {
+            let rest = packs.split_off(MANIFEST_PACKS);
+            self.claims.push_back(Draft { packs, snapshot: None });
+            packs = rest;
+        }
+        let snapshot = tree.map(|tree| self.snapshot_claim(&tree, !is_final)).transpose()?;
+        self.claims.push_back(Draft { packs, snapshot });
+        if let Some(tree) = tree {
+            self.kept.end(KeptSnapshot { root: tree.root, begun: self.now, bytes: tree.bytes })?;
+        }
+        Ok(())
+    }
+
+    fn snapshot_claim(&mut self, tree: &FinishedTree, partial: bool) -> Result<SnapshotClaim, Fault> {
+        let mut info = self.info.clone();
+        info.started = self.now;
+        (info.counts, info.summary) = (self.tally.counts, self.tally.summary);
+        info.check().map_err(|error| Fault::of(Code::BadEntry, &error))?;
+        let bytes = info.encode();
+        let counter = self.session.take_counter()?;
+        let number = counter.get();
+        let mut block = BlockBuilder::new(BlockKind::Info, bytes.len().max(1));
+        block.push(self.keys.chunk_id(&bytes), &bytes, None);
+        let job = block.take(counter).expect("it holds the description");
+        let level = compress::Parameters::of_level(self.parameters.zstd_level);
+        let sealed = job.run(&mut SealTools::new(level), &self.cipher)?;
+        let mut tags: Vec<_> = info.tags.iter().map(|tag| self.keys.tag_id(tag)).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        Ok(SnapshotClaim {
+            root: tree.root,
+            partial,
+            client_time: self.now,
+            source: self.source(),
+            tags,
+            session_record: self.record.bytes().to_vec(),
+            counter: number,
+            info: sealed.bytes,
+            extent: None,
+        })
+    }
+}

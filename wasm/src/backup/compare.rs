@@ -1,0 +1,207 @@
+//! Compare: what was found beside what the client kept of its last tree. Decides what is read.
+
+use copal_engine::backup::change::{Look, Signs, is_reusable, is_unchanged};
+use copal_engine::id::ChunkId;
+use copal_engine::index::Status;
+use copal_engine::path::TreePath;
+use copal_engine::time::Time;
+use copal_engine::tree::{Content, Entry, EntryKind, ListStep, ListWalk, Piece, Step, TreeWalk, VerifiedPage};
+
+use super::files::{FileFacts, FileKind};
+use super::{Backup, Stage};
+use crate::fault::{Code, Fault};
+use crate::kept::KeptTree;
+
+/// What becomes of something that was found.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is taken over as it is.
+    Same = 0,
+    /// It is read: there was no such file.
+    New = 1,
+    /// It is read: it has changed, or the repository wants its bytes.
+    Changed = 2,
+}
+
+/// Something that was found and compared.
+pub(super) enum Compared {
+    /// A directory that the host did not name.
+    Above(Box<Entry>),
+    /// A file as it was, or a directory.
+    Same(Box<Entry>),
+    /// A file to be read.
+    Read { path: TreePath, verdict: Verdict },
+}
+
+/// A kept tree, read beside what is found, in constant memory.
+pub(super) struct Lane {
+    walk: TreeWalk,
+    next: Option<Entry>,
+    begun: Time,
+}
+
+impl Lane {
+    pub(super) fn new(tree: &KeptTree) -> Self {
+        Self { walk: TreeWalk::new(tree.snapshot.root), next: None, begun: tree.snapshot.begun }
+    }
+
+    /// What the tree has at a path; paths must be asked for in order. Pages that cannot be read are passed over: their
+    /// files are then read again.
+    fn at(&mut self, path: &TreePath, page: impl Fn(&ChunkId) -> Option<VerifiedPage>) -> Option<Entry> {
+        loop {
+            match &self.next {
+                Some(entry) if entry.path < *path => self.next = None,
+                Some(entry) if entry.path == *path => return self.next.take(),
+                Some(_) => return None,
+                None => match self.walk.step() {
+                    Step::Entry(entry) => self.next = Some(entry),
+                    Step::Done => return None,
+                    Step::Need(id) => {
+                        let supplied = page(&id).is_some_and(|page| self.walk.supply(page).is_ok());
+                        if !supplied {
+                            self.walk.skip(id)?;
+                        }
+                    }
+                },
+            }
+        }
+    }
+}
+
+impl Backup {
+    /// Compares what was found; paths ascend from call to call.
+    pub fn compare(&mut self, file: &FileFacts) -> Result<Verdict, Fault> {
+        if self.stage == Stage::Done || matches!(self.stage, Stage::Claiming { is_final: true, .. }) {
+            return Err(Fault::misuse("the backup has been finished"));
+        }
+        if self.last_compared.as_ref().is_some_and(|last| *last >= file.path) {
+            return Err(Fault::new(Code::OutOfOrder, format!("{} is out of order", file.path)));
+        }
+        if file.path.is_top() {
+            return Err(Fault::new(Code::BadPath, "the top has no entry of its own"));
+        }
+        self.compare_parents(&file.path)?;
+        self.last_compared = Some(file.path.clone());
+        if file.kind == FileKind::Directory {
+            let modified = if file.modified == Time(0) { self.now } else { file.modified };
+            let entry = self.directory(file.path.clone(), modified);
+            self.compared.push_back(Compared::Same(entry));
+            return Ok(Verdict::Same);
+        }
+        let old = self.old(&file.path).filter(|(entry, _)| entry.kind() == EntryKind::File);
+        let verdict = match old {
+            None => Verdict::New,
+            Some((entry, begun)) => {
+                let look =
+                    Look { mode: FILE_MODE, size: file.size, mtime: file.modified, ctime: file.modified, inode: 0 };
+                let signs = Signs { inode: false, ctime: false, basis_begun: Some(begun) };
+                if is_unchanged(&entry, &look, signs) && self.may_reuse(&entry) {
+                    self.compared.push_back(Compared::Same(Box::new(entry)));
+                    return Ok(Verdict::Same);
+                }
+                Verdict::Changed
+            }
+        };
+        self.compared.push_back(Compared::Read { path: file.path.clone(), verdict });
+        Ok(verdict)
+    }
+
+    /// Makes entries of the directories above that the host did not name.
+    fn compare_parents(&mut self, path: &TreePath) -> Result<(), Fault> {
+        self.directories.retain(|directory| path.is_within(directory));
+        let mut above = Vec::new();
+        let mut parent = path.parent();
+        while let Some(directory) = parent.filter(|parent| !parent.is_top()) {
+            parent = directory.parent();
+            if !self.directories.contains(&directory) {
+                above.push(directory);
+            }
+        }
+        for directory in above.into_iter().rev() {
+            if self.last_compared.as_ref() == Some(&directory) {
+                return Err(Fault::new(Code::BadEntry, format!("{directory} is a file and holds {path}")));
+            }
+            let entry = self.directory(directory, self.now);
+            self.compared.push_back(Compared::Above(entry));
+        }
+        Ok(())
+    }
+
+    /// The entry of a directory: as it was, so that pages stay the same, or a new one.
+    fn directory(&mut self, path: TreePath, modified: Time) -> Box<Entry> {
+        let old = self.old(&path).map(|(entry, _)| entry).filter(|entry| entry.kind() == EntryKind::Directory);
+        let entry =
+            old.unwrap_or_else(|| super::files::entry(path.clone(), DIRECTORY_MODE, modified, 0, Content::None));
+        self.directories.push(path);
+        Box::new(entry)
+    }
+
+    /// The entry of the first kept tree that has one at a path, and when that tree's backup was begun.
+    fn old(&mut self, path: &TreePath) -> Option<(Entry, Time)> {
+        let (keys, trees) = (&self.keys, &self.kept_before);
+        let mut found = None;
+        for lane in &mut self.lanes {
+            // Trees share pages: of a checkpoint and the snapshot before it, either may have kept them.
+            let entry = lane.at(path, |id| trees.iter().find_map(|tree| tree.page(keys, id)));
+            found = found.or(entry.map(|entry| (entry, lane.begun)));
+        }
+        found
+    }
+
+    /// Whether the content may be referred to again. What the repository wants is read anew, as far as the budget goes.
+    fn may_reuse(&mut self, old: &Entry) -> bool {
+        let (view, domain) = (self.view.borrow(), self.client.domain());
+        let status = |id: &ChunkId| view.status(domain, id);
+        let mut worst = Status::Present;
+        let mut is_good = |id: &ChunkId| {
+            worst = worst.max(status(id));
+            worst <= Status::Wanted
+        };
+        if !is_reusable(old, &mut is_good) {
+            return false;
+        }
+        let mut wanted = 0;
+        let mut add = |piece: &Piece| {
+            if status(&piece.id) == Status::Wanted {
+                wanted += u64::from(piece.length);
+            }
+        };
+        match &old.content {
+            Content::Chunks(pieces) => pieces.iter().for_each(&mut add),
+            // That a list is there says that what it lists was there; since then anything of it may have been marked.
+            Content::List { root, height } => {
+                let mut walk = ListWalk::new(*root, *height, old.content_bytes());
+                loop {
+                    match walk.step() {
+                        ListStep::Piece { piece, .. } => {
+                            if !is_good(&piece.id) {
+                                return false;
+                            }
+                            add(&piece);
+                        }
+                        ListStep::Need(id) => {
+                            let page = self.kept_before.iter().find_map(|tree| tree.page(&self.keys, &id));
+                            if page.is_none_or(|page| walk.supply(page).is_err()) {
+                                return false;
+                            }
+                        }
+                        ListStep::Done => break,
+                    }
+                }
+            }
+            Content::None | Content::Inline(_) => {}
+        }
+        match worst {
+            Status::Present => true,
+            Status::Wanted => {
+                let left = self.rewrite_budget.checked_sub(wanted);
+                self.rewrite_budget = left.unwrap_or(self.rewrite_budget);
+                left.is_none()
+            }
+            _ => false,
+        }
+    }
+}
+
+pub(super) const FILE_MODE: u32 = 0o100_644;
+const DIRECTORY_MODE: u32 = 0o040_755;

@@ -1,0 +1,229 @@
+//! Files: what was compared is taken, one after another, in the same order.
+
+use std::sync::Arc;
+
+use copal_engine::backup::content::FileContent;
+use copal_engine::id::ChunkId;
+use copal_engine::limits::CHUNK_BYTES;
+use copal_engine::path::TreePath;
+use copal_engine::time::Time;
+use copal_engine::tree::{Content, Entry, EntryKind, Extras, Mode, Owner, Piece};
+
+use super::compare::{Compared, FILE_MODE, Verdict};
+use super::{Backup, Stage};
+use crate::fault::{Code, Fault};
+
+/// What a host knows of a file or directory without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Where it lies.
+    pub path: TreePath,
+    /// Bytes of a file.
+    pub size: u64,
+    /// When its content changed.
+    pub modified: Time,
+    /// What it is.
+    pub kind: FileKind,
+}
+
+/// What hosts can tell apart.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum FileKind {
+    File,
+    Directory,
+}
+
+/// A file whose chunks are being taken.
+pub(super) struct Open {
+    path: TreePath,
+    verdict: Verdict,
+    content: FileContent,
+    bytes: u64,
+}
+
+impl Backup {
+    /// Takes the next file over as it was, or the next directory.
+    pub fn take_same(&mut self) -> Result<(), Fault> {
+        match self.next_file()? {
+            Compared::Same(entry) => {
+                if entry.kind() == EntryKind::File {
+                    self.tally.summary.unmodified += 1;
+                    self.tally.bytes_unchanged += entry.size;
+                }
+                self.kept.take_over(&entry.content, &self.kept_before)?;
+                self.add(*entry)
+            }
+            other => {
+                self.compared.push_front(other);
+                Err(Fault::misuse("the next file is to be read"))
+            }
+        }
+    }
+
+    /// Takes the next file with all its bytes, which are at most as many as a page takes.
+    pub fn take_inline(&mut self, file: &FileFacts, bytes: &[u8]) -> Result<(), Fault> {
+        if bytes.len() > self.parameters.inline_max as usize || file.size != bytes.len() as u64 {
+            return Err(Fault::misuse("a file taken at once is not longer than a page takes, and as long as it says"));
+        }
+        self.begin_file()?;
+        let content = if bytes.is_empty() { Content::None } else { Content::Inline(bytes.to_vec()) };
+        self.end_with(file, content)
+    }
+
+    /// Begins with the next file.
+    pub fn begin_file(&mut self) -> Result<(), Fault> {
+        if self.open.is_some() {
+            return Err(Fault::misuse("a file is being taken"));
+        }
+        match self.next_file()? {
+            Compared::Read { path, verdict } => {
+                self.open = Some(Open { path, verdict, content: FileContent::default(), bytes: 0 });
+                Ok(())
+            }
+            other => {
+                self.compared.push_front(other);
+                Err(Fault::misuse("the next file is taken over as it was"))
+            }
+        }
+    }
+
+    /// Which of these chunks have to come with their bytes.
+    pub fn wants(&self, ids: &[ChunkId]) -> Vec<bool> {
+        let statuses = self.view.borrow().statuses(self.domain(), ids);
+        let is_wanted = |(id, status): (&ChunkId, copal_engine::index::Status)| {
+            !status.may_deduplicate() && !self.session.has_taken(id)
+        };
+        ids.iter().zip(statuses).map(is_wanted).collect()
+    }
+
+    /// Takes the next chunks of the file. `bytes` gives those of a chunk by its position, if they came along; it is asked
+    /// only for chunks that are new.
+    pub fn take_chunks(
+        &mut self,
+        ids: &[ChunkId],
+        lengths: &[u32],
+        mut bytes: impl FnMut(usize) -> Option<Vec<u8>>,
+    ) -> Result<(), Fault> {
+        if ids.len() != lengths.len() || lengths.iter().any(|length| !(1..=CHUNK_BYTES).contains(length)) {
+            return Err(Fault::misuse("every chunk has an id and a length"));
+        }
+        let wants = self.wants(ids);
+        let (view, domain) = (self.view.clone(), self.domain());
+        let view = view.borrow();
+        let is_known = |id: &ChunkId| view.status(domain, id).may_deduplicate();
+        let Some(open) = &mut self.open else { return Err(Fault::misuse("no file is being taken")) };
+        for (at, (id, length)) in ids.iter().zip(lengths).enumerate() {
+            // A chunk may come twice in one call.
+            if wants[at] && !self.session.has_taken(id) {
+                let chunk = bytes(at).ok_or_else(|| Fault::new(Code::NeedsBytes, "a chunk is needed after all"))?;
+                // Whatever came between the worker that named it and here: what is stored has the name it is stored under.
+                if chunk.len() != *length as usize || self.keys.chunk_id(&chunk) != *id {
+                    return Err(Fault::new(Code::SealFailed, "a chunk's bytes are not those that were named"));
+                }
+                self.session.add_chunk(*id, &chunk, |_| false)?;
+            } else {
+                self.tally.bytes_known += u64::from(*length);
+            }
+            self.session.add_piece(&mut open.content, Piece { id: *id, length: *length }, is_known)?;
+            open.bytes += u64::from(*length);
+        }
+        self.keep_pages()
+    }
+
+    /// Forgets the chunks of the file so far: it is being read anew.
+    pub fn again(&mut self) -> Result<(), Fault> {
+        let open = self.open.as_mut().ok_or_else(|| Fault::misuse("no file is being taken"))?;
+        open.content = FileContent::default();
+        open.bytes = 0;
+        Ok(())
+    }
+
+    /// Ends the file: what it was when all of it was read.
+    pub fn end_file(&mut self, file: &FileFacts) -> Result<(), Fault> {
+        let open = self.open.as_mut().ok_or_else(|| Fault::misuse("no file is being taken"))?;
+        if open.bytes != file.size {
+            return Err(Fault::misuse("a file has as many bytes as its chunks"));
+        }
+        let content = core::mem::take(&mut open.content);
+        let (view, domain) = (self.view.clone(), self.domain());
+        let view = view.borrow();
+        let content = self.session.content_of(content, |id| view.status(domain, id).may_deduplicate())?;
+        self.end_with(file, content)
+    }
+
+    /// Leaves the next file, or the one being taken, out: it could not be read.
+    pub fn fail(&mut self) -> Result<(), Fault> {
+        if self.open.take().is_none() {
+            self.next_file()?;
+        }
+        self.tally.summary.errors += 1;
+        Ok(())
+    }
+
+    fn end_with(&mut self, file: &FileFacts, content: Content) -> Result<(), Fault> {
+        let Some(open) = self.open.take() else { return Err(Fault::misuse("no file is being taken")) };
+        if open.path != file.path {
+            let words = format!("{} was begun, not {}", open.path, file.path);
+            self.open = Some(open);
+            return Err(Fault::misuse(&words));
+        }
+        *match open.verdict {
+            Verdict::New => &mut self.tally.summary.new,
+            _ => &mut self.tally.summary.changed,
+        } += 1;
+        self.add(entry(open.path, FILE_MODE, file.modified, file.size, content))
+    }
+
+    /// The next file that was compared; directories before it are added.
+    fn next_file(&mut self) -> Result<Compared, Fault> {
+        if self.stage != Stage::Taking {
+            return Err(Fault::misuse("what was taken is to be claimed first"));
+        }
+        if self.open.is_some() {
+            return Err(Fault::misuse("a file is being taken"));
+        }
+        self.add_above()?;
+        self.compared.pop_front().ok_or_else(|| Fault::misuse("nothing more was compared"))
+    }
+
+    /// Adds the directories that come next and that the host did not name.
+    fn add_above(&mut self) -> Result<(), Fault> {
+        while let Some(Compared::Above(entry)) = self.compared.pop_front_if(|next| matches!(next, Compared::Above(_))) {
+            self.add(*entry)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, entry: Entry) -> Result<(), Fault> {
+        let counts = &mut self.tally.counts;
+        match entry.kind() {
+            EntryKind::File => {
+                counts.files += 1;
+                counts.bytes += entry.size;
+            }
+            EntryKind::Directory => counts.directories += 1,
+            _ => counts.others += 1,
+        }
+        let (view, domain) = (self.view.clone(), self.domain());
+        let view = view.borrow();
+        self.session.add_entry(entry, |id| view.status(domain, id).may_deduplicate())?;
+        self.keep_pages()
+    }
+}
+
+/// An entry of which the host knows no more than this.
+pub(super) fn entry(path: TreePath, mode: u32, modified: Time, size: u64, content: Content) -> Entry {
+    Entry {
+        path,
+        mode: Mode::from_bits(mode).expect("files and directories are known types"),
+        owner: Arc::new(Owner::default()),
+        mtime: modified,
+        ctime: modified,
+        birth: None,
+        inode: 0,
+        size,
+        content,
+        extras: Extras::default(),
+    }
+}

@@ -1,0 +1,252 @@
+//! Backup: one run of a client. Owns the session; takes what was found and read in tree order, gives blocks to compress
+//! and seal, packs to store and manifests to write.
+
+mod claim;
+mod compare;
+mod files;
+mod sealing;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use copal_engine::backup::session::{Action as Step, FinishedTree, Session, SessionStart};
+use copal_engine::block::PendingBlock;
+use copal_engine::id::{DomainId, ObjectHash, SourceId};
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::secret::Secret;
+use copal_engine::keys::session::{SessionKey, SessionRecord};
+use copal_engine::pack::Pack;
+use copal_engine::path::TreePath;
+use copal_engine::repository::{Descriptor, Parameters};
+use copal_engine::seal::SessionCipher;
+use copal_engine::snapshot::{Counts, SnapshotInfo, Summary};
+use copal_engine::time::Time;
+
+use crate::client::Client;
+use crate::fault::{Code, Fault};
+use crate::kept::{KeptTree, KeptWriter};
+use crate::owner::kem_of;
+use crate::view::View;
+
+pub use claim::{Claim, Claimed};
+pub use compare::Verdict;
+pub use files::{FileFacts, FileKind};
+
+/// What a backup is begun with. The host provides every random number and the time.
+pub struct Start {
+    /// Random bytes: the session's key, its wrapping, the packs' names.
+    pub random: [u8; Start::RANDOM],
+    /// Random bytes of the kept tree.
+    pub kept_salt: [u8; 16],
+    /// When it is begun.
+    pub now: Time,
+    /// What is backed up and by whom. Counts and summary are filled in.
+    pub info: SnapshotInfo,
+    /// Bytes of a pack.
+    pub pack_target: u32,
+}
+
+impl Start {
+    /// How many random bytes the session needs.
+    pub const RANDOM: usize = 32 + 64 + 32;
+}
+
+/// What the host has to do.
+#[derive(Debug)]
+pub enum Action {
+    /// Compress these bytes, then seal the block.
+    Seal {
+        /// The block's number.
+        counter: u64,
+        /// Whether it holds pages.
+        is_tree: bool,
+        /// The lengths of what it holds.
+        lengths: Vec<u32>,
+        /// The bytes.
+        raw: Vec<u8>,
+    },
+    /// Store the pack before the next manifest.
+    Store(Pack),
+}
+
+/// What a run has found so far.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// What the snapshot holds.
+    pub counts: Counts,
+    /// How it differs from the basis.
+    pub summary: Summary,
+    /// Bytes of files that were not read.
+    pub bytes_unchanged: u64,
+    /// Bytes of chunks that the repository or this run had.
+    pub bytes_known: u64,
+    /// Bytes of chunks that were new.
+    pub bytes_new: u64,
+    /// Chunks that were new.
+    pub chunks_new: u64,
+    /// Bytes of packs.
+    pub bytes_stored: u64,
+}
+
+/// One run of a client.
+pub struct Backup {
+    client: Client,
+    view: Rc<RefCell<View>>,
+    keys: DomainKeys,
+    key: SessionKey,
+    cipher: SessionCipher,
+    record: SessionRecord,
+    session: Session,
+    parameters: Parameters,
+    info: SnapshotInfo,
+    now: Time,
+    chain: Chain,
+    lanes: Vec<compare::Lane>,
+    kept_before: Vec<KeptTree>,
+    kept: KeptWriter,
+    rewrite_budget: u64,
+    /// What was compared and not taken yet, in order.
+    compared: VecDeque<compare::Compared>,
+    last_compared: Option<TreePath>,
+    directories: Vec<TreePath>,
+    open: Option<files::Open>,
+    pending: BTreeMap<u64, PendingBlock>,
+    /// What was looked at and not given out.
+    queue: VecDeque<Step>,
+    stage: Stage,
+    claims: VecDeque<claim::Draft>,
+    tally: Tally,
+}
+
+/// The end of the client's chain of manifests.
+struct Chain {
+    number: u64,
+    hash: ObjectHash,
+    decided: u64,
+    is_found: bool,
+}
+
+/// Where the run stands.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Entries are taken.
+    Taking,
+    /// What was taken is to be claimed, with the tree as far as it came.
+    Claiming { tree: Option<FinishedTree>, is_final: bool },
+    /// The snapshot is claimed.
+    Done,
+}
+
+impl Backup {
+    /// Begins. The view must be complete and have the client's domain.
+    pub fn begin(
+        client: Client,
+        descriptor: &Descriptor,
+        view: Rc<RefCell<View>>,
+        start: &Start,
+    ) -> Result<Self, Fault> {
+        let owner = kem_of(descriptor, client.owner())?;
+        if descriptor.repository != client.repository() {
+            return Err(Fault::new(Code::OtherOwner, "the client belongs to another repository"));
+        }
+        if !view.borrow().is_complete() {
+            return Err(Fault::misuse("a backup begins with a complete view"));
+        }
+        let parameters = Parameters { pack_target: start.pack_target, ..descriptor.parameters.clone() };
+        parameters.check().map_err(|error| Fault::of(Code::Misuse, &error))?;
+        start.info.check().map_err(|error| Fault::of(Code::BadEntry, &error))?;
+        let secret = |at: usize| Secret::new(start.random[at..at + 32].try_into().expect("32 bytes"));
+        let (repository, domain) = (client.repository(), client.domain());
+        let key = SessionKey::new(secret(0));
+        let wrapping = start.random[32..96].try_into().expect("64 bytes");
+        let record = key.record(repository, domain, &[(&owner, wrapping)]);
+        let cipher = SessionCipher::new(&key, repository, record.id(repository));
+        let keys = DomainKeys::new(client.domain_key());
+        let mut session = Session::begin(SessionStart {
+            parameters: parameters.clone(),
+            domain,
+            keys: keys.clone(),
+            record: record.clone(),
+            seed: secret(96),
+        })?;
+        session.keep_pages();
+        let head = view.borrow().state().and_then(|state| state.heads.get(&client.id()).cloned());
+        let (number, hash) = head.map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
+        Ok(Self {
+            kept: KeptWriter::begin(&client.tree_key(), repository, start.kept_salt),
+            client,
+            view,
+            keys,
+            key,
+            cipher,
+            record,
+            session,
+            parameters,
+            info: start.info.clone(),
+            now: start.now,
+            chain: Chain { number, hash, decided: number, is_found: false },
+            lanes: Vec::new(),
+            kept_before: Vec::new(),
+            rewrite_budget: 0,
+            compared: VecDeque::new(),
+            last_compared: None,
+            directories: Vec::new(),
+            open: None,
+            pending: BTreeMap::new(),
+            queue: VecDeque::new(),
+            stage: Stage::Taking,
+            claims: VecDeque::new(),
+            tally: Tally::default(),
+        })
+    }
+
+    /// Names the series that the snapshot belongs to.
+    pub fn source(&self) -> SourceId {
+        self.keys.source_id(&self.info.host, &self.info.paths, &self.info.label)
+    }
+
+    /// Takes a tree that this client kept of the source, those to be preferred first; says whether it is one.
+    pub fn basis(&mut self, kept: Vec<u8>) -> bool {
+        let tree = KeptTree::open(&self.client.tree_key(), self.client.repository(), kept);
+        let Some(tree) = tree.filter(|_| self.last_compared.is_none()) else { return false };
+        self.rewrite_budget = self.rewrite_budget.max(tree.snapshot.bytes / REWRITE_PART);
+        self.lanes.push(compare::Lane::new(&tree));
+        self.kept_before.push(tree);
+        true
+    }
+
+    /// The key of the session's blocks, for the host's own cipher.
+    pub fn block_key(&self) -> Secret {
+        self.key.block_key()
+    }
+
+    /// What was found so far.
+    pub fn tally(&self) -> Tally {
+        let session = self.session.tally();
+        Tally {
+            bytes_new: session.bytes_new,
+            chunks_new: session.chunks_new,
+            bytes_stored: session.bytes_stored,
+            ..self.tally
+        }
+    }
+
+    fn domain(&self) -> DomainId {
+        self.client.domain()
+    }
+
+    /// Keeps the pages that the session has made.
+    fn keep_pages(&mut self) -> Result<(), Fault> {
+        let pages = self.session.take_kept();
+        self.kept.add(&pages)
+    }
+
+    /// What is to be appended to the kept tree's file.
+    pub fn take_kept(&mut self) -> Option<Vec<u8>> {
+        self.kept.take()
+    }
+}
+
+/// What may be stored again because the repository wants it: one part in so many of the source.
+const REWRITE_PART: u64 = 50;

@@ -1,0 +1,308 @@
+//! Client: this device as the repository knows it, full or write-only, with the keys that sign for it.
+
+use copal_engine::client::{ClientRecord, Role, read_chain};
+use copal_engine::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, RepositoryId};
+use copal_engine::keys::domain::DomainKey;
+use copal_engine::keys::secret::Secret;
+use copal_engine::manifest::Manifest;
+use copal_engine::repository::Descriptor;
+use copal_engine::request::{Headers, Request, Signatory, Terms, Unsigned};
+use ed25519_dalek::SigningKey;
+use zeroize::Zeroizing;
+
+use crate::fault::{Code, Fault};
+use crate::owner::kem_of;
+use crate::sealed;
+
+/// Who holds a signing key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signer {
+    /// The engine, by its seed.
+    Engine(Secret),
+    /// The host, in a vault of its own: only the public key is known here.
+    Host([u8; 32]),
+}
+
+impl Signer {
+    /// The public key.
+    pub fn public(&self) -> [u8; 32] {
+        match self {
+            Self::Engine(seed) => SigningKey::from_bytes(seed.expose()).verifying_key().to_bytes(),
+            Self::Host(public) => *public,
+        }
+    }
+
+    /// The key, if the engine holds it.
+    pub fn key(&self) -> Option<SigningKey> {
+        match self {
+            Self::Engine(seed) => Some(SigningKey::from_bytes(seed.expose())),
+            Self::Host(_) => None,
+        }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        let (kind, bytes) = match self {
+            Self::Engine(seed) => (ENGINE, seed.expose()),
+            Self::Host(public) => (HOST, public),
+        };
+        out.push(kind);
+        out.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (kind, rest) = bytes.split_first()?;
+        let (key, rest) = rest.split_first_chunk()?;
+        match *kind {
+            ENGINE => Some((Self::Engine(Secret::new(*key)), rest)),
+            HOST => Some((Self::Host(*key), rest)),
+            _ => None,
+        }
+    }
+}
+
+/// This device as a registered client.
+#[derive(Clone, Debug)]
+pub struct Client {
+    repository: RepositoryId,
+    id: ClientId,
+    domain: DomainId,
+    owner: OwnerFingerprint,
+    domain_key: DomainKey,
+    manifest: Signer,
+    request: Signer,
+    /// Seals what the device keeps of its own trees.
+    device: Secret,
+    rest: Rest,
+}
+
+/// What only one of the roles has.
+#[derive(Clone, Debug)]
+enum Rest {
+    /// The key that seals what is kept: only the owner's secret gives it.
+    Full {
+        kept_key: Secret,
+    },
+    WriteOnly {
+        address: String,
+    },
+}
+
+impl Client {
+    #[expect(clippy::too_many_arguments, reason = "each is of a type of its own")]
+    pub(crate) fn full(
+        repository: RepositoryId,
+        id: ClientId,
+        domain: DomainId,
+        owner: OwnerFingerprint,
+        domain_key: DomainKey,
+        manifest: Signer,
+        request: Signer,
+        device: Secret,
+        kept_key: Secret,
+    ) -> Self {
+        Self { repository, id, domain, owner, domain_key, manifest, request, device, rest: Rest::Full { kept_key } }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each is of a type of its own")]
+    pub(crate) fn write_only(
+        repository: RepositoryId,
+        id: ClientId,
+        domain: DomainId,
+        owner: OwnerFingerprint,
+        domain_key: DomainKey,
+        manifest: Signer,
+        request: Signer,
+        device: Secret,
+        address: String,
+    ) -> Self {
+        Self { repository, id, domain, owner, domain_key, manifest, request, device, rest: Rest::WriteOnly { address } }
+    }
+
+    /// A write-only client from what [`Client::keep`] gave.
+    pub fn resume(kept: &[u8]) -> Result<Self, Fault> {
+        Self::decode(kept)
+            .ok_or_else(|| Fault::new(Code::KeptDamaged, "what this browser kept of the client is damaged"))
+    }
+
+    /// What resumes it: of a full client sealed for the owner, of a write-only one in the clear.
+    ///
+    /// The latter is `version u8 (1) ‖ repository 16 ‖ client 16 ‖ domain 16 ‖ owner 32 ‖ domain key 32 ‖ two signers ‖
+    /// device key 32 ‖ address ‖ SHA-256 of all before`.
+    pub fn keep(&self, salt: [u8; 16]) -> Zeroizing<Vec<u8>> {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(1 << 10));
+        match &self.rest {
+            Rest::Full { kept_key } => {
+                bytes.extend_from_slice(self.id.as_bytes());
+                bytes.extend_from_slice(self.domain.as_bytes());
+                self.manifest.encode(&mut bytes);
+                self.request.encode(&mut bytes);
+                Zeroizing::new(sealed::seal(kept_key, self.repository, salt, &bytes))
+            }
+            Rest::WriteOnly { address } => {
+                bytes.reserve(address.len());
+                bytes.push(VERSION);
+                bytes.extend_from_slice(self.repository.as_bytes());
+                bytes.extend_from_slice(self.id.as_bytes());
+                bytes.extend_from_slice(self.domain.as_bytes());
+                bytes.extend_from_slice(self.owner.as_bytes());
+                bytes.extend_from_slice(self.domain_key.expose().expose());
+                self.manifest.encode(&mut bytes);
+                self.request.encode(&mut bytes);
+                bytes.extend_from_slice(self.device.expose());
+                bytes.extend_from_slice(address.as_bytes());
+                let hash = ObjectHash::of(&bytes);
+                bytes.extend_from_slice(hash.as_bytes());
+                bytes
+            }
+        }
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (body, hash) = bytes.split_at_checked(bytes.len().checked_sub(ObjectHash::LEN)?)?;
+        if ObjectHash::of(body).as_bytes() != hash {
+            return None;
+        }
+        let (version, rest) = body.split_first()?;
+        if *version != VERSION {
+            return None;
+        }
+        let (repository, rest) = rest.split_at_checked(RepositoryId::LEN)?;
+        let (id, rest) = rest.split_at_checked(ClientId::LEN)?;
+        let (domain, rest) = rest.split_at_checked(DomainId::LEN)?;
+        let (owner, rest) = rest.split_at_checked(OwnerFingerprint::LEN)?;
+        let (domain_key, rest) = rest.split_first_chunk()?;
+        let (manifest, rest) = Signer::decode(rest)?;
+        let (request, rest) = Signer::decode(rest)?;
+        let (device, address) = rest.split_first_chunk()?;
+        Some(Self::write_only(
+            RepositoryId::from_slice(repository)?,
+            ClientId::from_slice(id)?,
+            DomainId::from_slice(domain)?,
+            OwnerFingerprint::from_slice(owner)?,
+            DomainKey::from_secret(Secret::new(*domain_key)),
+            manifest,
+            request,
+            Secret::new(*device),
+            core::str::from_utf8(address).ok()?.to_owned(),
+        ))
+    }
+
+    /// Whether the repository still knows the client as it is. `records` are all versions of its record.
+    pub fn check(&self, descriptor: &Descriptor, records: &[(u64, Vec<u8>)]) -> Result<ClientRecord, Fault> {
+        kem_of(descriptor, self.owner)?;
+        let record = read_chain(self.repository, &descriptor.owner_key, self.id, records)?;
+        if record.revoked.is_some() {
+            return Err(Fault::new(Code::ClientRevoked, format!("client {} is revoked", self.id)));
+        }
+        let is_ours = record.keys.is_some_and(|public| public.manifest == self.manifest_public());
+        if record.domain != self.domain || record.role != self.role() || !is_ours {
+            let words = format!("the repository's record of client {} is another's", self.id);
+            return Err(Fault::new(Code::ClientDamaged, words));
+        }
+        Ok(record)
+    }
+
+    /// Signs a request, if the engine holds the key.
+    pub fn sign_request(
+        &self,
+        request: &Request<'_>,
+        created: u64,
+        expires: u64,
+        nonce: [u8; 16],
+    ) -> Result<Headers, Fault> {
+        let key = self.request.key().ok_or_else(|| Fault::misuse("the host holds the key that signs requests"))?;
+        Ok(request.sign(&self.terms(created, expires, nonce), &key))
+    }
+
+    /// What the host has to sign of a request.
+    pub fn unsigned_request(&self, request: &Request<'_>, created: u64, expires: u64, nonce: [u8; 16]) -> Unsigned {
+        request.unsigned(&self.terms(created, expires, nonce))
+    }
+
+    /// Writes a manifest with the signature of the host, or with the engine's if that holds the key.
+    pub(crate) fn sign_manifest(&self, manifest: &Manifest, signature: Option<&[u8; 64]>) -> Result<Vec<u8>, Fault> {
+        let bytes = match (self.manifest.key(), signature) {
+            (Some(key), None) => manifest.sign(self.repository, &key),
+            (None, Some(signature)) => manifest.unsigned(self.repository).with(signature),
+            (Some(_), Some(_)) => return Err(Fault::misuse("the engine holds the key that signs manifests")),
+            (None, None) => return Err(Fault::misuse("the host holds the key that signs manifests")),
+        };
+        // A signature by another key, or over other bytes, would be rejected where nobody sees why.
+        Manifest::verify(self.repository, &self.manifest_public(), self.id, manifest.number, &bytes)?;
+        Ok(bytes)
+    }
+
+    /// The repository.
+    pub fn repository(&self) -> RepositoryId {
+        self.repository
+    }
+
+    /// The client.
+    pub fn id(&self) -> ClientId {
+        self.id
+    }
+
+    /// The domain it writes to.
+    pub fn domain(&self) -> DomainId {
+        self.domain
+    }
+
+    /// The key of its domain.
+    pub fn domain_key(&self) -> &DomainKey {
+        &self.domain_key
+    }
+
+    /// Names the owner's public keys.
+    pub fn owner(&self) -> OwnerFingerprint {
+        self.owner
+    }
+
+    /// What it may do.
+    pub fn role(&self) -> Role {
+        match self.rest {
+            Rest::Full { .. } => Role::Full,
+            Rest::WriteOnly { .. } => Role::WriteOnly,
+        }
+    }
+
+    /// Where the repository is, as a write-only client was told.
+    pub fn address(&self) -> Option<&str> {
+        match &self.rest {
+            Rest::Full { .. } => None,
+            Rest::WriteOnly { address } => Some(address),
+        }
+    }
+
+    /// Who signs manifests.
+    pub fn manifest_signer(&self) -> &Signer {
+        &self.manifest
+    }
+
+    /// Who signs requests.
+    pub fn request_signer(&self) -> &Signer {
+        &self.request
+    }
+
+    /// The public half of the manifest key.
+    pub fn manifest_public(&self) -> [u8; 32] {
+        self.manifest.public()
+    }
+
+    /// The public half of the request key.
+    pub fn request_public(&self) -> [u8; 32] {
+        self.request.public()
+    }
+
+    /// The key of the trees that the device keeps.
+    pub(crate) fn tree_key(&self) -> Secret {
+        self.device.derive("kept-tree", self.repository.as_bytes())
+    }
+
+    fn terms(&self, created: u64, expires: u64, nonce: [u8; 16]) -> Terms {
+        Terms { created, expires, nonce, signatory: Signatory::Client(self.id) }
+    }
+}
+
+const ENGINE: u8 = 0;
+const HOST: u8 = 1;
+const VERSION: u8 = 1;

@@ -1,0 +1,96 @@
+//! Enrollment: the line by which an owner lets this browser join as a write-only client.
+
+use copal_engine::client::{ClientPublic, Role, read_chain};
+use copal_engine::enrollment::Enrollment as Line;
+use copal_engine::keys::secret::Secret;
+use copal_engine::layout;
+use copal_engine::repository::Descriptor;
+use copal_engine::request::{Headers, Request, Signatory, Terms};
+use copal_engine::time::Time;
+
+use crate::client::{Client, Signer};
+use crate::fault::{Code, Fault};
+use crate::owner::{Joined, kem_of};
+
+/// An enrollment that was read. Its secrets are wiped when it is dropped.
+#[derive(Debug)]
+pub struct Enrollment {
+    line: Line,
+}
+
+/// Public keys whose private halves the host holds.
+#[derive(Copy, Clone, Debug, Default)]
+pub struct HostKeys {
+    /// Signs manifests.
+    pub manifest: Option<[u8; 32]>,
+    /// Signs requests.
+    pub request: Option<[u8; 32]>,
+}
+
+impl Enrollment {
+    /// Random bytes that [`Enrollment::join`] takes.
+    pub const RANDOM: usize = 3 * 32;
+
+    /// Reads the line.
+    pub fn parse(line: &str) -> Result<Self, Fault> {
+        Ok(Self { line: Line::decode(line)? })
+    }
+
+    /// What it says.
+    pub fn line(&self) -> &Line {
+        &self.line
+    }
+
+    /// Signs a request with the enrollment key, which counts until somebody has joined.
+    pub fn sign_request(&self, request: &Request<'_>, created: u64, expires: u64, nonce: [u8; 16]) -> Headers {
+        let terms = Terms { created, expires, nonce, signatory: Signatory::Client(self.line.client) };
+        request.sign(&terms, &self.line.key())
+    }
+
+    /// Makes the client, and the record that joins it. `records` are all versions of its record that there are.
+    pub fn join(
+        &self,
+        descriptor: &Descriptor,
+        records: &[(u64, Vec<u8>)],
+        created: Time,
+        random: &[u8; Self::RANDOM],
+        host: HostKeys,
+    ) -> Result<Joined, Fault> {
+        let line = &self.line;
+        if descriptor.repository != line.repository {
+            return Err(Fault::new(Code::OtherOwner, "the enrollment is for another repository"));
+        }
+        kem_of(descriptor, line.owner)?;
+        let record = read_chain(line.repository, &descriptor.owner_key, line.client, records)?;
+        if record.revoked.is_some() {
+            return Err(Fault::new(Code::ClientRevoked, "the enrollment was revoked"));
+        }
+        if record.keys.is_some() {
+            return Err(Fault::new(Code::EnrollmentUsed, "somebody has joined with this enrollment already"));
+        }
+        let is_told = (record.role, record.domain) == (line.role(), line.domain);
+        if !is_told || record.enrollment != Some(line.key().verifying_key().to_bytes()) {
+            return Err(Fault::new(Code::ClientDamaged, "the repository's record does not agree with the enrollment"));
+        }
+        let Some(domain_key) = line.domain_key.clone().filter(|_| line.role() == Role::WriteOnly) else {
+            return Err(Fault::new(Code::NeedsOwner, "a full client is unlocked with the passphrase"));
+        };
+        let seed = |at: usize| Secret::new(random[at..at + 32].try_into().expect("32 bytes"));
+        let signer = |public: Option<[u8; 32]>, at| public.map_or_else(|| Signer::Engine(seed(at)), Signer::Host);
+        let client = Client::write_only(
+            line.repository,
+            line.client,
+            line.domain,
+            line.owner,
+            domain_key,
+            signer(host.manifest, 0),
+            signer(host.request, 32),
+            seed(64),
+            line.address.clone(),
+        );
+        let public = ClientPublic { manifest: client.manifest_public(), request: client.request_public() };
+        let joined = record.joined(public, created);
+        let bytes = joined.sign(line.repository, &line.key());
+        Ok(Joined { client, key: layout::client(line.client, joined.version), bytes })
+    }
+}

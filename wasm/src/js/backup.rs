@@ -1,0 +1,267 @@
+//! Backup: a run of a client, as JavaScript holds it.
+
+use copal_engine::path::TreePath;
+use copal_engine::snapshot::SnapshotInfo;
+use js_sys::{Array, Object, Uint8Array, Uint32Array};
+use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::{JsCast, JsValue};
+use zeroize::Zeroizing;
+
+use super::clients::{Client, Descriptor};
+use super::convert::{
+    Thrown, bytes_field, count, exact, field, hex, ids, list, number_field, object, optional, text_field, texts_field,
+    time, wrong,
+};
+use super::view::View;
+use crate::backup::{self, Action, FileFacts, FileKind, Start};
+use crate::fault::Fault;
+
+#[wasm_bindgen]
+pub struct Backup(backup::Backup);
+
+#[wasm_bindgen]
+impl Backup {
+    #[wasm_bindgen(constructor)]
+    pub fn new(
+        client: &Client,
+        descriptor: &Descriptor,
+        view: &View,
+        #[wasm_bindgen(unchecked_param_type = "BackupStart")] start: &JsValue,
+    ) -> Thrown<Backup> {
+        let random = Zeroizing::new(bytes_field(start, "random")?);
+        let mut paths: Vec<Vec<u8>> = texts_field(start, "paths")?.into_iter().map(String::into_bytes).collect();
+        paths.sort();
+        let mut begin = Start {
+            random: exact(&random, "random")?,
+            kept_salt: exact(&bytes_field(start, "keptRandom")?, "keptRandom")?,
+            now: time(number_field(start, "now")?),
+            info: SnapshotInfo {
+                host: text_field(start, "host")?,
+                paths,
+                label: text_field(start, "label")?,
+                tags: texts_field(start, "tags")?,
+                program: text_field(start, "program")?,
+                user: text_field(start, "user")?,
+                ..SnapshotInfo::default()
+            },
+            pack_target: field(start, "packTarget").as_f64().map_or(PACK_TARGET, |bytes| bytes as u32),
+        };
+        let begun = backup::Backup::begin(client.0.clone(), &descriptor.0, view.0.clone(), &begin);
+        zeroize::Zeroize::zeroize(&mut begin.random);
+        Ok(Self(begun?))
+    }
+
+    #[wasm_bindgen(getter)]
+    pub fn source(&self) -> String {
+        hex(self.0.source())
+    }
+
+    #[wasm_bindgen(js_name = nextManifest, unchecked_return_type = "string | null")]
+    pub fn next_manifest(&self) -> JsValue {
+        optional(self.0.next_manifest())
+    }
+
+    pub fn manifest(&mut self, #[wasm_bindgen(unchecked_param_type = "Uint8Array | null")] bytes: Option<Vec<u8>>) {
+        self.0.manifest(bytes.as_deref());
+    }
+
+    #[wasm_bindgen(getter, unchecked_return_type = "number[]")]
+    pub fn undecided(&self) -> Array {
+        list(self.0.undecided().map(count))
+    }
+
+    pub fn basis(&mut self, kept: Vec<u8>) -> bool {
+        self.0.basis(kept)
+    }
+
+    #[wasm_bindgen(js_name = takeBlockKey, unchecked_return_type = "Uint8Array<ArrayBuffer>")]
+    pub fn take_block_key(&self) -> Uint8Array {
+        Uint8Array::from(self.0.block_key().expose().as_slice())
+    }
+
+    pub fn compare(
+        &mut self,
+        #[wasm_bindgen(unchecked_param_type = "FileFacts[]")] files: &Array,
+    ) -> Thrown<Uint8Array> {
+        let mut verdicts = Vec::with_capacity(files.length() as usize);
+        for file in files.iter() {
+            verdicts.push(self.0.compare(&facts(&file)?)? as u8);
+        }
+        Ok(Uint8Array::from(verdicts.as_slice()))
+    }
+
+    pub fn wants(&self, chunks: &[u8]) -> Thrown<Uint8Array> {
+        let wanted: Vec<u8> = self.0.wants(&ids(chunks)?).into_iter().map(u8::from).collect();
+        Ok(Uint8Array::from(wanted.as_slice()))
+    }
+
+    #[wasm_bindgen(js_name = takeSame)]
+    pub fn take_same(&mut self) -> Thrown<()> {
+        Ok(self.0.take_same()?)
+    }
+
+    pub fn inline(
+        &mut self,
+        #[wasm_bindgen(unchecked_param_type = "FileFacts")] file: &JsValue,
+        bytes: &[u8],
+    ) -> Thrown<()> {
+        Ok(self.0.take_inline(&facts(file)?, bytes)?)
+    }
+
+    pub fn begin(&mut self) -> Thrown<()> {
+        Ok(self.0.begin_file()?)
+    }
+
+    pub fn chunks(&mut self, chunks: &[u8], lengths: &[u32], bytes: &Uint8Array, sent: Option<Vec<u8>>) -> Thrown<()> {
+        let (mut starts, mut end) = (Vec::with_capacity(lengths.len()), 0u64);
+        for (at, length) in lengths.iter().enumerate() {
+            let is_sent = sent.as_ref().is_none_or(|sent| sent.get(at) == Some(&1));
+            starts.push(is_sent.then_some(end));
+            end += if is_sent { u64::from(*length) } else { 0 };
+        }
+        if end > u64::from(bytes.length()) {
+            return Err(wrong("bytes", "as long as the chunks that were sent"));
+        }
+        // Only what is new is copied.
+        let chunk = |at: usize| {
+            let start = (*starts.get(at)?)? as u32;
+            Some(bytes.subarray(start, start + lengths[at]).to_vec())
+        };
+        Ok(self.0.take_chunks(&ids(chunks)?, lengths, chunk)?)
+    }
+
+    pub fn again(&mut self) -> Thrown<()> {
+        Ok(self.0.again()?)
+    }
+
+    pub fn end(&mut self, #[wasm_bindgen(unchecked_param_type = "FileFacts")] file: &JsValue) -> Thrown<()> {
+        Ok(self.0.end_file(&facts(file)?)?)
+    }
+
+    pub fn fail(&mut self) -> Thrown<()> {
+        Ok(self.0.fail()?)
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "Action[]")]
+    pub fn actions(&mut self) -> Array {
+        let actions = Array::new();
+        while let Some(action) = self.0.poll() {
+            let object = match action {
+                Action::Seal { counter, is_tree, lengths, raw } => object! {
+                    "type": "seal",
+                    "counter": count(counter),
+                    "kind": if is_tree { "tree" } else { "data" },
+                    "lengths": Uint32Array::from(lengths.as_slice()),
+                    "raw": Uint8Array::from(raw.as_slice()),
+                },
+                Action::Store(pack) => object! {
+                    "type": "store",
+                    "key": copal_engine::layout::pack(copal_engine::layout::Place::Packs, pack.id),
+                    "bytes": Uint8Array::from(pack.bytes.as_slice()),
+                    "sha256": Uint8Array::from(pack.id.0.as_slice()),
+                },
+            };
+            actions.push(&object);
+        }
+        actions
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "{ iv: Uint8Array<ArrayBuffer>; additionalData: Uint8Array<ArrayBuffer> }")]
+    pub fn sealing(&mut self, counter: f64, plaintext: &[u8]) -> Thrown<Object> {
+        let terms = self.0.sealing(counter as u64, plaintext)?;
+        Ok(object! {
+            "iv": Uint8Array::from(terms.nonce.as_slice()),
+            "additionalData": Uint8Array::from(terms.associated.as_slice()),
+        })
+    }
+
+    pub fn sealed(&mut self, counter: f64, ciphertext: &[u8], opened: &[u8], digest: &[u8]) -> Thrown<()> {
+        Ok(self.0.sealed(counter as u64, ciphertext, opened, &exact(digest, "digest")?)?)
+    }
+
+    pub fn seal(&mut self, counter: f64, plaintext: &[u8], digest: &[u8]) -> Thrown<()> {
+        Ok(self.0.seal(counter as u64, plaintext, &exact(digest, "digest")?)?)
+    }
+
+    #[wasm_bindgen(getter)]
+    pub fn unlisted(&self) -> f64 {
+        count(self.0.unlisted() as u64)
+    }
+
+    #[wasm_bindgen(getter, js_name = isIdle)]
+    pub fn is_idle(&mut self) -> bool {
+        self.0.is_idle()
+    }
+
+    pub fn checkpoint(&mut self) -> Thrown<()> {
+        Ok(self.0.checkpoint()?)
+    }
+
+    pub fn finish(&mut self) -> Thrown<()> {
+        Ok(self.0.finish()?)
+    }
+
+    #[wasm_bindgen(js_name = nextClaim, unchecked_return_type = "Claim | null")]
+    pub fn next_claim(&mut self) -> Thrown<JsValue> {
+        Ok(optional(self.0.next_claim()?.map(|claim| {
+            object! {
+                "number": count(claim.number),
+                "message": optional(claim.message.map(|message| Uint8Array::from(message.as_slice()))),
+                "isLast": claim.is_last,
+            }
+        })))
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "Claimed")]
+    pub fn claimed(
+        &mut self,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array | null")] signature: Option<Vec<u8>>,
+    ) -> Thrown<Object> {
+        let signature = signature.map(|signature| exact(&signature, "signature")).transpose()?;
+        let claimed = self.0.claimed(signature.as_ref())?;
+        Ok(object! {
+            "key": claimed.key,
+            "bytes": Uint8Array::from(claimed.bytes.as_slice()),
+            "number": count(claimed.number),
+            "sha256": Uint8Array::from(claimed.hash.0.as_slice()),
+            "snapshot": optional(claimed.snapshot.map(hex)),
+            "partial": claimed.partial,
+        })
+    }
+
+    #[wasm_bindgen(js_name = takeKept, unchecked_return_type = "Uint8Array<ArrayBuffer> | null")]
+    pub fn take_kept(&mut self) -> JsValue {
+        optional(self.0.take_kept().map(|bytes| Uint8Array::from(bytes.as_slice())))
+    }
+
+    #[wasm_bindgen(getter, unchecked_return_type = "Tally")]
+    pub fn tally(&self) -> Object {
+        let tally = self.0.tally();
+        object! {
+            "files": count(tally.counts.files),
+            "directories": count(tally.counts.directories),
+            "bytes": count(tally.counts.bytes),
+            "unchangedFiles": count(tally.summary.unmodified),
+            "newFiles": count(tally.summary.new),
+            "changedFiles": count(tally.summary.changed),
+            "errors": count(tally.summary.errors),
+            "unchangedBytes": count(tally.bytes_unchanged),
+            "newBytes": count(tally.bytes_new),
+            "knownBytes": count(tally.bytes_known),
+            "newChunks": count(tally.chunks_new),
+            "storedBytes": count(tally.bytes_stored),
+        }
+    }
+}
+
+fn facts(file: &JsValue) -> Thrown<FileFacts> {
+    let kind = match field(file, "kind").dyn_ref::<js_sys::JsString>() {
+        Some(kind) if *kind == "directory" => FileKind::Directory,
+        _ => FileKind::File,
+    };
+    let path = TreePath::new(text_field(file, "path")?).map_err(Fault::from)?;
+    let size = number_field(file, "size")? as u64;
+    Ok(FileFacts { path, size, modified: time(number_field(file, "modified")?), kind })
+}
+
+const PACK_TARGET: u32 = 16 << 20;

@@ -1,0 +1,287 @@
+//! Clients: descriptor, owner, enrollment and client, as JavaScript holds them.
+
+use copal_engine::client::Role;
+use copal_engine::keys::slot::SlotInput;
+use copal_engine::receipt::{IngestBy, Outcome, Receipt};
+use copal_engine::repository as engine;
+use copal_engine::request::write_digest;
+use js_sys::{Array, Object, Uint8Array};
+use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::{JsCast, JsValue};
+use zeroize::Zeroizing;
+
+use super::convert::{
+    Thrown, ToSign, count, exact, field, headers, hex, list, milliseconds, object, optional, records, time, wrong,
+};
+use crate::client::Signer;
+use crate::enrollment::HostKeys;
+use crate::fault::Fault;
+use crate::{client, enrollment, owner};
+
+#[wasm_bindgen]
+pub struct Descriptor(pub(super) engine::Descriptor);
+
+#[wasm_bindgen]
+impl Descriptor {
+    #[wasm_bindgen(constructor)]
+    pub fn new(version: f64, bytes: &[u8]) -> Thrown<Descriptor> {
+        Ok(Self(engine::Descriptor::decode(version as u64, bytes).map_err(Fault::from)?))
+    }
+
+    #[wasm_bindgen(getter, unchecked_return_type = "DescriptorFacts")]
+    pub fn facts(&self) -> Object {
+        let descriptor = &self.0;
+        let p = &descriptor.parameters;
+        let kem = copal_engine::keys::owner::KemPublic::from_slice(&descriptor.kem_public);
+        let owner = kem
+            .map(|kem| hex(copal_engine::keys::owner::fingerprint(descriptor.repository, &descriptor.owner_key, &kem)));
+        object! {
+            "version": count(descriptor.version),
+            "repository": hex(descriptor.repository),
+            "created": milliseconds(descriptor.created),
+            "owner": owner.unwrap_or_default(),
+            "ingest": by(descriptor.ingest),
+            "sharedDomain": hex(descriptor.shared_domain),
+            "reader": optional(descriptor.reader.map(hex)),
+            "parameters": object! {
+                "chunkMin": p.chunk_min,
+                "chunkAverage": p.chunk_average,
+                "chunkMax": p.chunk_max,
+                "blockTarget": p.block_target,
+                "packTarget": p.pack_target,
+                "inlineMax": p.inline_max,
+                "zstdLevel": p.zstd_level,
+            },
+        }
+    }
+}
+
+#[wasm_bindgen]
+pub struct Owner(pub(super) owner::Owner);
+
+#[wasm_bindgen]
+impl Owner {
+    pub fn open(slot: &[u8], passphrase: String) -> Thrown<Owner> {
+        let passphrase = Zeroizing::new(passphrase);
+        let input = SlotInput::passphrase(&passphrase).map_err(Fault::from)?;
+        Ok(Self(owner::Owner::open(slot, &input)?))
+    }
+
+    #[wasm_bindgen(js_name = openWithRecoveryCode)]
+    pub fn open_with_recovery_code(slot: &[u8], code: String) -> Thrown<Owner> {
+        let code = Zeroizing::new(code);
+        let input = SlotInput::recovery_code(&code).map_err(Fault::from)?;
+        Ok(Self(owner::Owner::open(slot, &input)?))
+    }
+
+    pub fn check(&self, descriptor: &Descriptor) -> Thrown<()> {
+        Ok(self.0.check(&descriptor.0)?)
+    }
+
+    #[wasm_bindgen(getter)]
+    pub fn repository(&self) -> String {
+        hex(self.0.secret().repository())
+    }
+
+    #[wasm_bindgen(js_name = signRequest, unchecked_return_type = "SignedHeaders")]
+    pub fn sign_request(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "RequestToSign")] request: &JsValue,
+    ) -> Thrown<Object> {
+        let to_sign = ToSign::of(request)?;
+        Ok(headers(self.0.sign_request(&to_sign.request(), to_sign.created, to_sign.expires, to_sign.nonce)))
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "Joined")]
+    pub fn register(&self, descriptor: &Descriptor, name: &str, now: f64, random: &[u8]) -> Thrown<Object> {
+        let random = Zeroizing::new(exact(random, "random")?);
+        Ok(joined(self.0.register(&descriptor.0, name, time(now), &random)?))
+    }
+
+    pub fn resume(&self, kept: &[u8]) -> Thrown<Client> {
+        Ok(Client(self.0.resume(kept)?))
+    }
+}
+
+#[wasm_bindgen]
+pub struct Enrollment(enrollment::Enrollment);
+
+#[wasm_bindgen]
+impl Enrollment {
+    pub fn parse(line: String) -> Thrown<Enrollment> {
+        let line = Zeroizing::new(line);
+        Ok(Self(enrollment::Enrollment::parse(&line)?))
+    }
+
+    #[wasm_bindgen(getter, unchecked_return_type = "EnrollmentFacts")]
+    pub fn facts(&self) -> Object {
+        let line = self.0.line();
+        object! {
+            "repository": hex(line.repository),
+            "client": hex(line.client),
+            "role": role(line.role()),
+            "address": line.address.as_str(),
+            "owner": hex(line.owner),
+        }
+    }
+
+    #[wasm_bindgen(js_name = signRequest, unchecked_return_type = "SignedHeaders")]
+    pub fn sign_request(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "RequestToSign")] request: &JsValue,
+    ) -> Thrown<Object> {
+        let to_sign = ToSign::of(request)?;
+        Ok(headers(self.0.sign_request(&to_sign.request(), to_sign.created, to_sign.expires, to_sign.nonce)))
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "Joined")]
+    pub fn join(
+        &self,
+        descriptor: &Descriptor,
+        #[wasm_bindgen(unchecked_param_type = "[number, Uint8Array][]")] versions: &Array,
+        now: f64,
+        random: &[u8],
+        #[wasm_bindgen(unchecked_param_type = "{ manifest?: Uint8Array; request?: Uint8Array } | null")]
+        public_keys: &JsValue,
+    ) -> Thrown<Object> {
+        let key = |name: &str| match field(public_keys, name).dyn_into::<Uint8Array>() {
+            Ok(bytes) => exact(&bytes.to_vec(), name).map(Some),
+            Err(_) => Ok(None),
+        };
+        let host = match public_keys.is_object() {
+            true => HostKeys { manifest: key("manifest")?, request: key("request")? },
+            false => HostKeys::default(),
+        };
+        let random = Zeroizing::new(exact(random, "random")?);
+        Ok(joined(self.0.join(&descriptor.0, &records(versions)?, time(now), &random, host)?))
+    }
+}
+
+#[wasm_bindgen]
+pub struct Client(pub(super) client::Client);
+
+#[wasm_bindgen]
+impl Client {
+    pub fn resume(kept: &[u8]) -> Thrown<Client> {
+        Ok(Self(client::Client::resume(kept)?))
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "Uint8Array<ArrayBuffer>")]
+    pub fn keep(&self, random: &[u8]) -> Thrown<Uint8Array> {
+        Ok(Uint8Array::from(self.0.keep(exact(random, "random")?).as_slice()))
+    }
+
+    #[wasm_bindgen(getter, unchecked_return_type = "ClientFacts")]
+    pub fn facts(&self) -> Object {
+        let client = &self.0;
+        let is_host = |signer: &Signer| matches!(signer, Signer::Host(_));
+        object! {
+            "repository": hex(client.repository()),
+            "client": hex(client.id()),
+            "domain": hex(client.domain()),
+            "role": role(client.role()),
+            "address": optional(client.address()),
+            "owner": hex(client.owner()),
+            "hostSigns": object! {
+                "manifests": is_host(client.manifest_signer()),
+                "requests": is_host(client.request_signer()),
+            },
+        }
+    }
+
+    pub fn check(
+        &self,
+        descriptor: &Descriptor,
+        #[wasm_bindgen(unchecked_param_type = "[number, Uint8Array][]")] versions: &Array,
+    ) -> Thrown<()> {
+        self.0.check(&descriptor.0, &records(versions)?)?;
+        Ok(())
+    }
+
+    #[wasm_bindgen(js_name = signRequest, unchecked_return_type = "SignedHeaders")]
+    pub fn sign_request(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "RequestToSign")] request: &JsValue,
+    ) -> Thrown<Object> {
+        let to_sign = ToSign::of(request)?;
+        Ok(headers(self.0.sign_request(&to_sign.request(), to_sign.created, to_sign.expires, to_sign.nonce)?))
+    }
+
+    #[wasm_bindgen(js_name = unsignedRequest, unchecked_return_type = "UnsignedHeaders")]
+    pub fn unsigned_request(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "RequestToSign")] request: &JsValue,
+    ) -> Thrown<Object> {
+        let to_sign = ToSign::of(request)?;
+        let unsigned = self.0.unsigned_request(&to_sign.request(), to_sign.created, to_sign.expires, to_sign.nonce);
+        Ok(object! {
+            "content-digest": unsigned.content_digest,
+            "signature-input": unsigned.input,
+            "message": Uint8Array::from(unsigned.message.as_bytes()),
+        })
+    }
+
+    #[wasm_bindgen(js_name = chunkerKey, unchecked_return_type = "Uint8Array<ArrayBuffer>")]
+    pub fn chunker_key(&self) -> Uint8Array {
+        Uint8Array::from(self.0.domain_key().expose().expose().as_slice())
+    }
+}
+
+#[wasm_bindgen(unchecked_return_type = "ReceiptFacts")]
+pub fn receipt(client: &str, number: f64, bytes: &[u8]) -> Thrown<Object> {
+    let client = copal_engine::id::ClientId::from_hex(client).map_err(Fault::from)?;
+    let receipt = Receipt::decode(client, number as u64, bytes).map_err(Fault::from)?;
+    let reasons = receipt.reasons.iter().map(|(reason, text)| {
+        let words = if text.is_empty() { reason.text() } else { text };
+        object! { "code": *reason as u32, "text": words }
+    });
+    let outcome = match receipt.outcome {
+        Outcome::Accepted => "accepted",
+        Outcome::Rejected => "rejected",
+    };
+    Ok(object! {
+        "number": count(receipt.number),
+        "outcome": outcome,
+        "by": by(receipt.by),
+        "root": count(receipt.root),
+        "time": milliseconds(receipt.time),
+        "manifest": hex(receipt.manifest),
+        "reasons": list(reasons),
+        "missing": count(receipt.missing.len() as u64),
+        "packs": list(receipt.packs.iter().map(hex)),
+    })
+}
+
+#[wasm_bindgen(js_name = contentDigest)]
+pub fn content_digest(sha256: &[u8]) -> Thrown<String> {
+    Ok(write_digest(&exact(sha256, "sha256")?))
+}
+
+fn joined(joined: owner::Joined) -> Object {
+    let record = object! { "key": joined.key, "bytes": Uint8Array::from(joined.bytes.as_slice()) };
+    object! { "client": Client(joined.client), "record": record }
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Full => "full",
+        Role::WriteOnly => "write-only",
+    }
+}
+
+fn by(by: IngestBy) -> &'static str {
+    match by {
+        IngestBy::Client => "client",
+        IngestBy::Service => "service",
+    }
+}
+
+/// Takes the 32 bytes of a key.
+pub(super) fn key_of(bytes: &Uint8Array) -> Thrown<Zeroizing<[u8; 32]>> {
+    if bytes.length() != 32 {
+        return Err(wrong("the key", "32 bytes"));
+    }
+    let mut key = Zeroizing::new([0; 32]);
+    bytes.copy_to(key.as_mut_slice());
+    Ok(key)
+}

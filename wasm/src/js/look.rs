@@ -1,0 +1,269 @@
+//! Look: snapshots and their trees, as JavaScript holds them.
+
+use copal_engine::id::{ClientId, SnapshotId};
+use copal_engine::path::TreePath;
+use copal_engine::snapshot::MetadataSeen;
+use copal_engine::tree::{Change, Content, Entry};
+use js_sys::{Array, Object, Uint8Array};
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use super::clients::{Descriptor, Owner};
+use super::convert::{
+    Thrown, count, entry, hex, list, milliseconds, object, optional, read, read_of, reads, records, set,
+};
+use super::view::View;
+use crate::fault::Fault;
+use crate::look::{self, Listing, Snapshot, id_of, path_of};
+
+#[wasm_bindgen]
+pub struct Library(look::Library);
+
+#[wasm_bindgen]
+impl Library {
+    #[wasm_bindgen(constructor)]
+    pub fn new(owner: &Owner, descriptor: &Descriptor, view: &View) -> Thrown<Library> {
+        Ok(Self(look::Library::new(&owner.0, &descriptor.0, view.0.clone())?))
+    }
+
+    #[wasm_bindgen(js_name = neededClients)]
+    pub fn needed_clients(&self) -> Vec<String> {
+        self.0.needed_clients().into_iter().map(hex).collect()
+    }
+
+    #[wasm_bindgen(js_name = supplyClient)]
+    pub fn supply_client(
+        &mut self,
+        client: &str,
+        #[wasm_bindgen(unchecked_param_type = "[number, Uint8Array][]")] versions: &Array,
+    ) -> Thrown<()> {
+        let client = ClientId::from_hex(client).map_err(Fault::from)?;
+        self.0.supply_client(client, &records(versions)?);
+        Ok(())
+    }
+
+    #[wasm_bindgen(js_name = neededManifests)]
+    pub fn needed_manifests(&self) -> Vec<String> {
+        self.0.needed_manifests()
+    }
+
+    #[wasm_bindgen(js_name = supplyManifest)]
+    pub fn supply_manifest(
+        &mut self,
+        key: &str,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array | null")] bytes: Option<Vec<u8>>,
+    ) -> Thrown<()> {
+        Ok(self.0.supply_manifest(key, bytes.as_deref())?)
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "SnapshotFacts[]")]
+    pub fn snapshots(&self) -> Array {
+        list(self.0.snapshots().iter().map(snapshot))
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "{ key: string; why: string }[]")]
+    pub fn problems(&self) -> Array {
+        list(self.0.problems().into_iter().map(|(key, why)| object! { "key": key, "why": why }))
+    }
+
+    pub fn tree(&self, snapshot: &str) -> Thrown<Tree> {
+        Ok(Tree(self.0.tree(SnapshotId::from_hex(snapshot).map_err(Fault::from)?)?))
+    }
+
+    pub fn supply(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Read")] read: &JsValue,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array | null")] bytes: Option<Vec<u8>>,
+    ) -> Thrown<()> {
+        self.0.supply(&read_of(read)?, bytes);
+        Ok(())
+    }
+
+    pub fn forgive(&self) {
+        self.0.forgive();
+    }
+}
+
+#[wasm_bindgen]
+pub struct Tree(look::Tree);
+
+#[wasm_bindgen]
+impl Tree {
+    #[wasm_bindgen(getter)]
+    pub fn root(&self) -> String {
+        hex(self.0.root())
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "Listing")]
+    pub fn list(
+        &self,
+        directory: &str,
+        #[wasm_bindgen(unchecked_param_type = "string | null")] after: Option<String>,
+        limit: u32,
+    ) -> Thrown<Object> {
+        let after = place(after)?;
+        Ok(listing(&self.0.list(&path_of(directory)?, after.as_ref(), limit as usize)))
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "Listing")]
+    pub fn entry(&self, id: &str) -> Thrown<Object> {
+        Ok(listing(&self.0.entry(&path_of(id)?)))
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "Listing")]
+    pub fn search(
+        &self,
+        directory: &str,
+        text: &str,
+        #[wasm_bindgen(unchecked_param_type = "string | null")] after: Option<String>,
+        limit: u32,
+    ) -> Thrown<Object> {
+        let after = place(after)?;
+        Ok(listing(&self.0.search(&path_of(directory)?, text, after.as_ref(), limit as usize)))
+    }
+
+    #[wasm_bindgen(js_name = compareWith)]
+    pub fn compare_with(&self, before: &Tree) -> Comparison {
+        Comparison(look::Comparison::new(&before.0, &self.0))
+    }
+
+    pub fn restore(
+        &self,
+        ids: Vec<String>,
+        #[wasm_bindgen(unchecked_param_type = "number | null")] limit: Option<f64>,
+    ) -> Thrown<Restore> {
+        let paths = ids.iter().map(|id| path_of(id)).collect::<Result<Vec<TreePath>, Fault>>()?;
+        Ok(Restore(self.0.restore(paths, limit.map(|limit| limit as u64))))
+    }
+}
+
+#[wasm_bindgen]
+pub struct Comparison(look::Comparison);
+
+#[wasm_bindgen]
+impl Comparison {
+    #[wasm_bindgen(unchecked_return_type = "{ needs: Read[]; changes: ChangeFacts[]; isDone: boolean }")]
+    pub fn next(&mut self, limit: u32) -> Thrown<Object> {
+        let found = self.0.next(limit as usize)?;
+        Ok(object! {
+            "needs": reads(&found.needs),
+            "changes": list(found.changes.iter().map(change)),
+            "isDone": found.is_done,
+        })
+    }
+}
+
+#[wasm_bindgen]
+pub struct Restore(look::Restore);
+
+#[wasm_bindgen]
+impl Restore {
+    #[wasm_bindgen(unchecked_return_type = "Window")]
+    pub fn next(&mut self) -> Thrown<Object> {
+        let window = self.0.advance()?;
+        let entries = window.entries.iter().map(|started| {
+            let object = entry(&started.entry);
+            let inline = match &started.entry.content {
+                Content::Inline(bytes) => Some(Uint8Array::from(bytes.as_slice())),
+                _ => None,
+            };
+            set(&object, "file", started.file);
+            set(&object, "inline", optional(inline));
+            object
+        });
+        let parts = window.reads.iter().map(|(part, bytes)| {
+            let object = read(part);
+            set(&object, "bytes", count(*bytes));
+            object
+        });
+        let damaged = window.damaged.iter().map(|damage| {
+            object! { "file": optional(damage.file), "path": damage.path.as_str(), "why": damage.why.as_str() }
+        });
+        Ok(object! {
+            "needs": reads(&window.needs),
+            "entries": list(entries),
+            "reads": list(parts),
+            "ends": list(window.ends.iter().copied()),
+            "damaged": list(damaged),
+            "isDone": window.is_done,
+        })
+    }
+
+    #[wasm_bindgen(getter)]
+    pub fn unsettled(&self) -> Vec<u32> {
+        self.0.unsettled()
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "Piece[]")]
+    pub fn take(
+        &mut self,
+        read: u32,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array | null")] bytes: Option<Vec<u8>>,
+    ) -> Thrown<Array> {
+        let pieces = self.0.take(read as usize, bytes.as_deref())?;
+        Ok(list(pieces.iter().map(|piece| {
+            object! {
+                "file": piece.file,
+                "offset": count(piece.offset),
+                "bytes": Uint8Array::from(piece.bytes.as_slice()),
+            }
+        })))
+    }
+}
+
+fn place(after: Option<String>) -> Result<Option<TreePath>, Fault> {
+    after.map(|id| path_of(&id)).transpose()
+}
+
+fn listing(listing: &Listing) -> Object {
+    object! {
+        "needs": reads(&listing.needs),
+        "entries": list(listing.entries.iter().map(entry)),
+        "next": optional(listing.next.as_ref().map(id_of)),
+        "damaged": list(listing.damaged.iter().map(String::as_str)),
+    }
+}
+
+fn change(change: &Change) -> Object {
+    let content = |entry: &Entry| (entry.kind(), entry.size, entry.content.clone(), entry.extras.link_target.clone());
+    let is_metadata = match (&change.before, &change.after) {
+        (Some(before), Some(after)) => content(before) == content(after),
+        _ => false,
+    };
+    object! {
+        "path": change.path.to_string(),
+        "before": optional(change.before.as_ref().map(entry)),
+        "after": optional(change.after.as_ref().map(entry)),
+        "isMetadata": is_metadata,
+    }
+}
+
+fn snapshot(snapshot: &Snapshot) -> Object {
+    let info = &snapshot.info;
+    object! {
+        "id": hex(snapshot.id),
+        "client": hex(snapshot.client),
+        "clientName": optional(snapshot.client_name.as_deref()),
+        "number": count(snapshot.number),
+        "domain": hex(snapshot.domain),
+        "source": hex(snapshot.record.source),
+        "time": milliseconds(snapshot.time),
+        "started": milliseconds(info.started),
+        "accepted": milliseconds(snapshot.record.accepted),
+        "host": info.host.as_str(),
+        "paths": list(info.paths.iter().map(|path| String::from_utf8_lossy(path).into_owned())),
+        "label": info.label.as_str(),
+        "tags": list(info.tags.iter().map(String::as_str)),
+        "files": count(info.counts.files),
+        "directories": count(info.counts.directories),
+        "others": count(info.counts.others),
+        "bytes": count(info.counts.bytes),
+        "newEntries": count(info.summary.new),
+        "changedEntries": count(info.summary.changed),
+        "errors": count(info.summary.errors),
+        "pinned": snapshot.record.pinned,
+        "program": info.program.as_str(),
+        "user": info.user.as_str(),
+        "hasModes": info.metadata.contains(MetadataSeen::MODES),
+    }
+}

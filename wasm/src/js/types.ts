@@ -1,0 +1,96 @@
+export interface CopalError extends Error { readonly name: "CopalError"; readonly code: ErrorCode }
+export type ErrorCode =
+  // opening
+  | "wrong-passphrase" | "bad-passphrase" | "bad-recovery-code" | "slot-damaged" | "slot-other" | "no-memory"
+  | "descriptor-damaged" | "other-owner" | "unsupported-version"
+  // clients
+  | "bad-enrollment" | "enrollment-used" | "client-revoked" | "client-unknown" | "client-damaged" | "kept-damaged"
+  // reading
+  | "root-gone"          // what a root names is gone: a newer root is there; ask the gateway for the index again
+  | "damaged" | "absent" | "needs-owner" | "bad-path" | "bad-id"
+  // backing up
+  | "out-of-order" | "bad-entry" | "session-used-up" | "seal-failed" | "needs-bytes"
+  // the caller broke an order of calls told below
+  | "misuse";
+export interface Read { key: string; start: number; /** Exclusive; null: the whole object. */ end: number | null }
+export interface DescriptorFacts {
+  version: number; repository: string; created: number; owner: string /* fingerprint */; ingest: "service" | "client";
+  sharedDomain: string; reader: string | null; parameters: Parameters;
+}
+export interface Parameters {
+  chunkMin: number; chunkAverage: number; chunkMax: number; blockTarget: number; packTarget: number; inlineMax: number; zstdLevel: number;
+}
+export interface Joined { client: Client; record: { key: string; bytes: Uint8Array<ArrayBuffer> } }
+export interface RequestToSign {
+  method: string; /** The whole address with scheme, host, port and query. */ url: string;
+  /** SHA-256 of the body; of nothing where there is none. */ sha256: Uint8Array;
+  /** Seconds. */ created: number; expires: number; /** 16 random bytes. */ nonce: Uint8Array;
+}
+export interface SignedHeaders { "content-digest": string; "signature-input": string; signature: string }
+/** For keys in WebCrypto: sign `message` (Ed25519), then `signature: "copal=:" + base64(64 bytes) + ":"`. */
+export interface UnsignedHeaders { "content-digest": string; "signature-input": string; message: Uint8Array<ArrayBuffer> }
+export interface EnrollmentFacts { repository: string; client: string; role: "full" | "write-only"; address: string; owner: string }
+export interface ClientFacts {
+  repository: string; client: string; domain: string; role: "full" | "write-only"; address: string | null; owner: string | null;
+  /** Whether WebCrypto holds the key. */ hostSigns: { manifests: boolean; requests: boolean };
+}
+export interface SnapshotState {
+  id: string; client: string; number: number; domain: string; source: string; partial: boolean; time: number; accepted: number;
+  state: "kept" | "forgotten" | "gone"; pinned: boolean;
+}
+export interface Statistics {
+  packs: number; dataBytes: number; treeBytes: number; missing: number; damaged: number; segments: number; indexEntries: number;
+  /** When each pack was accepted and how long it is, summed by day (ms at its start), oldest first. */
+  growth: { time: number; bytes: number }[];
+  /** Oldest and newest time that a pack was last read whole by a check; null if never. */
+  checked: { oldest: number | null; newest: number | null; packs: number };
+}
+export interface ReceiptFacts {
+  number: number; outcome: "accepted" | "rejected"; by: "service" | "client"; root: number; time: number; manifest: string;
+  reasons: { code: number; text: string }[]; missing: number; packs: string[];
+}
+export interface Cut { /** 24·n bytes. */ ids: Uint8Array<ArrayBuffer>; lengths: Uint32Array<ArrayBuffer>; consumed: number }
+export interface Compressed { plaintext: Uint8Array<ArrayBuffer>; /** 32 bytes: hand it to `sealed` unchanged. */ digest: Uint8Array<ArrayBuffer> }
+export interface BackupStart {
+  /** 128 random bytes: session key, its wrapping, the packs' names. Overwritten by you afterwards. */ random: Uint8Array;
+  /** 16 random bytes for the kept tree. */ keptRandom: Uint8Array;
+  now: number; host: string; /** What was chosen, such as ["Photos"]: the first name(s) of every path. */ paths: string[]; label: string; tags: string[];
+  program: string; user: string; packTarget?: number /* default 16 MiB */;
+}
+export interface FileFacts { path: string; size: number; /** Milliseconds. */ modified: number; kind?: "file" | "directory" }
+export type Action =
+  /** Hand lengths and raw to a Compressor (transfer raw.buffer), then sealing/sealed or seal. In any order, as many at once as you like. */
+  | { type: "seal"; counter: number; kind: "data" | "tree"; lengths: Uint32Array<ArrayBuffer>; raw: Uint8Array<ArrayBuffer> }
+  /** Upload: the key names the SHA-256, `sha256` is its 32 bytes. Be done before nextClaim. */
+  | { type: "store"; key: string; bytes: Uint8Array<ArrayBuffer>; sha256: Uint8Array<ArrayBuffer> };
+export interface Claimed { key: string; bytes: Uint8Array<ArrayBuffer>; number: number; sha256: Uint8Array<ArrayBuffer>; /** Of a snapshot or checkpoint. */ snapshot: string | null; partial: boolean }
+export interface Claim { number: number; /** To be signed by WebCrypto; null: the engine signs. */ message: Uint8Array<ArrayBuffer> | null; isLast: boolean }
+export interface Tally {
+  files: number; directories: number; bytes: number; unchangedFiles: number; newFiles: number; changedFiles: number; errors: number; unchangedBytes: number;
+  /** Plaintext of chunks that were new; chunks that were known are the rest of what was read. */ newBytes: number; knownBytes: number; newChunks: number; storedBytes: number;
+}
+export interface SnapshotFacts {
+  id: string; client: string; clientName: string | null; number: number; domain: string; source: string; time: number; started: number; accepted: number;
+  host: string; paths: string[]; label: string; tags: string[]; files: number; directories: number; others: number; bytes: number;
+  newEntries: number; changedEntries: number; errors: number; pinned: boolean; program: string; user: string; hasModes: boolean;
+}
+/** Either `needs` is not empty (supply, call again), or the answer is there. */
+export interface Listing { needs: Read[]; entries: EntryFacts[]; /** For the next call; null at the end. */ next: string | null; damaged: string[] }
+export interface EntryFacts {
+  id: string; path: string; name: string; kind: "file" | "directory" | "symlink" | "other"; size: number; modified: number; target: string | null;
+  /** st_mode's twelve bits. */ mode: number; uid: number; gid: number;
+}
+export interface ChangeFacts { path: string; before: EntryFacts | null; after: EntryFacts | null; /** Only metadata differs. */ isMetadata: boolean }
+export interface Window {
+  needs: Read[];
+  /** Entries that begin in this window; `file` numbers them. Content of inline files is in `inline`. */
+  entries: (EntryFacts & { file: number; inline: Uint8Array<ArrayBuffer> | null })[];
+  /** Ranges of packs to be fetched; blocks in them are opened by `take`. */
+  reads: (Read & { bytes: number })[];
+  /** Files of which everything was handed over by `take` BEFORE this window (or that have no pieces): only these are whole. */
+  ends: number[];
+  /** What cannot be had (known so far): nothing of these files should be handed over as whole. */
+  damaged: { file: number | null; path: string; why: string }[];
+  isDone: boolean;
+}
+export interface Piece { file: number; offset: number; bytes: Uint8Array<ArrayBuffer> }

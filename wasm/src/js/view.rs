@@ -1,0 +1,136 @@
+//! View: the repository's state and index, as JavaScript holds them.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use copal_engine::id::DomainId;
+use copal_engine::index::Status;
+use copal_engine::state::SnapshotState;
+use js_sys::{Array, Object, Uint8Array};
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use super::convert::{Thrown, count, hex, ids, list, milliseconds, object, optional, reads};
+use crate::fault::Fault;
+use crate::view;
+
+#[wasm_bindgen]
+pub struct View(pub(super) Rc<RefCell<view::View>>);
+
+#[wasm_bindgen]
+impl View {
+    #[wasm_bindgen(constructor)]
+    pub fn new(
+        #[wasm_bindgen(unchecked_param_type = "string | null")] root_key: Option<String>,
+        domains: Vec<String>,
+    ) -> Thrown<View> {
+        let domains = domains.iter().map(|domain| DomainId::from_hex(domain)).collect::<Result<_, _>>();
+        let domains = domains.map_err(Fault::from)?;
+        Ok(Self(Rc::new(RefCell::new(view::View::new(root_key.as_deref(), domains)?))))
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "Read[]")]
+    pub fn needs(&self) -> Array {
+        reads(&self.0.borrow().needs())
+    }
+
+    pub fn supply(
+        &self,
+        key: &str,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array | null")] bytes: Option<Vec<u8>>,
+    ) -> Thrown<()> {
+        Ok(self.0.borrow_mut().supply(key, bytes)?)
+    }
+
+    pub fn renew(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "string | null")] root_key: Option<String>,
+    ) -> Thrown<()> {
+        Ok(self.0.borrow_mut().renew(root_key.as_deref())?)
+    }
+
+    pub fn want(&self, domain: &str) -> Thrown<()> {
+        self.0.borrow_mut().want(DomainId::from_hex(domain).map_err(Fault::from)?);
+        Ok(())
+    }
+
+    #[wasm_bindgen(getter, js_name = isComplete)]
+    pub fn is_complete(&self) -> bool {
+        self.0.borrow().is_complete()
+    }
+
+    #[wasm_bindgen(getter, unchecked_return_type = "{ number: number; time: number } | null")]
+    pub fn root(&self) -> JsValue {
+        let view = self.0.borrow();
+        optional(view.root().map(|root| object! { "number": count(root.number), "time": milliseconds(root.time) }))
+    }
+
+    #[wasm_bindgen(js_name = lookUp)]
+    pub fn look_up(&self, domain: &str, chunks: &[u8]) -> Thrown<Uint8Array> {
+        let domain = DomainId::from_hex(domain).map_err(Fault::from)?;
+        let statuses = self.0.borrow().statuses(domain, &ids(chunks)?);
+        let code = |status: &Status| match status {
+            Status::Present => 0u8,
+            Status::Wanted => 1,
+            Status::Flagged => 2,
+            Status::Lost => 3,
+            Status::Absent => 4,
+        };
+        let codes: Vec<u8> = statuses.iter().map(code).collect();
+        Ok(Uint8Array::from(codes.as_slice()))
+    }
+
+    #[wasm_bindgen(getter, js_name = indexBytes)]
+    pub fn index_bytes(&self) -> f64 {
+        count(self.0.borrow().index_bytes())
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "Statistics")]
+    pub fn statistics(&self) -> Object {
+        let sums = self.0.borrow().statistics();
+        let growth =
+            sums.growth.iter().map(|day| object! { "time": milliseconds(day.time), "bytes": count(day.bytes) });
+        let checked = object! {
+            "oldest": optional(sums.checked.map(|(oldest, ..)| milliseconds(oldest))),
+            "newest": optional(sums.checked.map(|(_, newest, _)| milliseconds(newest))),
+            "packs": count(sums.checked.map_or(0, |(.., packs)| packs)),
+        };
+        object! {
+            "packs": count(sums.packs),
+            "dataBytes": count(sums.data_bytes),
+            "treeBytes": count(sums.tree_bytes),
+            "missing": count(sums.missing),
+            "damaged": count(sums.damaged),
+            "segments": count(sums.segments),
+            "indexEntries": count(sums.entries),
+            "growth": list(growth),
+            "checked": checked,
+        }
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "SnapshotState[]")]
+    pub fn snapshots(&self) -> Array {
+        let view = self.0.borrow();
+        let mut all: Vec<_> = view.state().into_iter().flat_map(|state| &state.snapshots).collect();
+        all.sort_by_key(|(key, record)| core::cmp::Reverse((record.client_time, **key)));
+        list(all.into_iter().map(|((client, number), record)| {
+            let state = match record.state {
+                SnapshotState::Kept => "kept",
+                SnapshotState::Forgotten => "forgotten",
+                SnapshotState::Gone => "gone",
+            };
+            object! {
+                "id": hex(record.id),
+                "client": hex(client),
+                "number": count(*number),
+                "domain": hex(record.domain),
+                "source": hex(record.source),
+                "partial": record.partial,
+                "time": milliseconds(record.client_time),
+                "accepted": milliseconds(record.accepted),
+                "state": state,
+                "pinned": record.pinned,
+            }
+        }))
+    }
+}

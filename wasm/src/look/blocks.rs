@@ -1,0 +1,323 @@
+//! Blocks: tables and blocks of packs, as they were supplied, opened and checked. Bounded: what was used last is kept.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::rc::Rc;
+
+use copal_engine::block::{OpenBlock, OpenTools};
+use copal_engine::id::{ChunkId, DomainId, PackId, SessionId};
+use copal_engine::index::{Index, Location, Status};
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::session::SessionRecord;
+use copal_engine::layout::{self, Place};
+use copal_engine::pack::{PackTable, TRAILER_BYTES, Trailer, parse_table};
+use copal_engine::seal::{BlockKind, SessionCipher};
+use copal_engine::tree::VerifiedPage;
+
+use super::Obstacle;
+use crate::view::{Read, Shared};
+
+/// A pack and where it lies.
+pub(super) type PackAt = (Place, PackId);
+
+/// What a read was asked for.
+#[derive(Clone, Debug)]
+enum Wanted {
+    /// The end of a pack: table and trailer.
+    Tail(PackAt, u64),
+    /// Its beginning: the header, if the guess is long enough.
+    Head(PackAt),
+    /// A block with pages.
+    Block(PackAt, u32),
+}
+
+/// What was supplied of a pack whose table is not known yet.
+#[derive(Default)]
+struct Parts {
+    tail: Option<Vec<u8>>,
+    head: Option<Vec<u8>>,
+}
+
+/// Opens blocks of one repository.
+pub(super) struct Blocks {
+    owner: OwnerSecret,
+    wanted: HashMap<Read, Wanted>,
+    parts: BTreeMap<PackAt, Parts>,
+    tables: Recent<PackAt, Rc<PackTable>>,
+    blocks: Recent<(PackAt, u32), Rc<OpenBlock>>,
+    pages: Recent<ChunkId, VerifiedPage>,
+    ciphers: HashMap<Vec<u8>, SessionCipher>,
+    keys: BTreeMap<DomainId, DomainKeys>,
+    /// What is wrong with packs, or with blocks of them.
+    bad: HashMap<(PackAt, Option<u32>), String>,
+    tools: OpenTools,
+}
+
+impl Blocks {
+    pub(super) fn new(owner: OwnerSecret) -> Self {
+        Self {
+            owner,
+            wanted: HashMap::new(),
+            parts: BTreeMap::new(),
+            tables: Recent::new(TABLES),
+            blocks: Recent::new(BLOCKS),
+            pages: Recent::new(PAGES),
+            ciphers: HashMap::new(),
+            keys: BTreeMap::new(),
+            bad: HashMap::new(),
+            tools: OpenTools::new(),
+        }
+    }
+
+    /// The keys of a domain, derived once.
+    pub(super) fn keys(&mut self, domain: DomainId) -> DomainKeys {
+        let owner = &self.owner;
+        self.keys.entry(domain).or_insert_with(|| DomainKeys::new(&owner.domain_key(domain))).clone()
+    }
+
+    /// Takes what a read gave; none if it cannot be had.
+    pub(super) fn supply(&mut self, read: &Read, bytes: Option<Vec<u8>>) {
+        let Some(wanted) = self.wanted.remove(read) else { return };
+        match (wanted, bytes) {
+            (Wanted::Tail(pack, _) | Wanted::Head(pack), None) => self.spoil(pack, None, "it is not there"),
+            (Wanted::Block(pack, offset), None) => self.spoil(pack, Some(offset), "it is not there"),
+            (Wanted::Tail(pack, length), Some(bytes)) => {
+                self.parts.entry(pack).or_default().tail = Some(bytes);
+                self.join(pack, length);
+            }
+            (Wanted::Head(pack), Some(bytes)) => {
+                let parts = self.parts.entry(pack).or_default();
+                parts.head = Some(bytes);
+            }
+            (Wanted::Block(pack, offset), Some(bytes)) => {
+                if let Err(why) = self.open(pack, offset, BlockKind::Tree, &bytes).map(|block| {
+                    self.blocks.put((pack, offset), block);
+                }) {
+                    self.spoil(pack, Some(offset), &why);
+                }
+            }
+        }
+    }
+
+    /// A page whose height, references and plaintext have the id asked for. All copies are tried.
+    pub(super) fn page(
+        &mut self,
+        index: Option<&Index<Shared>>,
+        domain: DomainId,
+        id: &ChunkId,
+    ) -> Result<VerifiedPage, Obstacle> {
+        if let Some(page) = self.pages.get(id) {
+            return Ok(page.clone());
+        }
+        let mut why = "no pack holds it".to_owned();
+        for location in copies(index, id) {
+            match self.page_at(domain, id, &location)? {
+                Ok(page) => {
+                    self.pages.put(*id, page.clone());
+                    return Ok(page);
+                }
+                Err(words) => why = words,
+            }
+        }
+        Err(Obstacle::Lost { id: *id, why })
+    }
+
+    fn page_at(
+        &mut self,
+        domain: DomainId,
+        id: &ChunkId,
+        location: &Location,
+    ) -> Result<Result<VerifiedPage, String>, Obstacle> {
+        let pack = (location.place, location.pack);
+        let (table, block) = match self.table(location)? {
+            Err(why) => return Ok(Err(why)),
+            Ok(table) => match self.block(location)? {
+                Err(why) => return Ok(Err(why)),
+                Ok(block) => (table, block),
+            },
+        };
+        let found = || -> Result<VerifiedPage, String> {
+            let row = table.blocks.binary_search_by_key(&location.offset, |row| row.offset);
+            let row = &table.blocks[row.map_err(|_| "its table knows no such block")?];
+            let at = row.entries.start as usize + usize::from(location.ordinal);
+            let page = table.page(at).ok_or("its table knows no such page")?;
+            let plaintext = block.chunk(location.ordinal.into()).ok_or("its block holds fewer pages")?;
+            let keys = self.keys.get(&domain).ok_or("its domain has no keys here")?;
+            VerifiedPage::open(keys, *id, page.height, page.references, plaintext).map_err(|error| error.to_string())
+        };
+        Ok(found().map_err(|why| format!("{}: {why}", layout::pack(pack.0, pack.1))))
+    }
+
+    /// The table of a pack; the inner error says what is wrong with it.
+    pub(super) fn table(&mut self, location: &Location) -> Result<Result<Rc<PackTable>, String>, Obstacle> {
+        let pack = (location.place, location.pack);
+        if let Some(why) = self.bad.get(&(pack, None)) {
+            return Ok(Err(why.clone()));
+        }
+        if let Some(table) = self.tables.get(&pack) {
+            return Ok(Ok(table.clone()));
+        }
+        let length = location.pack_length;
+        self.join(pack, length);
+        if let Some(table) = self.tables.get(&pack) {
+            return Ok(Ok(table.clone()));
+        }
+        if let Some(why) = self.bad.get(&(pack, None)) {
+            return Ok(Err(why.clone()));
+        }
+        let mut needs = Vec::new();
+        let parts = self.parts.get(&pack);
+        let is_needed = |part: Option<&Vec<u8>>| part.is_none();
+        if is_needed(parts.and_then(|parts| parts.tail.as_ref())) {
+            let start = length.saturating_sub(TRAILER_BYTES as u64 + u64::from(location.table_length));
+            needs.push((start..length, Wanted::Tail(pack, length)));
+        }
+        if is_needed(parts.and_then(|parts| parts.head.as_ref())) {
+            let trailer = parts.and_then(|parts| trailer_of(parts.tail.as_ref()?, length));
+            let end = trailer.map_or(HEAD_GUESS, |trailer| trailer.header_range().end);
+            needs.push((0..end.min(length), Wanted::Head(pack)));
+        }
+        Err(Obstacle::Needs(needs.into_iter().map(|(range, wanted)| self.want(pack, range, wanted)).collect()))
+    }
+
+    /// Makes the table of a pack of what was supplied of it.
+    fn join(&mut self, pack: PackAt, length: u64) {
+        let Some(parts) = self.parts.get_mut(&pack) else { return };
+        let Some(tail) = &parts.tail else { return };
+        let Some(trailer) = trailer_of(tail, length) else {
+            self.parts.remove(&pack);
+            return self.spoil(pack, None, "its end is malformed");
+        };
+        let Some(head) = &parts.head else { return };
+        let needed = trailer.header_length() as usize;
+        if head.len() < needed {
+            // The guess was too short.
+            parts.head = None;
+            return;
+        }
+        let table = trailer.table_range();
+        let start = tail.len().checked_sub((length - table.start) as usize);
+        let rows = start.and_then(|start| tail.get(start..start + (table.end - table.start) as usize));
+        let parsed = rows.map(|rows| parse_table(&trailer, &head[..needed], rows).map_err(|error| error.to_string()));
+        self.parts.remove(&pack);
+        match parsed {
+            Some(Ok(table)) => drop(self.tables.put(pack, Rc::new(table))),
+            Some(Err(why)) => self.spoil(pack, None, &why),
+            None => self.spoil(pack, None, "its table has another length than the index says"),
+        }
+    }
+
+    /// A block with pages.
+    fn block(&mut self, location: &Location) -> Result<Result<Rc<OpenBlock>, String>, Obstacle> {
+        let pack = (location.place, location.pack);
+        if let Some(why) = self.bad.get(&(pack, Some(location.offset))) {
+            return Ok(Err(why.clone()));
+        }
+        if let Some(block) = self.blocks.get(&(pack, location.offset)) {
+            return Ok(Ok(block.clone()));
+        }
+        let start = u64::from(location.offset);
+        let wanted = Wanted::Block(pack, location.offset);
+        Err(Obstacle::Needs(vec![self.want(pack, start..start + u64::from(location.length), wanted)]))
+    }
+
+    /// Opens a stored block, whose table is at hand.
+    fn open(&mut self, pack: PackAt, offset: u32, kind: BlockKind, stored: &[u8]) -> Result<Rc<OpenBlock>, String> {
+        let table = self.tables.get(&pack).cloned().ok_or("its table is not at hand")?;
+        self.open_with(&table, offset, kind, stored).map(Rc::new)
+    }
+
+    /// Opens a stored block of a pack with this table.
+    pub(super) fn open_with(
+        &mut self,
+        table: &PackTable,
+        offset: u32,
+        kind: BlockKind,
+        stored: &[u8],
+    ) -> Result<OpenBlock, String> {
+        let row = table.blocks.binary_search_by_key(&offset, |row| row.offset);
+        let row = &table.blocks[row.map_err(|_| "its table knows no block where the index says")?];
+        let session = table.sessions.get(usize::from(row.session)).ok_or("its table knows no such session")?;
+        let cipher = self.cipher(table.domain, session)?;
+        OpenBlock::open(&cipher, kind, row.counter, stored, &mut self.tools).map_err(|error| error.to_string())
+    }
+
+    /// The cipher of the session with this record; unwrapping takes a key agreement, so it is done once.
+    pub(super) fn cipher(&mut self, domain: DomainId, record: &[u8]) -> Result<SessionCipher, String> {
+        if let Some(cipher) = self.ciphers.get(record) {
+            return Ok(cipher.clone());
+        }
+        let parsed = SessionRecord::parse(record).map_err(|error| error.to_string())?;
+        if parsed.domain() != domain {
+            return Err("its session is of another domain".to_owned());
+        }
+        let key = parsed.unwrap(&self.owner).map_err(|error| error.to_string())?;
+        let repository = self.owner.repository();
+        let session: SessionId = parsed.id(repository);
+        let cipher = SessionCipher::new(&key, repository, session);
+        self.ciphers.insert(record.to_vec(), cipher.clone());
+        Ok(cipher)
+    }
+
+    fn want(&mut self, pack: PackAt, range: core::ops::Range<u64>, wanted: Wanted) -> Read {
+        let read = Read { key: layout::pack(pack.0, pack.1), range: Some(range) };
+        self.wanted.insert(read.clone(), wanted);
+        read
+    }
+
+    fn spoil(&mut self, pack: PackAt, block: Option<u32>, why: &str) {
+        self.bad.insert((pack, block), format!("{}: {why}", layout::pack(pack.0, pack.1)));
+    }
+
+    /// What is wrong is looked at anew: the host may have been wrong about what cannot be had.
+    pub(super) fn forgive(&mut self) {
+        self.bad.clear();
+    }
+}
+
+/// The copies of a chunk or page, the most trustworthy first.
+pub(super) fn copies(index: Option<&Index<Shared>>, id: &ChunkId) -> Vec<Location> {
+    let mut copies: Vec<_> = index.into_iter().flat_map(|index| index.copies(id)).collect();
+    copies.sort_by_key(|(_, mark)| Status::of_copy(mark.bits));
+    copies.into_iter().map(|(location, _)| location).collect()
+}
+
+fn trailer_of(tail: &[u8], length: u64) -> Option<Trailer> {
+    Trailer::parse(tail.last_chunk::<TRAILER_BYTES>()?, length).ok()
+}
+
+/// What was used last, up to a number.
+struct Recent<K, V> {
+    most: usize,
+    values: HashMap<K, V>,
+    order: VecDeque<K>,
+}
+
+impl<K: Clone + Eq + core::hash::Hash, V> Recent<K, V> {
+    fn new(most: usize) -> Self {
+        Self { most, values: HashMap::new(), order: VecDeque::new() }
+    }
+
+    fn get(&self, key: &K) -> Option<&V> {
+        self.values.get(key)
+    }
+
+    fn put(&mut self, key: K, value: V) -> Option<V> {
+        if !self.values.contains_key(&key) {
+            self.order.push_back(key.clone());
+        }
+        let before = self.values.insert(key, value);
+        while self.values.len() > self.most {
+            let Some(oldest) = self.order.pop_front() else { break };
+            self.values.remove(&oldest);
+        }
+        before
+    }
+}
+
+/// Bytes read at the beginning of a pack before its trailer says how long the header is.
+const HEAD_GUESS: u64 = 4 << 10;
+const TABLES: usize = 256;
+/// Blocks with pages have about 256 KiB.
+const BLOCKS: usize = 96;
+const PAGES: usize = 512;

@@ -1,0 +1,189 @@
+//! Library: the snapshots of a repository, listed from manifests that their clients' keys have signed.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use copal_engine::block::{OpenBlock, OpenTools};
+use copal_engine::client::ClientHistory;
+use copal_engine::id::{ChunkId, ClientId, DomainId, SnapshotId};
+use copal_engine::keys::owner::{OwnerSecret, TextPurpose};
+use copal_engine::layout;
+use copal_engine::manifest::Manifest;
+use copal_engine::repository::Descriptor;
+use copal_engine::seal::BlockKind;
+use copal_engine::snapshot::SnapshotInfo;
+use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
+
+use super::blocks::Blocks;
+use super::tree::Tree;
+use crate::fault::{Code, Fault};
+use crate::owner::Owner;
+use crate::view::{Read, View};
+
+/// A snapshot whose manifest verifies and opens.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Its id.
+    pub id: SnapshotId,
+    /// The client that made it.
+    pub client: ClientId,
+    /// That client's name, where the owner gave it one.
+    pub client_name: Option<String>,
+    /// The number of its manifest.
+    pub number: u64,
+    /// The domain its pages lie in.
+    pub domain: DomainId,
+    /// Its root page.
+    pub root: ChunkId,
+    /// When it was made, as the client says.
+    pub time: Time,
+    /// What it says of itself.
+    pub info: SnapshotInfo,
+    /// What the state says of it.
+    pub record: SnapshotRecord,
+}
+
+/// What a client's records tell.
+struct Known {
+    public: Option<[u8; 32]>,
+    name: Option<String>,
+}
+
+/// Reads snapshots of one repository.
+pub struct Library {
+    owner: OwnerSecret,
+    owner_key: [u8; 32],
+    view: Rc<RefCell<View>>,
+    blocks: Rc<RefCell<Blocks>>,
+    clients: BTreeMap<ClientId, Known>,
+    manifests: BTreeMap<(ClientId, u64), Result<Snapshot, String>>,
+}
+
+impl Library {
+    /// Opens the library of the owner's repository.
+    pub fn new(owner: &Owner, descriptor: &Descriptor, view: Rc<RefCell<View>>) -> Result<Self, Fault> {
+        owner.check(descriptor)?;
+        let owner = owner.secret().clone();
+        let blocks = Rc::new(RefCell::new(Blocks::new(owner.clone())));
+        let owner_key = descriptor.owner_key;
+        Ok(Self { owner, owner_key, view, blocks, clients: BTreeMap::new(), manifests: BTreeMap::new() })
+    }
+
+    /// Clients whose records are needed.
+    pub fn needed_clients(&self) -> Vec<ClientId> {
+        let mut clients: Vec<ClientId> = self.listed().into_iter().map(|((client, _), _)| client).collect();
+        clients.dedup();
+        clients.retain(|client| !self.clients.contains_key(client));
+        clients
+    }
+
+    /// Takes all versions of a client's record. What can be believed of it counts, whatever else lies there.
+    pub fn supply_client(&mut self, client: ClientId, records: &[(u64, Vec<u8>)]) {
+        let history = ClientHistory::read(self.owner.repository(), &self.owner_key, client, records);
+        let public = history.newest.as_ref().and_then(|record| record.keys).map(|keys| keys.manifest);
+        let name = history
+            .newest
+            .and_then(|record| self.owner.open_text(TextPurpose::ClientName, &client.0, &record.sealed_name).ok());
+        self.clients.insert(client, Known { public, name });
+    }
+
+    /// Manifests that are needed.
+    pub fn needed_manifests(&self) -> Vec<String> {
+        let missing = self.listed().into_iter().filter(|(key, _)| !self.manifests.contains_key(key));
+        missing.map(|((client, number), _)| layout::manifest(client, number)).collect()
+    }
+
+    /// Takes a manifest; none if it is not there.
+    pub fn supply_manifest(&mut self, key: &str, bytes: Option<&[u8]>) -> Result<(), Fault> {
+        let place = layout::client_of(key).zip(layout::trailing_number(key));
+        let place = place.ok_or_else(|| Fault::misuse("it is not a manifest's name"))?;
+        let record = self.view.borrow().state().and_then(|state| state.snapshots.get(&place).cloned());
+        let record = record.ok_or_else(|| Fault::misuse("this manifest claims no snapshot"))?;
+        let read = self.read(place, record, bytes);
+        self.manifests.insert(place, read);
+        Ok(())
+    }
+
+    fn read(
+        &self,
+        (client, number): (ClientId, u64),
+        record: SnapshotRecord,
+        bytes: Option<&[u8]>,
+    ) -> Result<Snapshot, String> {
+        let known = self.clients.get(&client).ok_or("its client's record was not read")?;
+        let public = known.public.ok_or("its client's record is lost or damaged")?;
+        let bytes = bytes.ok_or("it is not there")?;
+        let verified = Manifest::verify(self.owner.repository(), &public, client, number, bytes);
+        let verified = verified.map_err(|error| error.to_string())?;
+        let domain = verified.manifest.domain;
+        let claim = verified.manifest.snapshot.ok_or("it claims no snapshot")?;
+        let cipher = self.blocks.borrow_mut().cipher(domain, &claim.session_record)?;
+        let block = OpenBlock::open(&cipher, BlockKind::Info, claim.counter, &claim.info, &mut OpenTools::new());
+        let block = block.map_err(|error| error.to_string())?;
+        let info = SnapshotInfo::decode(block.chunk(0).ok_or("its description is empty")?);
+        Ok(Snapshot {
+            id: verified.hash.snapshot(),
+            client,
+            client_name: known.name.clone(),
+            number,
+            domain,
+            root: claim.root,
+            time: claim.client_time,
+            info: info.map_err(|error| error.to_string())?,
+            record,
+        })
+    }
+
+    /// The kept snapshots that verify, the newest first.
+    pub fn snapshots(&self) -> Vec<Snapshot> {
+        let listed = self.listed().into_iter();
+        let mut snapshots: Vec<Snapshot> = listed
+            .filter_map(|(key, record)| {
+                let read = self.manifests.get(&key)?.as_ref().ok()?;
+                Some(Snapshot { record, ..read.clone() })
+            })
+            .collect();
+        snapshots.sort_by_key(|snapshot| core::cmp::Reverse((snapshot.time, snapshot.id)));
+        snapshots
+    }
+
+    /// Manifests that do not verify or open, and why.
+    pub fn problems(&self) -> Vec<(String, String)> {
+        let listed = self.listed().into_iter();
+        let problem = |(client, number): (ClientId, u64)| {
+            let why = self.manifests.get(&(client, number))?.as_ref().err()?;
+            Some((layout::manifest(client, number), why.clone()))
+        };
+        listed.filter_map(|(key, _)| problem(key)).collect()
+    }
+
+    /// A snapshot's tree.
+    pub fn tree(&self, id: SnapshotId) -> Result<Tree, Fault> {
+        let found = self.manifests.values().flatten().find(|snapshot| snapshot.id == id);
+        let found = found.ok_or_else(|| Fault::new(Code::Absent, format!("snapshot {id} is not listed")))?;
+        if !self.view.borrow().is_complete() || self.view.borrow().index(found.domain).is_none() {
+            return Err(Fault::misuse("the index of the snapshot's domain is to be read first"));
+        }
+        Ok(Tree::new(self.view.clone(), self.blocks.clone(), found.domain, found.root))
+    }
+
+    /// Takes what an operation asked for; none if it cannot be had.
+    pub fn supply(&self, read: &Read, bytes: Option<Vec<u8>>) {
+        self.blocks.borrow_mut().supply(read, bytes);
+    }
+
+    /// Looks anew at what was found damaged or gone.
+    pub fn forgive(&self) {
+        self.blocks.borrow_mut().forgive();
+    }
+
+    fn listed(&self) -> Vec<((ClientId, u64), SnapshotRecord)> {
+        let view = self.view.borrow();
+        let Some(state) = view.state() else { return Vec::new() };
+        let is_kept = |record: &SnapshotRecord| record.state == SnapshotState::Kept && !record.partial;
+        let kept = state.snapshots.iter().filter(|(_, record)| is_kept(record));
+        kept.map(|(key, record)| (*key, record.clone())).collect()
+    }
+}

@@ -1,0 +1,316 @@
+//! Restore: entries in order, and their content in windows. Within a window each block is read and opened once, whichever
+//! files want its chunks; memory is bounded by the window.
+
+mod gather;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::rc::Rc;
+
+use copal_engine::id::ChunkId;
+use copal_engine::layout;
+use copal_engine::pack::PackTable;
+use copal_engine::path::TreePath;
+use copal_engine::restore::extents::Extents;
+use copal_engine::restore::window::{ChunkRead, RangeRead, Target, Window as Gathered};
+use copal_engine::seal::BlockKind;
+use copal_engine::tree::{Entry, ListWalk, Piece as TreePiece, TreeWalk};
+
+use super::Obstacle;
+use super::blocks::{PackAt, copies};
+use super::tree::Tree;
+use crate::fault::Fault;
+use crate::view::Read;
+
+/// An entry that begins in a window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// Its number.
+    pub file: u32,
+    /// The entry. Content that lies in it comes with it.
+    pub entry: Entry,
+}
+
+/// Something that cannot be restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The file's number; none if it is not known which files there were.
+    pub file: Option<u32>,
+    /// What is concerned.
+    pub path: String,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// The next part of a restore, or what is to be read first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// What is to be read; then the call is repeated.
+    pub needs: Vec<Read>,
+    /// Entries that begin here.
+    pub entries: Vec<Started>,
+    /// Parts of packs to be read, and how many bytes of files they give.
+    pub reads: Vec<(Read, u64)>,
+    /// Files of which everything was given before this window.
+    pub ends: Vec<u32>,
+    /// What was found damaged since the last window.
+    pub damaged: Vec<Damage>,
+    /// Whether there is nothing more.
+    pub is_done: bool,
+}
+
+/// Verified bytes of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The file's number.
+    pub file: u32,
+    /// Where they go.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A restore under way.
+pub struct Restore {
+    tree: Tree,
+    targets: VecDeque<TreePath>,
+    limit: u64,
+    walk: Option<(TreePath, TreeWalk)>,
+    files: u32,
+    /// The file whose content is being gathered.
+    current: Option<Current>,
+    /// Files of which something is still to come.
+    open: BTreeMap<u32, OpenFile>,
+    gathered: Gathered,
+    built: Window,
+    /// The reads of the window that the host has, the tables of their packs.
+    reads: Vec<Option<RangeRead>>,
+    tables: HashMap<PackAt, Rc<PackTable>>,
+    /// Chunks whose copy was no good.
+    again: Vec<Again>,
+    /// How many copies of a chunk were no good.
+    tried: HashMap<ChunkId, usize>,
+    is_planned: bool,
+    is_walked: bool,
+}
+
+struct Current {
+    file: u32,
+    pieces: Pieces,
+    /// Bytes of content before the next piece.
+    offset: u64,
+    /// Where gathering stops.
+    end: u64,
+}
+
+enum Pieces {
+    Few(std::vec::IntoIter<TreePiece>),
+    List(Box<ListWalk>),
+}
+
+struct OpenFile {
+    path: TreePath,
+    extents: Extents,
+    limit: u64,
+    /// Bytes of content that were gathered and not given yet.
+    due: u64,
+    is_gathered: bool,
+}
+
+struct Again {
+    id: ChunkId,
+    targets: Vec<Target>,
+    why: String,
+}
+
+impl Restore {
+    pub(super) fn new(tree: Tree, mut paths: Vec<TreePath>, limit: Option<u64>) -> Self {
+        paths.sort();
+        // What lies below another one comes with it.
+        let mut targets: VecDeque<TreePath> = VecDeque::new();
+        for path in paths {
+            if !targets.back().is_some_and(|last| path.is_within(last)) {
+                targets.push_back(path);
+            }
+        }
+        Self {
+            tree,
+            targets,
+            limit: limit.unwrap_or(u64::MAX),
+            walk: None,
+            files: 0,
+            current: None,
+            open: BTreeMap::new(),
+            gathered: Gathered::default(),
+            built: Window::default(),
+            reads: Vec::new(),
+            tables: HashMap::new(),
+            again: Vec::new(),
+            tried: HashMap::new(),
+            is_planned: false,
+            is_walked: false,
+        }
+    }
+
+    /// The next window. All reads of the one before must have been taken.
+    pub fn advance(&mut self) -> Result<Window, Fault> {
+        if !self.is_planned && self.reads.iter().any(Option::is_some) {
+            return Err(Fault::misuse("not every read of the window was taken"));
+        }
+        if !self.is_planned {
+            self.try_again();
+            // What failed comes before anything new, so that a file ends before the next but few begin.
+            let needs = if self.gathered.is_empty() { self.gather() } else { Vec::new() };
+            if !needs.is_empty() {
+                return Ok(Window { needs, ..Window::default() });
+            }
+            self.plan();
+        }
+        let needs = self.needed_tables();
+        if !needs.is_empty() {
+            return Ok(Window { needs, ..Window::default() });
+        }
+        self.is_planned = false;
+        let ended: Vec<u32> =
+            self.open.iter().filter(|(_, file)| file.is_gathered && file.due == 0).map(|(number, _)| *number).collect();
+        ended.iter().for_each(|number| drop(self.open.remove(number)));
+        self.built.ends.extend(ended);
+        self.built.is_done = self.is_walked && self.open.is_empty() && self.reads.is_empty();
+        Ok(core::mem::take(&mut self.built))
+    }
+
+    /// Takes what a read of the window gave; none if it cannot be had. Gives the pieces, each found to be what it should.
+    pub fn take(&mut self, at: usize, bytes: Option<&[u8]>) -> Result<Vec<Piece>, Fault> {
+        let read = self.reads.get_mut(at).and_then(Option::take);
+        let read = read.ok_or_else(|| Fault::misuse("the window has no such read, or it was taken"))?;
+        let pack = (read.place, read.pack);
+        let bytes = bytes.filter(|bytes| bytes.len() as u64 == read.range.end - read.range.start);
+        let mut pieces = Vec::new();
+        for block in read.blocks {
+            let start = (u64::from(block.offset) - read.range.start) as usize;
+            let stored = bytes.and_then(|bytes| bytes.get(start..start + block.length as usize));
+            let opened = match (stored, self.tables.get(&pack)) {
+                (Some(stored), Some(table)) => {
+                    self.tree.blocks.borrow_mut().open_with(table, block.offset, BlockKind::Data, stored)
+                }
+                _ => Err("it is not there".to_owned()),
+            };
+            let keys = self.tree.blocks.borrow_mut().keys(self.tree.domain);
+            for chunk in block.chunks {
+                let plain = opened.as_ref().map_err(Clone::clone).and_then(|opened| {
+                    let plain = opened.chunk(chunk.ordinal.into()).ok_or("its block holds fewer chunks")?;
+                    let is_it = keys.chunk_id(plain) == chunk.id;
+                    if is_it { Ok(plain) } else { Err("its bytes do not have its id".to_owned()) }
+                });
+                match plain {
+                    Ok(plain) => self.give(&chunk, plain, &mut pieces),
+                    Err(why) => self.put_back(chunk, &pack, &why),
+                }
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// Files of which something was no good: the next window brings other copies, or tells the damage.
+    pub fn unsettled(&self) -> Vec<u32> {
+        let targets = self.again.iter().flat_map(|again| &again.targets).map(|target| target.file);
+        let mut files: Vec<u32> = targets.filter(|file| self.open.contains_key(file)).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
+    /// Puts a chunk where it goes.
+    fn give(&mut self, chunk: &ChunkRead, plain: &[u8], pieces: &mut Vec<Piece>) {
+        for target in &chunk.targets {
+            let Some(file) = self.open.get_mut(&target.file) else { continue };
+            file.due = file.due.saturating_sub(target.length.into());
+            let end = (target.offset + u64::from(target.length)).min(file.limit.max(target.offset));
+            let mut from = 0;
+            for place in file.extents.place(target.offset..end) {
+                let length = (place.end - place.start) as usize;
+                let Some(part) = plain.get(from..from + length) else { break };
+                pieces.push(Piece { file: target.file, offset: place.start, bytes: part.to_vec() });
+                from += length;
+            }
+        }
+    }
+
+    fn put_back(&mut self, chunk: ChunkRead, pack: &PackAt, why: &str) {
+        let why = format!("{}: {why}", layout::pack(pack.0, pack.1));
+        *self.tried.entry(chunk.id).or_default() += 1;
+        self.again.push(Again { id: chunk.id, targets: chunk.targets, why });
+    }
+
+    /// Gathers the next copies of chunks whose copy was no good; what has no other is damaged.
+    fn try_again(&mut self) {
+        let view = self.tree.view.borrow();
+        let index = view.index(self.tree.domain);
+        for again in self.again.drain(..) {
+            let next = copies(index, &again.id).into_iter().nth(tried(&self.tried, &again.id));
+            for target in &again.targets {
+                match &next {
+                    Some(location) if self.open.contains_key(&target.file) => {
+                        self.gathered.add(again.id, location, *target);
+                    }
+                    Some(_) => {}
+                    None => {
+                        let Some(file) = self.open.remove(&target.file) else { continue };
+                        let damage =
+                            Damage { file: Some(target.file), path: file.path.to_string(), why: again.why.clone() };
+                        self.built.damaged.push(damage);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes reads of what was gathered.
+    fn plan(&mut self) {
+        let reads = core::mem::take(&mut self.gathered).into_reads(GAP, MOST);
+        let bytes = |read: &RangeRead| -> u64 {
+            let targets = read.blocks.iter().flat_map(|block| &block.chunks).flat_map(|chunk| &chunk.targets);
+            targets.map(|target| u64::from(target.length)).sum()
+        };
+        self.built.reads = reads
+            .iter()
+            .map(|read| {
+                (Read { key: layout::pack(read.place, read.pack), range: Some(read.range.clone()) }, bytes(read))
+            })
+            .collect();
+        self.reads = reads.into_iter().map(Some).collect();
+        self.tables.clear();
+        self.is_planned = true;
+    }
+
+    /// What is to be read of the tables of the window's packs. One that cannot be had stays out: its blocks will not open.
+    fn needed_tables(&mut self) -> Vec<Read> {
+        let mut needs = Vec::new();
+        let view = self.tree.view.borrow();
+        let index = view.index(self.tree.domain);
+        for read in self.reads.iter().flatten() {
+            let pack = (read.place, read.pack);
+            if self.tables.contains_key(&pack) {
+                continue;
+            }
+            let chunk = read.blocks.first().and_then(|block| block.chunks.first());
+            let locations = chunk.map(|chunk| copies(index, &chunk.id)).unwrap_or_default();
+            let Some(location) = locations.into_iter().find(|at| (at.place, at.pack) == pack) else { continue };
+            match self.tree.blocks.borrow_mut().table(&location) {
+                Ok(Ok(table)) => drop(self.tables.insert(pack, table)),
+                Ok(Err(_)) | Err(Obstacle::Lost { .. }) => {}
+                Err(Obstacle::Needs(more)) => needs.extend(more),
+            }
+        }
+        Read::tidy(&mut needs);
+        needs
+    }
+}
+
+fn tried(tried: &HashMap<ChunkId, usize>, id: &ChunkId) -> usize {
+    tried.get(id).copied().unwrap_or(0)
+}
+
+/// What lies between two blocks is read with them up to this.
+const GAP: u64 = 64 << 10;
+/// A read is at most this long, unless a block is.
+const MOST: u64 = 8 << 20;

@@ -1,0 +1,220 @@
+//! Tree: the entries of a snapshot, browsed a part at a time.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use copal_engine::id::{ChunkId, DomainId};
+use copal_engine::path::TreePath;
+use copal_engine::tree::{Entry, EntryKind, Step, TreeWalk, VerifiedPage};
+
+use super::Obstacle;
+use super::blocks::Blocks;
+use super::restore::Restore;
+use crate::fault::{Code, Fault};
+use crate::view::{Read, View};
+
+/// A part of a listing, or what is to be read first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// What is to be read; then the call is repeated.
+    pub needs: Vec<Read>,
+    /// The entries.
+    pub entries: Vec<Entry>,
+    /// Where the next part begins behind; none at the end.
+    pub next: Option<TreePath>,
+    /// What cannot be told, and why.
+    pub damaged: Vec<String>,
+}
+
+/// A snapshot's tree.
+#[derive(Clone)]
+pub struct Tree {
+    pub(super) view: Rc<RefCell<View>>,
+    pub(super) blocks: Rc<RefCell<Blocks>>,
+    pub(super) domain: DomainId,
+    pub(super) root: ChunkId,
+}
+
+/// What a walk comes to.
+pub(super) enum Turn {
+    Entry(Entry),
+    Needs(Vec<Read>),
+    Done,
+}
+
+impl Tree {
+    pub(super) fn new(view: Rc<RefCell<View>>, blocks: Rc<RefCell<Blocks>>, domain: DomainId, root: ChunkId) -> Self {
+        blocks.borrow_mut().keys(domain);
+        Self { view, blocks, domain, root }
+    }
+
+    /// The root page.
+    pub fn root(&self) -> ChunkId {
+        self.root
+    }
+
+    /// What lies directly in a directory, in order, behind a path.
+    pub fn list(&self, directory: &TreePath, after: Option<&TreePath>, limit: usize) -> Listing {
+        let mut walk = TreeWalk::new(self.root);
+        walk.seek(directory.clone());
+        if let Some(after) = after {
+            walk.seek(after.behind().unwrap_or_else(|| after.clone()));
+        }
+        let mut listing = Listing::default();
+        loop {
+            let entry = match self.turn(&mut walk, &mut listing.damaged) {
+                Turn::Entry(entry) => entry,
+                Turn::Needs(needs) => return Listing { needs, ..Listing::default() },
+                Turn::Done => return listing,
+            };
+            if !entry.path.is_within(directory) {
+                return listing;
+            }
+            let is_child = entry.path.parent().as_ref() == Some(directory);
+            if is_child && after != Some(&entry.path) {
+                if listing.entries.len() >= limit.max(1) {
+                    listing.next = listing.entries.last().map(|last| last.path.clone());
+                    return listing;
+                }
+                // Not into a directory, but to what follows it.
+                if let Some(behind) = entry.path.behind().filter(|_| entry.kind() == EntryKind::Directory) {
+                    walk.seek(behind);
+                }
+                listing.entries.push(entry);
+            }
+        }
+    }
+
+    /// One entry.
+    pub fn entry(&self, path: &TreePath) -> Listing {
+        let mut walk = TreeWalk::new(self.root);
+        walk.seek(path.clone());
+        let mut listing = Listing::default();
+        match self.turn(&mut walk, &mut listing.damaged) {
+            Turn::Entry(entry) if entry.path == *path => listing.entries.push(entry),
+            Turn::Entry(_) | Turn::Done => {}
+            Turn::Needs(needs) => listing.needs = needs,
+        }
+        listing
+    }
+
+    /// Entries below a directory whose name contains a text, behind a path. Looks at a bounded number of entries.
+    pub fn search(&self, directory: &TreePath, text: &str, after: Option<&TreePath>, limit: usize) -> Listing {
+        let text = text.to_lowercase();
+        let mut walk = TreeWalk::new(self.root);
+        walk.seek(directory.clone());
+        after.into_iter().for_each(|after| walk.seek(after.clone()));
+        let (mut listing, mut looked) = (Listing::default(), 0);
+        let mut last: Option<TreePath> = None;
+        loop {
+            let entry = match self.turn(&mut walk, &mut listing.damaged) {
+                Turn::Entry(entry) => entry,
+                // What was found stands; the rest begins behind it.
+                Turn::Needs(needs) if looked == 0 => return Listing { needs, ..Listing::default() },
+                Turn::Needs(_) => return Listing { next: last, ..listing },
+                Turn::Done => return listing,
+            };
+            if !entry.path.is_within(directory) {
+                return listing;
+            }
+            if after == Some(&entry.path) || entry.path == *directory {
+                continue;
+            }
+            looked += 1;
+            last = Some(entry.path.clone());
+            if String::from_utf8_lossy(entry.path.name()).to_lowercase().contains(&text) {
+                listing.entries.push(entry);
+            }
+            if looked >= LOOKED || listing.entries.len() >= limit.max(1) {
+                return Listing { next: last, ..listing };
+            }
+        }
+    }
+
+    /// Plans to restore entries and all below them; of each file `limit` bytes at most.
+    pub fn restore(&self, paths: Vec<TreePath>, limit: Option<u64>) -> Restore {
+        Restore::new(self.clone(), paths, limit)
+    }
+
+    /// The next entry of a walk. What cannot be read is passed over and told.
+    pub(super) fn turn(&self, walk: &mut TreeWalk, damaged: &mut Vec<String>) -> Turn {
+        loop {
+            match walk.step() {
+                Step::Entry(entry) => return Turn::Entry(entry),
+                Step::Done => return Turn::Done,
+                Step::Need(id) => {
+                    let why = match self.page(&id) {
+                        Ok(page) => match walk.supply(page) {
+                            Ok(()) => continue,
+                            Err(error) => error.to_string(),
+                        },
+                        Err(Obstacle::Needs(mut needs)) => {
+                            let ahead: Vec<ChunkId> = walk.peek_needed().skip(1).take(AHEAD).collect();
+                            self.needs_of(&ahead, &mut needs);
+                            return Turn::Needs(needs);
+                        }
+                        Err(Obstacle::Lost { why, .. }) => why,
+                    };
+                    match walk.skip(id) {
+                        Some(lost) => damaged.push(lost_words(lost.after.as_ref(), lost.through.as_ref(), &why)),
+                        None => return Turn::Done,
+                    }
+                }
+            }
+        }
+    }
+
+    /// A page of the tree.
+    pub(super) fn page(&self, id: &ChunkId) -> Result<VerifiedPage, Obstacle> {
+        let view = self.view.borrow();
+        self.blocks.borrow_mut().page(view.index(self.domain), self.domain, id)
+    }
+
+    /// Adds what other pages need, so that one round of reading serves them all.
+    pub(super) fn needs_of(&self, ids: &[ChunkId], needs: &mut Vec<Read>) {
+        for id in ids {
+            if let Err(Obstacle::Needs(more)) = self.page(id) {
+                needs.extend(more);
+            }
+        }
+        Read::tidy(needs);
+    }
+}
+
+/// An entry's path as hosts hold it: text, or U+0000 and the bytes in hexadecimal where they are not text.
+pub fn id_of(path: &TreePath) -> String {
+    match core::str::from_utf8(path.as_bytes()) {
+        Ok(text) => text.to_owned(),
+        Err(_) => {
+            let mut id = String::from('\0');
+            path.as_bytes().iter().for_each(|byte| id.push_str(&format!("{byte:02x}")));
+            id
+        }
+    }
+}
+
+/// The path of what [`id_of`] gave, or of a plain path.
+pub fn path_of(id: &str) -> Result<TreePath, Fault> {
+    let Some(digits) = id.strip_prefix('\0') else { return Ok(TreePath::new(id)?) };
+    let bad = || Fault::new(Code::BadPath, "it is not what an entry is called");
+    if !digits.is_ascii() {
+        return Err(bad());
+    }
+    let pairs = digits.as_bytes().chunks(2).map(|pair| core::str::from_utf8(pair).ok());
+    let bytes = pairs.map(|pair| pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()));
+    Ok(TreePath::new(bytes.collect::<Option<Vec<u8>>>().ok_or_else(bad)?)?)
+}
+
+fn lost_words(after: Option<&TreePath>, through: Option<&TreePath>, why: &str) -> String {
+    match (after, through) {
+        (Some(after), Some(through)) => format!("behind {after}, up to {through}: {why}"),
+        (Some(after), None) => format!("behind {after}: {why}"),
+        (None, Some(through)) => format!("up to {through}: {why}"),
+        (None, None) => format!("everything: {why}"),
+    }
+}
+
+/// Entries that one search looks at.
+const LOOKED: usize = 5_000;
+/// Pages that are read ahead.
+const AHEAD: usize = 16;

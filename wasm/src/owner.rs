@@ -1,0 +1,128 @@
+//! Owner: the owner's secret, opened with a passphrase or a recovery code.
+
+use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_engine::id::{ClientId, DomainId, OwnerFingerprint};
+use copal_engine::keys::owner::{KemPublic, OwnerSecret, TextPurpose, fingerprint};
+use copal_engine::keys::secret::Secret;
+use copal_engine::keys::slot::{Slot, SlotInput};
+use copal_engine::layout;
+use copal_engine::repository::{Descriptor, DescriptorError};
+use copal_engine::request::{Headers, Request, Signatory, Terms};
+use copal_engine::time::Time;
+
+use crate::client::{Client, Signer};
+use crate::fault::{Code, Fault};
+use crate::sealed;
+
+/// The owner's secret. It is wiped when dropped.
+#[derive(Debug)]
+pub struct Owner {
+    secret: OwnerSecret,
+}
+
+/// A client that was just made, and the record that makes the repository know it.
+pub struct Joined {
+    /// The client.
+    pub client: Client,
+    /// The record's name.
+    pub key: String,
+    /// The record.
+    pub bytes: Vec<u8>,
+}
+
+impl Owner {
+    /// Random bytes that [`Owner::register`] takes.
+    pub const RANDOM: usize = 16 + 2 * 32;
+
+    /// Opens a slot.
+    pub fn open(slot: &[u8], input: &SlotInput) -> Result<Self, Fault> {
+        Ok(Self { secret: Slot::parse(slot)?.open(input)? })
+    }
+
+    /// Holds a secret that was opened elsewhere.
+    pub fn of(secret: OwnerSecret) -> Self {
+        Self { secret }
+    }
+
+    /// Whether the descriptor is this owner's.
+    pub fn check(&self, descriptor: &Descriptor) -> Result<(), Fault> {
+        if descriptor.repository != self.secret.repository() {
+            return Err(DescriptorError::Owner.into());
+        }
+        kem_of(descriptor, self.secret.fingerprint()).map(|_| ())
+    }
+
+    /// The secret.
+    pub fn secret(&self) -> &OwnerSecret {
+        &self.secret
+    }
+
+    /// Signs a request in the owner's own name.
+    pub fn sign_request(&self, request: &Request<'_>, created: u64, expires: u64, nonce: [u8; 16]) -> Headers {
+        let terms = Terms { created, expires, nonce, signatory: Signatory::Owner };
+        request.sign(&terms, &self.secret.signing_key())
+    }
+
+    /// Makes a full client.
+    pub fn register(
+        &self,
+        descriptor: &Descriptor,
+        name: &str,
+        created: Time,
+        random: &[u8; Self::RANDOM],
+    ) -> Result<Joined, Fault> {
+        self.check(descriptor)?;
+        let (id, seeds) = random.split_at(16);
+        let id = ClientId::from_slice(id).expect("16 bytes");
+        let seed = |at: usize| Signer::Engine(Secret::new(seeds[at..at + 32].try_into().expect("32 bytes")));
+        let client = self.client(id, descriptor.shared_domain, seed(0), seed(32));
+        let record = ClientRecord {
+            client: id,
+            version: 1,
+            sealed_name: self.secret.seal_text(TextPurpose::ClientName, &id.0, name),
+            role: Role::Full,
+            domain: client.domain(),
+            keys: Some(ClientPublic { manifest: client.manifest_public(), request: client.request_public() }),
+            created,
+            revoked: None,
+            last_change: None,
+            enrollment: None,
+            signed_by: SignedBy::Owner,
+        };
+        let bytes = record.sign(self.secret.repository(), &self.secret.signing_key());
+        Ok(Joined { client, key: layout::client(id, 1), bytes })
+    }
+
+    /// A full client from what [`Client::keep`] gave.
+    pub fn resume(&self, kept: &[u8]) -> Result<Client, Fault> {
+        let damaged = || Fault::new(Code::KeptDamaged, "what this browser kept of the client cannot be opened");
+        let opened = sealed::open(&self.kept_key(), self.secret.repository(), kept).ok_or_else(damaged)?;
+        let (id, rest) = opened.split_at_checked(ClientId::LEN).ok_or_else(damaged)?;
+        let (domain, rest) = rest.split_at_checked(DomainId::LEN).ok_or_else(damaged)?;
+        let (manifest, rest) = Signer::decode(rest).ok_or_else(damaged)?;
+        let (request, rest) = Signer::decode(rest).ok_or_else(damaged)?;
+        match (ClientId::from_slice(id), DomainId::from_slice(domain)) {
+            (Some(id), Some(domain)) if rest.is_empty() => Ok(self.client(id, domain, manifest, request)),
+            _ => Err(damaged()),
+        }
+    }
+
+    fn client(&self, id: ClientId, domain: DomainId, manifest: Signer, request: Signer) -> Client {
+        let device = self.secret.root().derive("browser-device", id.as_bytes());
+        let owner = self.secret.fingerprint();
+        let domain_key = self.secret.domain_key(domain);
+        let repository = self.secret.repository();
+        Client::full(repository, id, domain, owner, domain_key, manifest, request, device, self.kept_key())
+    }
+
+    fn kept_key(&self) -> Secret {
+        self.secret.root().derive("browser-client", self.secret.repository().as_bytes())
+    }
+}
+
+/// The key to which sessions are wrapped, if the descriptor is that of the owner with this fingerprint.
+pub(crate) fn kem_of(descriptor: &Descriptor, owner: OwnerFingerprint) -> Result<KemPublic, Fault> {
+    let kem = KemPublic::from_slice(&descriptor.kem_public).ok_or(DescriptorError::Owner)?;
+    let is_owners = fingerprint(descriptor.repository, &descriptor.owner_key, &kem) == owner;
+    if is_owners { Ok(kem) } else { Err(DescriptorError::Owner.into()) }
+}

@@ -1,0 +1,28 @@
+//! Sealed: bytes that a host keeps for one who can open them again. `salt 16 ‖ a block`; the salt stands where a
+//! session's id does.
+
+use copal_engine::id::{RepositoryId, SessionId};
+use copal_engine::keys::secret::Secret;
+use copal_engine::keys::session::SessionKey;
+use copal_engine::seal::{BlockKind, Counters, SessionCipher};
+use zeroize::Zeroizing;
+
+/// Seals bytes under a key that seals nothing else.
+pub(crate) fn seal(key: &Secret, repository: RepositoryId, salt: [u8; SessionId::LEN], bytes: &[u8]) -> Vec<u8> {
+    let counter = Counters::new().next().expect("a new session has numbers");
+    let mut stored = salt.to_vec();
+    stored.extend(cipher(key, repository, salt).seal(BlockKind::Info, counter, bytes));
+    stored
+}
+
+/// Opens them; none if they were altered or are another's.
+pub(crate) fn open(key: &Secret, repository: RepositoryId, stored: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    let (salt, block) = stored.split_first_chunk()?;
+    let mut bytes = Zeroizing::new(Vec::new());
+    cipher(key, repository, *salt).open(BlockKind::Info, 0, block, &mut bytes).ok()?;
+    Some(bytes)
+}
+
+pub(crate) fn cipher(key: &Secret, repository: RepositoryId, salt: [u8; SessionId::LEN]) -> SessionCipher {
+    SessionCipher::new(&SessionKey::new(key.clone()), repository, SessionId(salt))
+}

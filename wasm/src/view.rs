@@ -1,0 +1,309 @@
+//! View: what the repository has, as its newest root names it: the state, and the index of some domains.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use copal_engine::id::{ChunkId, DomainId, ObjectHash};
+use copal_engine::index::{Index, Overlay, OverlayRun, Segment, Status};
+use copal_engine::layout;
+use copal_engine::pack::PackKind;
+use copal_engine::root::Root;
+use copal_engine::state::{RunReader, State, StateFold};
+use copal_engine::time::Time;
+
+use crate::fault::{Code, Fault};
+
+/// Something to be read: a whole object, or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Read {
+    /// The object's name.
+    pub key: String,
+    /// The bytes; none for all.
+    pub range: Option<core::ops::Range<u64>>,
+}
+
+impl Read {
+    fn whole(key: String) -> Self {
+        Self { key, range: None }
+    }
+
+    /// Sorts reads by object and place, each once.
+    pub(crate) fn tidy(reads: &mut Vec<Read>) {
+        let place = |read: &Read| read.range.as_ref().map(|range| (range.start, range.end));
+        reads.sort_by(|a, b| (&a.key, place(a)).cmp(&(&b.key, place(b))));
+        reads.dedup();
+    }
+}
+
+/// Bytes of a segment, shared by the indexes that search it.
+#[derive(Clone, Debug)]
+pub struct Shared(Rc<Vec<u8>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// The repository as one root names it. Filled step by step: what [`View::needs`] names is supplied until nothing is.
+#[derive(Debug, Default)]
+pub struct View {
+    number: Option<u64>,
+    domains: BTreeSet<DomainId>,
+    root: Option<(Root, ObjectHash)>,
+    is_base_there: bool,
+    runs: BTreeMap<ObjectHash, Vec<u8>>,
+    state: Option<State>,
+    segments: BTreeMap<ObjectHash, Segment<Shared>>,
+    overlays: BTreeMap<ObjectHash, OverlayRun<Shared>>,
+    indexes: BTreeMap<DomainId, Index<Shared>>,
+}
+
+/// Bytes of packs accepted on a day.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Growth {
+    /// When the day began.
+    pub time: Time,
+    /// The bytes.
+    pub bytes: u64,
+}
+
+/// What the state tells of packs and index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Packs.
+    pub packs: u64,
+    /// Bytes of packs with chunks.
+    pub data_bytes: u64,
+    /// Bytes of packs with pages.
+    pub tree_bytes: u64,
+    /// Packs that a check found gone.
+    pub missing: u64,
+    /// Packs that a check found damaged.
+    pub damaged: u64,
+    /// Segments of the index.
+    pub segments: u64,
+    /// Their entries.
+    pub entries: u64,
+    /// By day, the oldest first.
+    pub growth: Vec<Growth>,
+    /// When a pack was last read whole: of those that ever were, the oldest and the newest time, and how many they are.
+    pub checked: Option<(Time, Time, u64)>,
+}
+
+impl View {
+    /// Begins with the root of this name; none for a repository without one.
+    pub fn new(root_key: Option<&str>, domains: BTreeSet<DomainId>) -> Result<Self, Fault> {
+        Ok(Self { number: number_of(root_key)?, domains, ..Self::default() })
+    }
+
+    /// Begins anew with another root. Segments and overlays that it names too need not be read again.
+    pub fn renew(&mut self, root_key: Option<&str>) -> Result<(), Fault> {
+        self.number = number_of(root_key)?;
+        self.root = None;
+        self.is_base_there = false;
+        self.runs.clear();
+        self.state = None;
+        self.indexes.clear();
+        Ok(())
+    }
+
+    /// Wants the index of one more domain.
+    pub fn want(&mut self, domain: DomainId) {
+        if self.domains.insert(domain) {
+            self.join_indexes();
+        }
+    }
+
+    /// What is to be read next; nothing once the view is complete.
+    pub fn needs(&self) -> Vec<Read> {
+        let Some(number) = self.number else { return Vec::new() };
+        let Some((root, _)) = &self.root else { return vec![Read::whole(layout::root(number))] };
+        let mut needs = Vec::new();
+        if let (Some((base, _)), false) = (root.base, self.is_base_there) {
+            needs.push(Read::whole(layout::root(base)));
+        }
+        let Some(state) = &self.state else {
+            let missing = root.runs.iter().filter(|run| !self.runs.contains_key(&run.hash));
+            needs.extend(missing.map(|run| Read::whole(layout::state(run.hash))));
+            return needs;
+        };
+        for domain in &self.domains {
+            let missing = overlays_of(state, *domain).filter(|hash| !self.overlays.contains_key(hash));
+            needs.extend(missing.map(|hash| Read::whole(layout::state(hash))));
+            let missing = segments_of(state, *domain).filter(|hash| !self.segments.contains_key(hash));
+            needs.extend(missing.map(|hash| Read::whole(layout::segment(hash))));
+        }
+        needs
+    }
+
+    /// Whether nothing more is needed.
+    pub fn is_complete(&self) -> bool {
+        self.needs().is_empty()
+    }
+
+    /// Takes an object that was needed; none if it is not there.
+    pub fn supply(&mut self, key: &str, bytes: Option<Vec<u8>>) -> Result<(), Fault> {
+        let Some(bytes) = bytes else {
+            return Err(Fault::new(Code::RootGone, format!("{key}, which the newest root needs, is gone")));
+        };
+        let hash = ObjectHash::of(&bytes);
+        let damaged = || Fault::new(Code::Damaged, format!("{key} is damaged"));
+        if key.starts_with("roots/") {
+            return self.supply_root(key, &bytes, hash);
+        }
+        let name = key.rsplit('/').next().unwrap_or_default();
+        if ObjectHash::from_hex(name)? != hash {
+            return Err(damaged());
+        }
+        if key.starts_with("index/") {
+            self.segments.insert(hash, Segment::parse(Shared(Rc::new(bytes)))?);
+        } else if self.state.is_some() {
+            self.overlays.insert(hash, OverlayRun::parse(Shared(Rc::new(bytes)))?);
+        } else {
+            self.runs.insert(hash, bytes);
+            self.fold()?;
+        }
+        self.join_indexes();
+        Ok(())
+    }
+
+    fn supply_root(&mut self, key: &str, bytes: &[u8], hash: ObjectHash) -> Result<(), Fault> {
+        let number = layout::root_number(key).ok_or_else(|| Fault::misuse("it is not a root's name"))?;
+        match &self.root {
+            None if Some(number) == self.number => {
+                self.root = Some((Root::decode(number, bytes)?, hash));
+                self.fold()
+            }
+            // A root counts only if its base is still there with the hash it names.
+            Some((root, _)) if root.base == Some((number, hash)) => {
+                self.is_base_there = true;
+                Ok(())
+            }
+            Some((root, _)) if root.base.is_some_and(|base| base.0 == number) => {
+                Err(Fault::new(Code::RootGone, format!("{key} is not the root that the newest one was made from")))
+            }
+            _ => Err(Fault::misuse("this root was not asked for")),
+        }
+    }
+
+    /// Folds the runs once all are there.
+    fn fold(&mut self) -> Result<(), Fault> {
+        let Some((root, _)) = &self.root else { return Ok(()) };
+        let runs: Option<Vec<&Vec<u8>>> = root.runs.iter().map(|run| self.runs.get(&run.hash)).collect();
+        let Some(runs) = runs else { return Ok(()) };
+        let mut fold = StateFold::default();
+        for run in runs {
+            fold.add(&RunReader::parse(run)?)?;
+        }
+        let state = fold.finish();
+        self.segments.retain(|hash, segment| state.segments.contains_key(&(segment.domain(), *hash)));
+        self.overlays.retain(|hash, run| state.overlays.contains_key(&(run.domain(), *hash)));
+        self.runs.clear();
+        self.state = Some(state);
+        self.join_indexes();
+        Ok(())
+    }
+
+    fn join_indexes(&mut self) {
+        let Some(state) = &self.state else { return };
+        for domain in &self.domains {
+            if self.indexes.contains_key(domain) {
+                continue;
+            }
+            let segments = segments_of(state, *domain).map(|hash| self.segments.get(&hash).cloned());
+            let overlays = overlays_of(state, *domain).map(|hash| self.overlays.get(&hash).cloned());
+            let (segments, overlays) = (segments.collect::<Option<Vec<_>>>(), overlays.collect::<Option<Vec<_>>>());
+            let (Some(segments), Some(overlays)) = (segments, overlays) else { continue };
+            // Parts of another domain than the state says are as good as lost.
+            if let Ok(index) = Index::new(*domain, segments, Overlay::new(overlays)) {
+                self.indexes.insert(*domain, index);
+            }
+        }
+    }
+
+    /// The number and hash of the root.
+    pub fn base(&self) -> Option<(u64, ObjectHash)> {
+        self.root.as_ref().map(|(root, hash)| (root.number, *hash))
+    }
+
+    /// The root.
+    pub fn root(&self) -> Option<&Root> {
+        self.root.as_ref().map(|(root, _)| root)
+    }
+
+    /// The state; empty where there is no root.
+    pub fn state(&self) -> Option<&State> {
+        self.state.as_ref()
+    }
+
+    /// The index of a domain that was wanted; none if the repository has nothing of it.
+    pub fn index(&self, domain: DomainId) -> Option<&Index<Shared>> {
+        self.indexes.get(&domain)
+    }
+
+    /// What a client may do about a chunk or page.
+    pub fn status(&self, domain: DomainId, id: &ChunkId) -> Status {
+        self.index(domain).map_or(Status::Absent, |index| index.status(id))
+    }
+
+    /// The same for many, in any order.
+    pub fn statuses(&self, domain: DomainId, ids: &[ChunkId]) -> Vec<Status> {
+        let Some(index) = self.index(domain) else { return vec![Status::Absent; ids.len()] };
+        let mut order: Vec<u32> = (0..ids.len() as u32).collect();
+        order.sort_unstable_by_key(|&at| ids[at as usize]);
+        let sorted: Vec<ChunkId> = order.iter().map(|&at| ids[at as usize]).collect();
+        let mut statuses = vec![Status::Absent; ids.len()];
+        for (at, status) in order.into_iter().zip(index.statuses(&sorted)) {
+            statuses[at as usize] = status;
+        }
+        statuses
+    }
+
+    /// Bytes of segments in memory.
+    pub fn index_bytes(&self) -> u64 {
+        self.segments.values().map(|segment| segment.bytes().len() as u64).sum()
+    }
+
+    /// What the state tells of packs and index.
+    pub fn statistics(&self) -> Statistics {
+        let Some(state) = &self.state else { return Statistics::default() };
+        let mut sums = Statistics {
+            packs: state.packs.len() as u64,
+            segments: state.segments.len() as u64,
+            entries: state.segments.values().map(|segment| segment.entries).sum(),
+            ..Statistics::default()
+        };
+        let mut days: BTreeMap<i64, u64> = BTreeMap::new();
+        for pack in state.packs.values() {
+            match pack.kind {
+                PackKind::Data => sums.data_bytes += pack.length,
+                PackKind::Tree => sums.tree_bytes += pack.length,
+            }
+            sums.missing += u64::from(pack.is_missing);
+            sums.damaged += u64::from(pack.is_damaged);
+            *days.entry(pack.accepted.0.div_euclid(DAY)).or_default() += pack.length;
+            if pack.read > Time(0) {
+                let (oldest, newest, packs) = sums.checked.unwrap_or((pack.read, pack.read, 0));
+                sums.checked = Some((oldest.min(pack.read), newest.max(pack.read), packs + 1));
+            }
+        }
+        sums.growth = days.into_iter().map(|(day, bytes)| Growth { time: Time(day * DAY), bytes }).collect();
+        sums
+    }
+}
+
+fn segments_of(state: &State, domain: DomainId) -> impl Iterator<Item = ObjectHash> + '_ {
+    state.segments.keys().filter(move |(of, _)| *of == domain).map(|(_, hash)| *hash)
+}
+
+fn overlays_of(state: &State, domain: DomainId) -> impl Iterator<Item = ObjectHash> + '_ {
+    state.overlays_of(domain).into_iter().map(|(hash, _)| hash)
+}
+
+fn number_of(root_key: Option<&str>) -> Result<Option<u64>, Fault> {
+    let number = |key| layout::root_number(key).ok_or_else(|| Fault::misuse("it is not a root's name"));
+    root_key.map(number).transpose()
+}
+
+const DAY: i64 = 86_400 * 1_000_000_000;

@@ -1,0 +1,103 @@
+/** The page's state: one object that all screens are given. Everything secret stays in the core. */
+
+import { effect, signal, untracked } from "@preact/signals";
+import type { Core, Settings, SnapshotList, Status } from "../core/api";
+import { ask, type Asked } from "./asked";
+import { BackingUp } from "./backing";
+import { Comparing } from "./comparing";
+import { Finding } from "./finding";
+import { Jobs } from "./jobs";
+import { Listing } from "./listing";
+import { said } from "./parts/say";
+import { Route } from "./route";
+import { Staging } from "./stage";
+
+export class App {
+  readonly core: Core;
+  readonly staging: Staging;
+  readonly route = new Route();
+  readonly backing: BackingUp;
+  readonly listing: Listing;
+  readonly finding: Finding;
+  readonly comparing: Comparing;
+  readonly jobs = new Jobs();
+  readonly snapshots = signal<Asked<SnapshotList>>({ at: "asking" });
+  readonly status = signal<Asked<Status>>({ at: "asking" });
+  readonly settings = signal<Settings | null>(null);
+
+  constructor(core: Core) {
+    this.core = core;
+    this.staging = new Staging(core);
+    this.backing = new BackingUp(core);
+    this.listing = new Listing(core);
+    this.finding = new Finding(core);
+    this.comparing = new Comparing(core);
+  }
+
+  async start(): Promise<void> {
+    this.core.subscribe((event) => {
+      this.staging.hear(event);
+      if (event.type === "locked") this.#forget();
+      if (event.type === "changed") void this.#refresh(event.what);
+    });
+    // Once the core has answered: it takes an enrollment link out of the address before the route looks at it.
+    let begun = false;
+    effect(() => {
+      if (begun || this.staging.stage.value.at === "starting") return;
+      begun = true;
+      untracked(() => this.route.begin());
+    });
+    await Promise.all([this.staging.start(), this.loadSettings()]);
+  }
+
+  async lock(): Promise<void> {
+    await this.staging.lock();
+    this.#forget();
+  }
+
+  async loadSettings(): Promise<void> {
+    this.settings.value = await this.core.settings().catch(() => null);
+  }
+
+  async changeSettings(change: Partial<Settings>): Promise<void> {
+    // Shown at once; what the core then says counts.
+    if (this.settings.value) this.settings.value = { ...this.settings.value, ...change };
+    await this.core.changeSettings(change).then((settings) => { this.settings.value = settings; }, () => this.loadSettings());
+  }
+
+  async loadSnapshots(): Promise<void> {
+    if (this.snapshots.value.at === "failed") this.snapshots.value = { at: "asking" };
+    await ask(this.core.snapshots(), (asked) => { this.snapshots.value = asked; });
+  }
+
+  async loadStatus(): Promise<void> {
+    if (this.status.value.at === "failed") this.status.value = { at: "asking" };
+    await ask(this.core.status(), (asked) => { this.status.value = asked; });
+  }
+
+  /** A run is under way: it would be lost, though nothing that is stored would. */
+  get isWorking(): boolean {
+    return this.backing.state.value.at === "running" || this.jobs.jobs.value.some((job) => job.end === null);
+  }
+
+  async #refresh(what: "snapshots" | "status" | "remembered"): Promise<void> {
+    const stage = this.staging.stage.value;
+    if (stage.at !== "open") return;
+    if (what === "remembered") await this.backing.loadRemembered();
+    if (what === "status") await Promise.all([this.loadStatus(), this.backing.lookForReceipt()]);
+    if (what === "snapshots" && stage.session.role === "full") await this.loadSnapshots();
+  }
+
+  /** Names of files are as secret as files: what was shown goes with the keys. */
+  #forget(): void {
+    this.finding.stop();
+    this.listing.forget();
+    this.comparing.forget();
+    this.jobs.forget();
+    this.route.forget();
+    this.snapshots.value = { at: "asking" };
+    this.status.value = { at: "asking" };
+    this.backing.choose();
+    said.value = "";
+  }
+}

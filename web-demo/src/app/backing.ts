@@ -1,0 +1,165 @@
+/** Backing up, as the page sees it: choosing, ready, running, and how it ended. */
+
+import { signal } from "@preact/signals";
+import type { BackupOptions, BackupProgress, BackupResult, Core, Folder, Problem, RememberedFolder, Run } from "../core/api";
+import { problemOf } from "../core/problem";
+
+export type Backing =
+  | { at: "choosing"; opening: boolean; problem: Problem | null }
+  | { at: "ready"; folder: Folder; label: string; excludes: string; remember: boolean }
+  | { at: "running"; options: BackupOptions; progress: BackupProgress | null; asked: "go" | "pause" | "cancel" }
+  | { at: "done"; options: BackupOptions; result: BackupResult }
+  /** Also when it was cancelled: `problem.code` says so. */
+  | { at: "ended"; options: BackupOptions; problem: Problem; progress: BackupProgress | null };
+
+export class BackingUp {
+  readonly state = signal<Backing>(CHOOSING);
+  readonly remembered = signal<RememberedFolder[] | null>(null);
+  readonly #core: Core;
+  #run: Run<BackupProgress, BackupResult> | null = null;
+
+  constructor(core: Core) {
+    this.#core = core;
+  }
+
+  async loadRemembered(): Promise<void> {
+    try {
+      this.remembered.value = await this.#core.remembered();
+    } catch {
+      // Only a convenience: without it a folder is chosen by hand.
+      this.remembered.value = [];
+    }
+  }
+
+  /** Takes a folder that is being chosen; null means that the person changed their mind. */
+  async take(choosing: Promise<Folder | null>): Promise<void> {
+    this.state.value = { at: "choosing", opening: true, problem: null };
+    try {
+      const folder = await choosing;
+      this.state.value = folder
+        ? { at: "ready", folder, label: folder.name, excludes: "", remember: folder.canRemember }
+        : CHOOSING;
+    } catch (thrown) {
+      this.state.value = { at: "choosing", opening: false, problem: problemOf(thrown) };
+    }
+  }
+
+  edit(change: Partial<{ label: string; excludes: string; remember: boolean }>): void {
+    const state = this.state.value;
+    if (state.at === "ready") this.state.value = { ...state, ...change };
+  }
+
+  async startReady(): Promise<void> {
+    const state = this.state.value;
+    if (state.at !== "ready") return;
+    await this.start({
+      folder: state.folder.id,
+      label: state.label.trim() || state.folder.name,
+      excludes: patterns(state.excludes),
+      remember: state.remember && state.folder.canRemember,
+    });
+  }
+
+  /** One click for a folder of before. */
+  async startRemembered(folder: RememberedFolder): Promise<void> {
+    this.state.value = { at: "choosing", opening: true, problem: null };
+    try {
+      const opened = await this.#core.openRemembered(folder.id);
+      await this.start({ folder: opened.id, label: folder.label, excludes: folder.excludes, remember: true });
+    } catch (thrown) {
+      this.state.value = { at: "choosing", opening: false, problem: problemOf(thrown) };
+    }
+  }
+
+  async forgetRemembered(id: string): Promise<void> {
+    await this.#core.forgetRemembered(id);
+    await this.loadRemembered();
+  }
+
+  async start(options: BackupOptions): Promise<void> {
+    this.state.value = { at: "running", options, progress: null, asked: "go" };
+    let newest: BackupProgress | null = null;
+    try {
+      const run = await this.#core.startBackup(options);
+      this.#run = run;
+      // Whoever cancelled before there was anything to cancel is obeyed now.
+      this.#obey(run);
+      const stop = run.onProgress((progress) => {
+        newest = progress;
+        const state = this.state.value;
+        if (state.at === "running") this.state.value = { ...state, progress };
+      });
+      try {
+        const result = await run.done;
+        this.state.value = { at: "done", options, result };
+      } finally {
+        stop();
+      }
+      await this.loadRemembered();
+    } catch (thrown) {
+      this.state.value = { at: "ended", options, problem: problemOf(thrown), progress: newest };
+    } finally {
+      this.#run = null;
+    }
+  }
+
+  ask(what: "go" | "pause" | "cancel"): void {
+    const state = this.state.value;
+    if (state.at !== "running") return;
+    this.state.value = { ...state, asked: what };
+    if (this.#run) this.#obey(this.#run);
+  }
+
+  async again(): Promise<void> {
+    const state = this.state.value;
+    if (state.at === "ended" || state.at === "done") await this.start(state.options);
+  }
+
+  choose(): void {
+    if (this.state.value.at !== "running") this.state.value = CHOOSING;
+  }
+
+  /** Looks whether the service has answered what is shown as done. */
+  async lookForReceipt(): Promise<void> {
+    const state = this.state.value;
+    if (state.at !== "done" || state.result.receipt === "verified") return;
+    const status = await this.#core.status().catch(() => null);
+    const receipt = status?.receipts.find((one) => one.snapshot === state.result.snapshot);
+    if (!receipt || this.state.value !== state) return;
+    if (receipt.state === "verified") this.state.value = { ...state, result: { ...state.result, receipt: "verified" } };
+    if (receipt.state === "rejected" && receipt.problem) this.state.value = { at: "ended", options: state.options, problem: receipt.problem, progress: null };
+  }
+
+  #obey(run: Run<BackupProgress, BackupResult>): void {
+    const state = this.state.value;
+    if (state.at !== "running") return;
+    if (state.asked === "cancel") run.cancel();
+    if (state.asked === "pause") run.pause();
+    if (state.asked === "go") run.resume();
+  }
+}
+
+/** One pattern in a line; empty lines and comments are none. */
+export function patterns(text: string): string[] {
+  return text.split("\n").map((line) => line.trim()).filter((line) => line !== "" && !line.startsWith("#"));
+}
+
+/** Adds a pattern's line, or takes it away. */
+export function toggled(text: string, pattern: string): string {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  const without = lines.filter((line) => line.trim() !== pattern);
+  return (without.length === lines.length ? [...lines, pattern] : without).join("\n");
+}
+
+/** How much of it is done, 0 to 1, or null while the whole is not known. */
+export function partOf(progress: BackupProgress | null): number | null {
+  if (!progress) return null;
+  if (progress.phase === "verifying") return 1;
+  const { done, total } = progress.bytes;
+  if (total === null) return null;
+  if (total > 0) return Math.min(1, done / total);
+  const files = progress.files;
+  return files.total ? Math.min(1, files.done / files.total) : null;
+}
+
+const CHOOSING: Backing = { at: "choosing", opening: false, problem: null };

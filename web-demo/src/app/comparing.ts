@@ -1,0 +1,66 @@
+/** Comparing: what differs between two snapshots, page by page. */
+
+import { computed, signal } from "@preact/signals";
+import type { Change, Core, Problem } from "../core/api";
+import { problemOf } from "../core/problem";
+
+export interface Compared {
+  changes: readonly Change[];
+  loading: boolean;
+  problem: Problem | null;
+}
+
+export type Shown = "all" | Change["kind"];
+
+export class Comparing {
+  readonly compared = signal<Compared>({ changes: [], loading: false, problem: null });
+  readonly shown = signal<Shown>("all");
+  readonly counts = computed(() => countOf(this.compared.value.changes));
+  readonly rows = computed(() => {
+    const { changes } = this.compared.value;
+    return this.shown.value === "all" ? changes : changes.filter((change) => change.kind === this.shown.value);
+  });
+  readonly #core: Core;
+  #opening = 0;
+
+  constructor(core: Core) {
+    this.#core = core;
+  }
+
+  async open(before: string, after: string): Promise<void> {
+    this.#opening += 1;
+    const opening = this.#opening;
+    this.shown.value = "all";
+    this.compared.value = { changes: [], loading: true, problem: null };
+    const changes: Change[] = [];
+    let cursor: string | null = null;
+    let published = 0;
+    try {
+      do {
+        const page = await this.#core.compare(before, after, cursor, PAGE);
+        if (opening !== this.#opening) return;
+        changes.push(...page.changes);
+        cursor = page.next;
+        if (cursor === null || changes.length >= published * 1.5) {
+          published = changes.length;
+          this.compared.value = { changes: changes.slice(), loading: cursor !== null, problem: null };
+        }
+      } while (cursor !== null);
+    } catch (thrown) {
+      if (opening === this.#opening) this.compared.value = { changes, loading: false, problem: problemOf(thrown) };
+    }
+  }
+
+  forget(): void {
+    this.#opening += 1;
+    this.compared.value = { changes: [], loading: false, problem: null };
+  }
+}
+
+export function countOf(changes: readonly Change[]): Record<Change["kind"], number> {
+  const counts = { added: 0, removed: 0, changed: 0, metadata: 0 };
+  for (const change of changes) counts[change.kind] += 1;
+  return counts;
+}
+
+const PAGE = 2000;

@@ -1,0 +1,41 @@
+/** A dialog: the browser's own, which holds the focus, closes on Escape and gives the focus back. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { Icon } from "./icon";
+
+export function Dialog({ title, children, footer, close, broad = false, firm = false }: {
+  title: string;
+  children: ComponentChildren;
+  footer?: ComponentChildren;
+  close: () => void;
+  broad?: boolean;
+  /** Has no cross and does not close on a click beside it. */
+  firm?: boolean;
+}) {
+  const element = useRef<HTMLDialogElement>(null);
+  const name = useId();
+  useEffect(() => {
+    const dialog = element.current;
+    if (!dialog) return;
+    const before = document.activeElement;
+    dialog.showModal();
+    return () => {
+      dialog.close();
+      // The browser gives the focus back only to what it finds when the dialog still stands in the document.
+      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+    };
+  }, []);
+  return (
+    <dialog ref={element} class={broad ? "sheet broad" : "sheet"} aria-labelledby={name}
+      onCancel={(event) => { event.preventDefault(); close(); }}
+      onClick={(event) => { if (!firm && event.target === element.current) close(); }}>
+      <header>
+        <h2 id={name}>{title}</h2>
+        {!firm && <button type="button" class="button plain icon small" aria-label="Close" onClick={close}><Icon name="close" size={18} /></button>}
+      </header>
+      <div class="content">{children}</div>
+      {footer && <footer>{footer}</footer>}
+    </dialog>
+  );
+}

@@ -1,0 +1,103 @@
+/** Rows: a list of any length of which only what is in view is made. A grid for screen readers, moved through with the keyboard. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { scrollTo, step, windowOf } from "../window";
+
+export interface RowsProps<Row> {
+  label: string;
+  rows: readonly Row[];
+  /** Of one row, in pixels; rows are all of one height. */
+  rowHeight: number;
+  /** Names the style that says how wide the columns are. */
+  look: string;
+  columns: number;
+  head?: ComponentChildren;
+  keyOf: (row: Row) => string;
+  cells: (row: Row) => ComponentChildren;
+  open?: (row: Row) => void;
+  isSelected?: (row: Row) => boolean;
+  toggle?: (row: Row) => void;
+  toggleAll?: () => void;
+  up?: () => void;
+}
+
+export function Rows<Row>(props: RowsProps<Row>) {
+  const { rows, rowHeight } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const [scroll, setScroll] = useState(0);
+  const [height, setHeight] = useState(640);
+  const [active, setActive] = useState(0);
+  const name = useId();
+  const shown = Math.min(rows.length, ROWS_MAX);
+  const headHeight = props.head ? HEAD : 0;
+  const { first, end, top } = windowOf(scroll, height - headHeight, rowHeight, shown);
+
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
+    observer.observe(element);
+    setHeight(element.clientHeight);
+    return () => observer.disconnect();
+  }, []);
+
+  const move = (to: number) => {
+    setActive(to);
+    const element = box.current;
+    if (element) element.scrollTop = scrollTo(to, element.scrollTop, height - headHeight, rowHeight);
+  };
+
+  const pressed = (event: KeyboardEvent) => {
+    // The head has buttons of its own.
+    if (event.target !== box.current) return;
+    const to = step(event.key, active, shown, Math.max(1, Math.floor(height / rowHeight) - 1));
+    const row = rows[active];
+    if (to !== null) move(to);
+    else if (event.key === "Enter" && row !== undefined && props.open) props.open(row);
+    else if (event.key === " " && row !== undefined && props.toggle) props.toggle(row);
+    else if (event.key === "a" && (event.ctrlKey || event.metaKey) && props.toggleAll) props.toggleAll();
+    else if (event.key === "Backspace" && props.up) props.up();
+    else return;
+    event.preventDefault();
+  };
+
+  const clicked = (event: MouseEvent) => {
+    const target = event.target as Element;
+    const line = target.closest<HTMLElement>("[data-row]");
+    const index = Number(line?.dataset["row"] ?? "-1");
+    const row = rows[index];
+    if (row === undefined) return;
+    setActive(index);
+    if (props.toggle && (target.closest("[data-tick]") || event.ctrlKey || event.metaKey)) props.toggle(row);
+    else props.open?.(row);
+  };
+
+  return (
+    <div ref={box} class={`rows ${props.look}`} role="grid" tabIndex={0} aria-label={props.label} aria-rowcount={rows.length + (props.head ? 1 : 0)}
+      aria-colcount={props.columns} aria-multiselectable={props.toggle ? true : undefined}
+      aria-activedescendant={active >= first && active < end ? `${name}-${active}` : undefined}
+      onScroll={(event) => setScroll(event.currentTarget.scrollTop)} onKeyDown={pressed} onClick={clicked}>
+      {props.head && <div class="line head" role="row" aria-rowindex={1}>{props.head}</div>}
+      <div role="rowgroup" style={{ height: `${shown * rowHeight}px` }}>
+        <div role="presentation" style={{ transform: `translateY(${top}px)` }}>
+          {rows.slice(first, end).map((row, i) => {
+            const index = first + i;
+            const selected = props.isSelected?.(row);
+            return (
+              <div key={props.keyOf(row)} id={`${name}-${index}`} class={index === active ? "line active" : "line"} role="row" data-row={index}
+                aria-rowindex={index + 1 + (props.head ? 1 : 0)} aria-selected={props.toggle ? Boolean(selected) : undefined}>
+                {props.cells(row)}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+      {rows.length > shown && <p class="rows-end soft small">More than can be shown in one list: search finds the others.</p>}
+    </div>
+  );
+}
+
+/** Browsers do not lay out what is higher than some ten million pixels. */
+const ROWS_MAX = 200_000;
+const HEAD = 38;

@@ -1,0 +1,101 @@
+/** Choosing what to back up: a folder of before with one click, a folder picked, or anything dropped on the page. */
+
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import type { RememberedFolder } from "../../../core/api";
+import type { App } from "../../app";
+import type { Backing } from "../../backing";
+import { Icon } from "../../parts/icon";
+import { ProblemNotice } from "../../parts/notice";
+import { Spinner } from "../../parts/progress";
+import { ago, counted, shown, size } from "../../words";
+
+export function Choose({ app, state }: { app: App; state: Extract<Backing, { at: "choosing" }> }) {
+  const stage = app.staging.stage.value;
+  const canPick = stage.at === "open" && stage.environment.canPickFolder;
+  const canInput = stage.at === "open" && stage.environment.canInputFolder;
+  const folders = useRef<HTMLInputElement>(null);
+  const files = useRef<HTMLInputElement>(null);
+  const { backing, core } = app;
+
+  const pick = () => {
+    if (canPick) void backing.take(core.pickFolder());
+    else folders.current?.click();
+  };
+  const chosen = (input: HTMLInputElement) => {
+    const list = input.files;
+    if (list && list.length > 0) void backing.take(core.folderFromInput(list));
+  };
+
+  return (
+    <div class="page stack wide">
+      <header class="page-head">
+        <h1>Back up</h1>
+        <p class="soft">Everything is encrypted in this browser before it leaves it. What is stored already is not uploaded again.</p>
+      </header>
+      {state.problem && <ProblemNotice problem={state.problem} />}
+      <Remembered app={app} busy={state.opening} />
+      <div class="drop card">
+        <Icon name="folder" size={40} />
+        <div class="row center-row">
+          <button type="button" class="button main large" disabled={state.opening || (!canPick && !canInput)} onClick={pick}>
+            {state.opening ? <Spinner label="Opening…" /> : "Choose a folder"}
+          </button>
+          <button type="button" class="button large" disabled={state.opening} onClick={() => files.current?.click()}>Choose files</button>
+        </div>
+        <p class="soft">or drop folders and files anywhere on this page</p>
+        <input ref={folders} class="unseen" type="file" multiple {...{ webkitdirectory: true }} tabIndex={-1} aria-label="Folder to back up" data-testid="folder-input"
+          onChange={(event) => chosen(event.currentTarget)} />
+        <input ref={files} class="unseen" type="file" multiple tabIndex={-1} aria-label="Files to back up" data-testid="files-input"
+          onChange={(event) => chosen(event.currentTarget)} />
+      </div>
+      {!canPick && (
+        <p class="faint small">This browser hands a folder over as a list of its files: empty folders and links are not in it, and it cannot be remembered for the next time. Chrome and Edge can.</p>
+      )}
+    </div>
+  );
+}
+
+function Remembered({ app, busy }: { app: App; busy: boolean }) {
+  const folders = app.backing.remembered.value;
+  if (folders === null || folders.length === 0) return null;
+  return (
+    <section class="stack tight" aria-labelledby="remembered">
+      <h2 id="remembered">Folders you backed up before</h2>
+      <ul class="card list">
+        {folders.map((folder) => <Folder key={folder.id} app={app} folder={folder} busy={busy} />)}
+      </ul>
+    </section>
+  );
+}
+
+function Folder({ app, folder, busy }: { app: App; folder: RememberedFolder; busy: boolean }) {
+  const asking = useSignal(false);
+  const facts = [
+    folder.lastBackup === null ? "never finished" : `last backup ${ago(folder.lastBackup, Date.now())}`,
+    folder.files === null ? null : counted(folder.files, "file"),
+    folder.bytes === null ? null : size(folder.bytes),
+  ].filter((fact) => fact !== null);
+  return (
+    <li class="folder">
+      <span class="folder-icon"><Icon name="folder" /></span>
+      <div class="grow">
+        <p class="strong clip"><bdi>{shown(folder.label)}</bdi></p>
+        <p class="small soft">{facts.join(" · ")}</p>
+      </div>
+      {asking.value ? (
+        <div class="row firm">
+          <button type="button" class="button small bad" onClick={() => void app.backing.forgetRemembered(folder.id)}>Forget it</button>
+          <button type="button" class="button small" onClick={() => { asking.value = false; }}>Keep</button>
+        </div>
+      ) : (
+        <div class="row firm">
+          <button type="button" class="button plain icon small" aria-label={`Forget ${folder.label}`} title="Forget this folder: its backups stay" onClick={() => { asking.value = true; }}>
+            <Icon name="close" size={16} />
+          </button>
+          <button type="button" class="button main small" disabled={busy} onClick={() => void app.backing.startRemembered(folder)}>Back up now<span class="unseen"> {folder.label}</span></button>
+        </div>
+      )}
+    </li>
+  );
+}

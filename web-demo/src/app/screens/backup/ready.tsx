@@ -1,0 +1,79 @@
+/** Ready: a folder is chosen; what it is called, what stays out, and what this way of choosing cannot see. */
+
+import { useId } from "preact/hooks";
+import type { App } from "../../app";
+import { patterns, toggled, type Backing } from "../../backing";
+import { blindness } from "../../plain";
+import { Icon } from "../../parts/icon";
+import { Notice } from "../../parts/notice";
+import { counted, shown, size } from "../../words";
+
+/** What many people do not want to keep. */
+const USUAL = ["node_modules/", ".git/", "target/", "*.tmp", ".DS_Store", "Thumbs.db"];
+
+export function Ready({ app, state }: { app: App; state: Extract<Backing, { at: "ready" }> }) {
+  const { folder } = state;
+  const name = useId();
+  const lines = patterns(state.excludes);
+  const begin = (event: Event) => {
+    event.preventDefault();
+    void app.backing.startReady();
+  };
+  return (
+    <form class="page stack wide" onSubmit={begin}>
+      <header class="page-head">
+        <h1>Back up</h1>
+      </header>
+      <div class="card">
+        <div class="chosen">
+          <span class="folder-icon"><Icon name="folder" size={24} /></span>
+          <div class="grow">
+            <p class="strong wrap"><bdi>{shown(folder.name)}</bdi></p>
+            <p class="small soft">{folder.files === null ? "Its size is known once it was looked through" : `${counted(folder.files, "file")}${folder.bytes === null ? "" : `, ${size(folder.bytes)}`}`}</p>
+          </div>
+          <button type="button" class="button small" onClick={() => app.backing.choose()}>Change</button>
+        </div>
+        <div class="inside-card stack">
+          <div class="field">
+            <label for={`${name}-label`}>Name of the backup</label>
+            <input id={`${name}-label`} class="input" type="text" maxLength={200} value={state.label} autocomplete="off" aria-describedby={`${name}-hint`}
+              onInput={(event) => app.backing.edit({ label: event.currentTarget.value })} />
+            <p class="hint" id={`${name}-hint`}>Backups of one name belong together: each is compared with the one before.</p>
+          </div>
+          <details>
+            <summary><Icon name="forward" size={16} />Leave things out{lines.length > 0 && <span class="badge">{counted(lines.length, "pattern")}</span>}</summary>
+            <div class="inside stack tight">
+              <div class="row" role="group" aria-label="Often left out">
+                {USUAL.map((pattern) => (
+                  <button key={pattern} type="button" class="button small code" aria-pressed={lines.includes(pattern)}
+                    onClick={() => app.backing.edit({ excludes: toggled(state.excludes, pattern) })}>{pattern}</button>
+                ))}
+              </div>
+              <div class="field">
+                <label class="unseen" for={`${name}-excludes`}>Patterns of what is left out</label>
+                <textarea id={`${name}-excludes`} class="input" rows={4} spellcheck={false} value={state.excludes} placeholder={"*.iso\nDownloads/\n!Downloads/keep.iso"}
+                  aria-describedby={`${name}-patterns`} onInput={(event) => app.backing.edit({ excludes: event.currentTarget.value })} />
+                <p class="hint" id={`${name}-patterns`}>One pattern in a line, as in .gitignore: <code>*.tmp</code>, <code>cache/</code>, <code>/build</code>, and <code>!keep.tmp</code> to keep one.</p>
+              </div>
+            </div>
+          </details>
+          {folder.canRemember && (
+            <label class="tick">
+              <input type="checkbox" checked={state.remember} onChange={(event) => app.backing.edit({ remember: event.currentTarget.checked })} />
+              <span>Remember this folder here, so that the next backup is one click</span>
+            </label>
+          )}
+        </div>
+      </div>
+      {folder.blindTo.length > 0 && (
+        <Notice title={`Not in this backup: ${blindness(folder.blindTo)}`}>
+          <p class="soft">Browsers do not show them to a page. The <code>copal</code> command saves them too.</p>
+        </Notice>
+      )}
+      <div class="row">
+        <button type="submit" class="button main large">Start backup</button>
+        <button type="button" class="button large plain" onClick={() => app.backing.choose()}>Cancel</button>
+      </div>
+    </form>
+  );
+}

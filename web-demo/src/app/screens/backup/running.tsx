@@ -1,0 +1,121 @@
+/** Running: how far it is, what it is doing, and what is safe already. Every place keeps its size, so that nothing jumps. */
+
+import { useEffect } from "preact/hooks";
+import type { BackupProgress } from "../../../core/api";
+import type { App } from "../../app";
+import { partOf, type Backing } from "../../backing";
+import { leftOutWords, phaseWords, STAGES, troubles } from "../../plain";
+import { Icon } from "../../parts/icon";
+import { Badge } from "../../parts/notice";
+import { Progress } from "../../parts/progress";
+import { say } from "../../parts/say";
+import { count, percent, rate, remaining, shown, size } from "../../words";
+import { Halt } from "./halt";
+
+type State = Extract<Backing, { at: "running" }>;
+
+export function Running({ app, state }: { app: App; state: State }) {
+  const { progress, asked } = state;
+  const part = partOf(progress);
+  const paused = asked === "pause" || progress?.state === "paused";
+  const words = asked === "cancel" ? "Stopping" : paused ? "Paused" : phaseWords(progress);
+  useSpoken(words, progress, part);
+
+  return (
+    <div class="page stack wide">
+      <header class="page-head">
+        <h1 class="wrap">Backing up <bdi>{shown(state.options.label)}</bdi></h1>
+      </header>
+      <div class="card padded stack">
+        <div class="row ends firm">
+          <p class="strong">{words}{asked === "cancel" ? "…" : ""}</p>
+          <p class="part">{part === null ? "" : percent(Math.floor(part * 1e6), 1e6)}</p>
+        </div>
+        <Progress part={part} label="Backup" state={paused || progress?.state === "offline" ? "halted" : "running"} />
+        <div class="now"><Now progress={progress} paused={paused} /></div>
+        <div class="row ends">
+          <div class="row">
+            {paused
+              ? <button type="button" class="button main" disabled={asked === "cancel"} onClick={() => app.backing.ask("go")}><Icon name="play" size={18} />Resume</button>
+              : <button type="button" class="button" disabled={asked === "cancel" || !progress} onClick={() => app.backing.ask("pause")}><Icon name="pause" size={18} />Pause</button>}
+            <button type="button" class="button plain" disabled={asked === "cancel"} onClick={() => app.backing.ask("cancel")}>Stop</button>
+          </div>
+          <p class="small soft safe"><Icon name="shield" size={18} />{progress && progress.securedBytes > 0 ? `${size(progress.securedBytes)} are safe if this page closes now` : "Keep this page open"}</p>
+        </div>
+      </div>
+      <Figures progress={progress} />
+      {progress && <LeftOutSoFar progress={progress} />}
+      <Throughput progress={progress} />
+    </div>
+  );
+}
+
+function Now({ progress, paused }: { progress: BackupProgress | null; paused: boolean }) {
+  if (!progress) return <p class="soft small">Getting ready…</p>;
+  if (progress.state === "offline" || progress.state === "retrying") return <Halt problem={progress.problem} retryAt={progress.retryAt} offline={progress.state === "offline"} />;
+  if (paused) return <p class="soft small">Nothing is uploaded until you resume. What is done stays done.</p>;
+  return (
+    <>
+      <p class="small soft row ends firm">
+        <span>{progress.phase === "scanning" ? `${count(progress.files.done)} files so far` : remaining(progress.eta === null ? null : progress.eta * 1000)}</span>
+        <span>{progress.rate > 0 ? rate(progress.rate) : ""}</span>
+      </p>
+      <p class="small faint clip path"><bdi>{progress.currentFile === null ? "\u00a0" : shown(progress.currentFile)}</bdi></p>
+    </>
+  );
+}
+
+function Figures({ progress }: { progress: BackupProgress | null }) {
+  const files = progress?.files;
+  const bytes = progress?.bytes;
+  return (
+    <dl class="figures">
+      <div><dt>Read</dt><dd>{size(bytes?.done ?? 0)} <small>{bytes?.total ? `of ${size(bytes.total)}` : ""}</small></dd></div>
+      <div><dt>Files</dt><dd>{count(files?.done ?? 0)} <small>{files?.total ? `of ${count(files.total)}` : ""}</small></dd></div>
+      <div><dt>Unchanged files</dt><dd>{count(files?.unchanged ?? 0)}</dd></div>
+      <div><dt>Stored already</dt><dd>{size((progress?.knownBytes ?? 0) + (progress?.unchangedBytes ?? 0))}</dd></div>
+      <div><dt>New</dt><dd>{size(progress?.newBytes ?? 0)}</dd></div>
+      <div><dt>Uploaded</dt><dd>{size(progress?.storedBytes ?? 0)} <small>{progress && progress.waitingBytes > 0 ? `+ ${size(progress.waitingBytes)} waiting` : ""}</small></dd></div>
+    </dl>
+  );
+}
+
+function LeftOutSoFar({ progress }: { progress: BackupProgress }) {
+  if (troubles(progress.leftOut) === 0) return null;
+  return <p class="small"><Badge tone="warn" icon="warning">So far</Badge> <span class="soft">{leftOutWords({ ...progress.leftOut, excluded: 0 })} All are named at the end.</span></p>;
+}
+
+function Throughput({ progress }: { progress: BackupProgress | null }) {
+  return (
+    <details class="throughput">
+      <summary><Icon name="forward" size={16} />What takes the time</summary>
+      <div class="inside">
+        <table class="table">
+          <thead><tr><th scope="col">Step</th><th scope="col">Busy</th><th scope="col" class="number">Speed while busy</th></tr></thead>
+          <tbody>
+            {(Object.keys(STAGES) as (keyof typeof STAGES)[]).map((key) => {
+              const stage = progress?.stages[key];
+              const busy = Math.min(1, stage?.busy ?? 0);
+              return (
+                <tr key={key}>
+                  <th scope="row">{STAGES[key]}</th>
+                  <td><div class="busy"><div class="meter" aria-hidden="true"><div style={{ transform: `scaleX(${busy})` }} /></div><span>{Math.round(busy * 100)} %</span></div></td>
+                  <td class="number">{stage && stage.rate > 0 ? rate(stage.rate) : "–"}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+        <p class="small faint">{progress ? `${progress.workers} of this computer's cores work on it.` : "\u00a0"}</p>
+      </div>
+    </details>
+  );
+}
+
+/** Tells a screen reader what changes, and every tenth of the way. */
+function useSpoken(words: string, progress: BackupProgress | null, part: number | null): void {
+  const tenth = part === null ? 0 : Math.floor(part * 10);
+  const state = progress?.state ?? "running";
+  useEffect(() => say(state === "offline" ? "Offline. The backup waits." : words), [words, state]);
+  useEffect(() => { if (tenth > 0 && tenth < 10) say(`${tenth * 10} percent`); }, [tenth]);
+}

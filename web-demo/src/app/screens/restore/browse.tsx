@@ -1,0 +1,187 @@
+/** Looking into a snapshot: its folders, search, preview, and taking out what one wants. */
+
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Entry, EntryId, Measure, Snapshot } from "../../../core/api";
+import type { App } from "../../app";
+import type { SortBy } from "../../listing";
+import { Icon, type IconName } from "../../parts/icon";
+import { Empty, ProblemNotice } from "../../parts/notice";
+import { Rows } from "../../parts/rows";
+import { viewOf, type Crumb } from "../../route";
+import { count, counted, shown, size, stamp, when } from "../../words";
+import { Preview } from "./preview";
+import { Receipt, Tick } from "./snapshots";
+import { Take } from "./take";
+
+export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot; crumbs: Crumb[] }) {
+  const { listing, finding } = app;
+  const here: EntryId = crumbs[crumbs.length - 1]?.id ?? "";
+  const previewed = useSignal<Entry | null>(null);
+  const search = useRef<HTMLInputElement>(null);
+  const pause = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => {
+    finding.stop();
+    if (search.current) search.current.value = "";
+    void listing.open(snapshot.id, here);
+    return () => {
+      clearTimeout(pause.current);
+      finding.stop();
+    };
+  }, [listing, finding, snapshot.id, here]);
+
+  const found = finding.found.value;
+  const listed = listing.listed.value;
+  const rows = found ? found.hits : listing.rows.value;
+  const selected = useComputed(() => rowsSelected(listing.selected.value, found ? found.hits : listing.listed.value.entries));
+
+  const go = (to: Crumb[]) => app.route.go({ screen: "restore", snapshot, crumbs: to });
+  const open = (entry: Entry) => {
+    if (entry.kind === "directory") go(found ? [{ id: entry.id, name: entry.path }] : [...crumbs, { id: entry.id, name: entry.name }]);
+    else if (entry.kind === "file") previewed.value = entry;
+  };
+  const typed = (text: string) => {
+    listing.clear();
+    void finding.find(snapshot.id, here, text);
+  };
+
+  return (
+    <>
+      <header class="page-head browse-head">
+        <Crumbs snapshot={snapshot} crumbs={crumbs} go={go} out={() => app.route.go(viewOf("restore"))} />
+      </header>
+      <div class="toolbar">
+        <div class="with-icon grow search">
+          <Icon name="search" size={18} />
+          <input ref={search} class="input" type="search" placeholder="Search names below this folder" aria-label="Search names below this folder" spellcheck={false} autocomplete="off"
+            onInput={() => {
+              // A search begins when the typing pauses.
+              clearTimeout(pause.current);
+              pause.current = setTimeout(() => typed(search.current?.value ?? ""), 180);
+            }} />
+        </div>
+        <Take app={app} snapshot={snapshot} here={here} hereName={crumbs[crumbs.length - 1]?.name ?? snapshot.source} selected={selected.value} />
+      </div>
+      {(found?.problem ?? listed.problem) && (
+        <ProblemNotice problem={(found?.problem ?? listed.problem)!} retry={() => (found ? typed(found.text) : void listing.open(snapshot.id, here))} />
+      )}
+      <p class="list-status small soft" role="status">
+        {found
+          ? `${found.running ? "Searching… " : ""}${counted(found.hits.length, "name")} found${found.more ? ", and more: search for something longer" : ""}`
+          : listed.loading && listed.entries.length === 0 ? "Reading…"
+          : `${counted(listed.total ?? listed.entries.length, "entry", "entries")}${listed.loading ? `, ${count(listed.entries.length)} read…` : ""}${selected.value.length > 0 ? ` · ${count(selected.value.length)} selected` : ""}`}
+        {selected.value.length > 0 && <Measured app={app} snapshot={snapshot} entries={selected.value} />}
+      </p>
+      {rows.length === 0 && !listed.loading && !found?.running && !listed.problem ? (
+        found ? <Empty icon="search" title="Nothing of that name"><p>Only names are searched, below the folder that is open.</p></Empty>
+          : <Empty icon="folder" title="This folder is empty" />
+      ) : (
+        <Rows<Entry> key={`${here}:${found ? "found" : ""}`} label={found ? "Names found" : "Folder"} rows={rows} rowHeight={found ? 56 : 46} look={found ? "entries found" : "entries"} columns={4}
+          head={<Head app={app} sortable={!found} all={rows.length > 0 && listing.selected.value.size === rows.length} />}
+          keyOf={(entry) => entry.id} cells={(entry) => <Cells entry={entry} ticked={listing.selected.value.has(entry.id)} found={found !== null} />} open={open}
+          isSelected={(entry) => listing.selected.value.has(entry.id)} toggle={(entry) => listing.toggle(entry.id)} {...(found ? {} : { toggleAll: () => listing.toggleAll() })}
+          up={() => { if (crumbs.length > 0) go(crumbs.slice(0, -1)); }} />
+      )}
+      {previewed.value && <Preview app={app} snapshot={snapshot} entry={previewed.value} close={() => { previewed.value = null; }} />}
+    </>
+  );
+}
+
+/** What is selected holds in all: folders are counted to their ground, which takes a moment. */
+function Measured({ app, snapshot, entries }: { app: App; snapshot: Snapshot; entries: readonly Entry[] }) {
+  const [measure, setMeasure] = useState<Measure | null>(null);
+  useEffect(() => {
+    setMeasure(null);
+    let current = true;
+    const timer = setTimeout(() => {
+      // Only a convenience: without it the download tells.
+      app.core.measure(snapshot.id, entries.map((entry) => entry.id)).then((answer) => { if (current) setMeasure(answer); }, () => undefined);
+    }, 250);
+    return () => {
+      current = false;
+      clearTimeout(timer);
+    };
+  }, [app, snapshot.id, entries]);
+  return measure === null ? null : <>: {counted(measure.files, "file")}, {size(measure.bytes)}</>;
+}
+
+function Crumbs({ snapshot, crumbs, go, out }: { snapshot: Snapshot; crumbs: Crumb[]; go: (to: Crumb[]) => void; out: () => void }) {
+  return (
+    <>
+      <nav aria-label="Where you are" class="crumbs">
+        <button type="button" class="crumb" onClick={out}>Snapshots</button>
+        <Icon name="forward" size={14} />
+        {crumbs.length === 0 ? <span class="crumb here" aria-current="page"><bdi>{shown(snapshot.source)}</bdi></span> : <button type="button" class="crumb" onClick={() => go([])}><bdi>{shown(snapshot.source)}</bdi></button>}
+        {crumbs.map((crumb, i) => (
+          <span key={crumb.id} class="crumb-part">
+            <Icon name="forward" size={14} />
+            {i === crumbs.length - 1
+              ? <span class="crumb here" aria-current="page"><bdi>{shown(crumb.name)}</bdi></span>
+              : <button type="button" class="crumb" onClick={() => go(crumbs.slice(0, i + 1))}><bdi>{shown(crumb.name)}</bdi></button>}
+          </span>
+        ))}
+      </nav>
+      <h1 class="wrap"><bdi>{shown(crumbs[crumbs.length - 1]?.name ?? snapshot.source)}</bdi></h1>
+      <p class="soft small row tight-row">
+        <span>As it was {lower(when(snapshot.time, Date.now()))} on <bdi>{shown(snapshot.device)}</bdi>{snapshot.fromBrowser ? ", saved by a browser" : ""}: {counted(snapshot.files, "file")}, {size(snapshot.bytes)}</span>
+        <Receipt snapshot={snapshot} />
+      </p>
+    </>
+  );
+}
+
+function Head({ app, sortable, all }: { app: App; sortable: boolean; all: boolean }) {
+  const { listing } = app;
+  const order = listing.order.value;
+  const column = (by: SortBy, words: string, classes: string) => (
+    <div role="columnheader" class={classes} aria-sort={sortable && order.by === by ? (order.down ? "descending" : "ascending") : undefined}>
+      {sortable
+        ? <button type="button" class="sort" onClick={() => listing.sortBy(by)}>{words}{order.by === by && <Icon name={order.down ? "down" : "up"} size={14} />}</button>
+        : words}
+    </div>
+  );
+  return (
+    <>
+      <div role="columnheader" class="tick-cell">
+        {sortable ? <button type="button" class="tick-all" aria-pressed={all} aria-label="Select all" onClick={() => listing.toggleAll()}><Tick on={all} /></button> : <span class="unseen">Selected</span>}
+      </div>
+      {column("name", "Name", "")}
+      {column("size", "Size", "number size")}
+      {column("modified", "Changed", "modified")}
+    </>
+  );
+}
+
+const KINDS: Record<Entry["kind"], { icon: IconName; words: string }> = {
+  directory: { icon: "folder", words: "Folder" },
+  file: { icon: "file", words: "File" },
+  symlink: { icon: "link", words: "Link" },
+  other: { icon: "special", words: "Special file" },
+};
+
+function Cells({ entry, ticked, found }: { entry: Entry; ticked: boolean; found: boolean }) {
+  const kind = KINDS[entry.kind];
+  const where = entry.path.slice(0, Math.max(0, entry.path.length - entry.name.length - 1));
+  return (
+    <>
+      <div role="gridcell" class="tick-cell" data-tick><Tick on={ticked} /></div>
+      <div role="gridcell" class="name">
+        <span class={`kind ${entry.kind}`}><Icon name={kind.icon} /><span class="unseen">{kind.words} </span></span>
+        <span class="two">
+          <span class="clip"><bdi>{shown(entry.name)}</bdi>{entry.target !== null && <span class="faint"> → <bdi>{shown(entry.target)}</bdi></span>}</span>
+          {found && <span class="small faint clip"><bdi>{where === "" ? "at the top" : shown(where)}</bdi></span>}
+        </span>
+      </div>
+      <div role="gridcell" class="number size soft">{entry.kind === "file" ? size(entry.size) : ""}</div>
+      <div role="gridcell" class="modified soft">{entry.modified === null ? "" : stamp(entry.modified)}</div>
+    </>
+  );
+}
+
+function rowsSelected(ids: ReadonlySet<EntryId>, entries: readonly Entry[]): Entry[] {
+  return ids.size === 0 ? [] : entries.filter((entry) => ids.has(entry.id));
+}
+
+function lower(words: string): string {
+  return words.replace(/^(Today|Yesterday)/, (word) => word.toLowerCase());
+}

@@ -1,0 +1,35 @@
+/** Restoring: the list of snapshots, one of them, or what differs between two. */
+
+import type { Session } from "../../../core/api";
+import type { App } from "../../app";
+import { Notice } from "../../parts/notice";
+import { viewOf, type View } from "../../route";
+import { Browse } from "./browse";
+import { Compare } from "./compare";
+import { Snapshots } from "./snapshots";
+import { Tray } from "./tray";
+
+export function Restore({ app, session, view }: { app: App; session: Session; view: Extract<View, { screen: "restore" }> }) {
+  if (session.role === "write-only") return <WriteOnly app={app} />;
+  return (
+    <div class="page fill">
+      {"compare" in view
+        ? <Compare app={app} before={view.compare.before} after={view.compare.after} />
+        : view.snapshot === null ? <Snapshots app={app} /> : <Browse app={app} snapshot={view.snapshot} crumbs={view.crumbs} />}
+      <Tray app={app} />
+    </div>
+  );
+}
+
+function WriteOnly({ app }: { app: App }) {
+  return (
+    <div class="page stack wide">
+      <h1>Restore</h1>
+      <Notice icon="lock" title="This device can add backups, but not read them">
+        <p class="soft">It was enrolled as a write-only device. It holds no key that opens what is stored, its own backups included, so that whoever takes this device cannot read or delete them.</p>
+        <p class="soft">To restore, unlock with the owner's passphrase on a computer of the owner, or use the <code>copal</code> command there.</p>
+      </Notice>
+      <div class="row"><button type="button" class="button" onClick={() => app.route.go(viewOf("backup"))}>Back up</button></div>
+    </div>
+  );
+}

@@ -1,0 +1,118 @@
+/** The snapshots: every complete backup, newest first; two of them can be compared. */
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Snapshot } from "../../../core/api";
+import type { App } from "../../app";
+import { Icon } from "../../parts/icon";
+import { Badge, Empty, Notice, ProblemNotice } from "../../parts/notice";
+import { Rows } from "../../parts/rows";
+import { counted, shown, size, when } from "../../words";
+
+export function Snapshots({ app }: { app: App }) {
+  const asked = app.snapshots.value;
+  const series = useSignal("");
+  const selected = useSignal<readonly string[]>([]);
+  useEffect(() => { void app.loadSnapshots(); }, [app]);
+
+  if (asked.at === "asking") return <><Head /><Bones /></>;
+  if (asked.at === "failed") return <><Head /><ProblemNotice problem={asked.problem} retry={() => void app.loadSnapshots()} /></>;
+  const { snapshots, damage } = asked.value;
+  const all = seriesOf(snapshots);
+  const rows = series.value === "" ? snapshots : snapshots.filter((one) => one.series === series.value);
+  const pair = rows.filter((one) => selected.value.includes(one.id));
+  const compare = () => {
+    const [after, before] = pair;
+    if (before && after) app.route.go({ screen: "restore", compare: { before, after } });
+  };
+  // Of three the one chosen first gives way.
+  const toggle = (snapshot: Snapshot) => {
+    const others = selected.value.filter((id) => id !== snapshot.id);
+    selected.value = others.length < selected.value.length ? others : [...others, snapshot.id].slice(-2);
+  };
+
+  return (
+    <>
+      <Head />
+      {damage.length > 0 && (
+        <Notice tone="bad" title={`${counted(damage.length, "snapshot")} cannot be read`} urgent>
+          <p class="soft">The others are whole. Ask whoever runs the repository to run <code>copal check</code>.</p>
+          <ul class="bullets small">{damage.slice(0, 5).map((problem, i) => <li key={i}>{problem.title}{problem.subject && <> <span class="code">{shown(problem.subject)}</span></>}</li>)}</ul>
+        </Notice>
+      )}
+      {snapshots.length === 0 ? (
+        <Empty icon="restore" title="No snapshots yet"><p>Each backup becomes a snapshot: everything as it was at that time.</p></Empty>
+      ) : (
+        <>
+          <div class="toolbar">
+            {all.length > 1 ? (
+              <label class="row firm">
+                <span class="unseen">Which backups</span>
+                <select class="input narrow" value={series.value} onChange={(event) => { series.value = event.currentTarget.value; selected.value = []; }}>
+                  <option value="">All backups</option>
+                  {all.map((one) => <option key={one.series} value={one.series}>{shown(one.source)} ({one.number})</option>)}
+                </select>
+              </label>
+            ) : <p class="soft small">{counted(snapshots.length, "snapshot")}</p>}
+            <button type="button" class="button" disabled={pair.length !== 2} onClick={compare} title="Tick two snapshots to compare them"><Icon name="compare" size={18} />Compare{pair.length === 1 ? " (tick one more)" : ""}</button>
+          </div>
+          <Rows<Snapshot> label="Snapshots" rows={rows} rowHeight={68} look="snapshots" columns={4} keyOf={(snapshot) => snapshot.id} cells={(snapshot) => <Cells snapshot={snapshot} ticked={selected.value.includes(snapshot.id)} />}
+            open={(snapshot) => app.route.go({ screen: "restore", snapshot, crumbs: [] })} isSelected={(snapshot) => selected.value.includes(snapshot.id)} toggle={toggle} />
+        </>
+      )}
+    </>
+  );
+}
+
+function Head() {
+  return (
+    <header class="page-head">
+      <h1>Restore</h1>
+      <p class="soft">Choose a snapshot to look into it. Every byte is verified before it is handed to you.</p>
+    </header>
+  );
+}
+
+function Cells({ snapshot, ticked }: { snapshot: Snapshot; ticked: boolean }) {
+  return (
+    <>
+      <div role="gridcell" class="tick-cell" data-tick><Tick on={ticked} /></div>
+      <div role="gridcell" class="two">
+        <span class="strong clip">{when(snapshot.time, Date.now())}</span>
+        <span class="small soft clip">{snapshot.pinned && <span class="pinned" title="Pinned: it is kept whatever the policy says"><Icon name="pin" size={14} /><span class="unseen">Pinned. </span></span>}<bdi>{shown(snapshot.source)}</bdi> · <bdi>{shown(snapshot.device)}</bdi>{snapshot.tags.map((tag) => <span key={tag} class="tag">{shown(tag)}</span>)}</span>
+      </div>
+      <div role="gridcell" class="two facts">
+        <span>{size(snapshot.bytes)}</span>
+        <span class="small soft">{counted(snapshot.files, "file")}</span>
+      </div>
+      <div role="gridcell" class="state">
+        <Receipt snapshot={snapshot} />
+        {snapshot.incomplete && <Badge tone="warn" icon="warning">Some files missing</Badge>}
+      </div>
+    </>
+  );
+}
+
+export function Receipt({ snapshot }: { snapshot: Snapshot }) {
+  if (snapshot.receipt === "waiting") return <Badge tone="calm" icon="clock">Waiting to be verified</Badge>;
+  return <Badge tone="good" icon="shield">{snapshot.verifiedBy === "service" ? "Verified by the service" : "Verified"}</Badge>;
+}
+
+export function Tick({ on }: { on: boolean }) {
+  return <span class={on ? "tick-box on" : "tick-box"} aria-hidden="true">{on && <Icon name="check" size={14} />}</span>;
+}
+
+function Bones() {
+  return <div class="rows-bones" role="status"><span class="unseen">Reading the snapshots</span>{[0, 1, 2, 3, 4].map((i) => <div key={i} class="bone" />)}</div>;
+}
+
+/** The series there are, those with the newest snapshot first. */
+export function seriesOf(snapshots: readonly Snapshot[]): { series: string; source: string; number: number }[] {
+  const found = new Map<string, { series: string; source: string; number: number }>();
+  for (const snapshot of snapshots) {
+    const known = found.get(snapshot.series);
+    if (known) known.number += 1;
+    else found.set(snapshot.series, { series: snapshot.series, source: snapshot.source, number: 1 });
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,27 @@
+/** Taking out: what is selected, or else the whole folder, as a download or into a directory of this computer. */
+
+import type { Entry, EntryId, Snapshot } from "../../../core/api";
+import type { App } from "../../app";
+import { Icon } from "../../parts/icon";
+import { count } from "../../words";
+
+export function Take({ app, snapshot, here, hereName, selected }: { app: App; snapshot: Snapshot; here: EntryId; hereName: string; selected: readonly Entry[] }) {
+  const stage = app.staging.stage.value;
+  const environment = stage.at === "open" ? stage.environment : null;
+  const ids = selected.length > 0 ? selected.map((entry) => entry.id) : [here];
+  const title = selected.length === 0 ? hereName : selected.length === 1 ? selected[0]?.name ?? "" : `${count(selected.length)} items`;
+  const isFile = selected.length === 1 && selected[0]?.kind === "file";
+  const what = selected.length === 0 ? "this folder" : "what is selected";
+  return (
+    <div class="row firm takes">
+      <button type="button" class="button" onClick={() => void app.jobs.add(isFile ? title : `${title}.zip`, "download", app.core.download(snapshot.id, ids, { askWhere: environment?.canAskWhere ?? false }))}>
+        <Icon name="download" size={18} /><span>{isFile ? "Download" : "Download zip"}<span class="unseen"> of {what}</span></span>
+      </button>
+      {environment?.canPickFolder && (
+        <button type="button" class="button main" onClick={() => void app.jobs.add(title, "into", app.core.restoreInto(snapshot.id, ids))}>
+          <Icon name="into" size={18} /><span>Restore to…<span class="unseen"> a folder of this computer: {what}</span></span>
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,148 @@
+/** Settings: of this browser, not of the repository. */
+
+import { useSignal } from "@preact/signals";
+import type { Problem, Session, Settings as Choices } from "../../core/api";
+import { problemOf } from "../../core/problem";
+import type { App } from "../app";
+import { Choice } from "../parts/choice";
+import { Dialog } from "../parts/dialog";
+import { Icon } from "../parts/icon";
+import { Notice, ProblemNotice } from "../parts/notice";
+import { say } from "../parts/say";
+
+export function Settings({ app, session }: { app: App; session: Session }) {
+  const settings = app.settings.value;
+  return (
+    <div class="page stack wide">
+      <header class="page-head"><h1>Settings</h1><p class="soft">They hold for this browser only.</p></header>
+      {settings && <Look app={app} settings={settings} />}
+      {settings && <Locking app={app} settings={settings} />}
+      {settings && <Speed app={app} settings={settings} />}
+      <Device session={session} />
+      <Forgetting app={app} session={session} />
+    </div>
+  );
+}
+
+function Look({ app, settings }: { app: App; settings: Choices }) {
+  return (
+    <section class="card padded setting">
+      <div><h2>Colours</h2></div>
+      <Choice<Choices["theme"]> label="Colours" value={settings.theme} change={(theme) => void app.changeSettings({ theme })} options={[
+        { value: "system", words: <><Icon name="device" size={16} />System</> },
+        { value: "light", words: <><Icon name="sun" size={16} />Light</> },
+        { value: "dark", words: <><Icon name="moon" size={16} />Dark</> },
+      ]} />
+    </section>
+  );
+}
+
+const IDLE = [
+  { minutes: 5, words: "5 minutes" },
+  { minutes: 15, words: "15 minutes" },
+  { minutes: 60, words: "1 hour" },
+  { minutes: 240, words: "4 hours" },
+  { minutes: 0, words: "Never" },
+];
+
+function Locking({ app, settings }: { app: App; settings: Choices }) {
+  const known = IDLE.some((one) => one.minutes === settings.idleMinutes);
+  return (
+    <section class="card padded setting">
+      <div>
+        <h2 id="idle">Lock by itself</h2>
+        <p class="small soft">When nobody touches the page for so long. Not while a backup or a download runs.</p>
+      </div>
+      <div class="row">
+        <select class="input narrow" aria-labelledby="idle" value={String(settings.idleMinutes)} onChange={(event) => void app.changeSettings({ idleMinutes: Number(event.currentTarget.value) })}>
+          {!known && <option value={String(settings.idleMinutes)}>{settings.idleMinutes} minutes</option>}
+          {IDLE.map((one) => <option key={one.minutes} value={String(one.minutes)}>{one.words}</option>)}
+        </select>
+        <button type="button" class="button" onClick={() => void app.lock()}><Icon name="lock" size={18} />Lock now</button>
+      </div>
+    </section>
+  );
+}
+
+function Speed({ app, settings }: { app: App; settings: Choices }) {
+  return (
+    <section class="card padded setting">
+      <div>
+        <h2>Compression</h2>
+        <p class="small soft">Fast makes a backup quicker where the network is quick; balanced stores less.</p>
+      </div>
+      <Choice<Choices["compression"]> label="Compression" value={settings.compression} change={(compression) => void app.changeSettings({ compression })}
+        options={[{ value: "fast", words: "Fast" }, { value: "balanced", words: "Balanced" }]} />
+    </section>
+  );
+}
+
+function Device({ session }: { session: Session }) {
+  return (
+    <section class="card padded stack">
+      <h2>This device</h2>
+      <dl class="pairs">
+        <dt>May</dt><dd>{session.role === "full" ? "back up, restore, see everything" : "add backups only"}</dd>
+        {session.deviceName && <><dt>Name</dt><dd><bdi>{session.deviceName}</bdi></dd></>}
+        <dt>Client</dt><dd class="code">{session.client ?? "registers with its first backup"}</dd>
+        <dt>Repository</dt><dd class="code">{session.repository.id}</dd>
+        <dt>Owner</dt><dd class="code">{session.repository.owner}</dd>
+        <dt>Signing key</dt><dd>{session.keyInBrowserVault ? "in the browser's key store; no page can read it" : "in this browser's private storage"}</dd>
+      </dl>
+      {session.warnings.map((problem) => <ProblemNotice key={problem.code} problem={problem} tone="warn" urgent={false} />)}
+    </section>
+  );
+}
+
+function Forgetting({ app, session }: { app: App; session: Session }) {
+  const asking = useSignal<"caches" | "device" | null>(null);
+  const busy = useSignal(false);
+  const done = useSignal(false);
+  const problem = useSignal<Problem | null>(null);
+  const act = async () => {
+    const what = asking.value;
+    busy.value = true;
+    problem.value = null;
+    try {
+      if (what === "caches") await app.core.forgetCaches();
+      if (what === "device") {
+        await app.core.forgetDevice();
+        location.reload();
+      }
+      done.value = what === "caches";
+      say("Forgotten.");
+    } catch (thrown) {
+      problem.value = problemOf(thrown);
+    }
+    busy.value = false;
+    asking.value = null;
+  };
+  return (
+    <section class="card padded stack">
+      <h2>Forget</h2>
+      {problem.value && <ProblemNotice problem={problem.value} />}
+      {done.value && <Notice tone="good" title="The cache is gone"><p class="soft">Your backups are not affected. The next one reads its files again, and uploads only what is new.</p></Notice>}
+      <div class="setting plain">
+        <div><h3>What this browser keeps</h3><p class="small soft">The copy of the index, what the last backups looked like, remembered folders. Deleting it is harmless.</p></div>
+        <button type="button" class="button" disabled={app.isWorking} onClick={() => { asking.value = "caches"; }}>Forget the cache</button>
+      </div>
+      {session.client !== null && (
+        <div class="setting plain">
+          <div><h3>This browser as a device</h3><p class="small soft">Its keys are deleted too. Backups stay; {session.role === "full" ? "the passphrase registers it anew." : "to add more it has to be enrolled again."}</p></div>
+          <button type="button" class="button bad" disabled={app.isWorking} onClick={() => { asking.value = "device"; }}>Forget this device</button>
+        </div>
+      )}
+      {asking.value && (
+        <Dialog title={asking.value === "caches" ? "Forget the cache?" : "Forget this device?"} close={() => { asking.value = null; }}
+          footer={<>
+            <button type="button" class="button" onClick={() => { asking.value = null; }}>Keep</button>
+            <button type="button" class="button bad" disabled={busy.value} onClick={() => void act()}>{busy.value ? "Forgetting…" : "Forget"}</button>
+          </>}>
+          <p>{asking.value === "caches"
+            ? "No backup is lost. Folders have to be chosen again, and the next backup reads every file once."
+            : "No backup is lost, but this browser can no longer add any. The owner still lists it until it is revoked."}</p>
+        </Dialog>
+      )}
+    </section>
+  );
+}

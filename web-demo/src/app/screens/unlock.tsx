@@ -1,0 +1,188 @@
+/** Unlocking: a passphrase, a recovery code, or the line that makes this browser a write-only device. What is typed goes from the field to the core, and the field is emptied. */
+
+import { useSignal } from "@preact/signals";
+import type { RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { Problem } from "../../core/api";
+import type { App } from "../app";
+import { Choice } from "../parts/choice";
+import { Icon } from "../parts/icon";
+import { Notice, ProblemNotice } from "../parts/notice";
+import { Spinner } from "../parts/progress";
+import { opensItself, type Stage } from "../stage";
+import { GateHead } from "./start";
+
+type Locked = Extract<Stage, { at: "locked" }>;
+type Way = "passphrase" | "recovery-code" | "enrollment";
+
+export function Unlock({ app, stage }: { app: App; stage: Locked }) {
+  const { environment } = stage;
+  return (
+    <main class="gate" id="content">
+      <div class="gate-box">
+        {environment.hasEnrollmentLink
+          ? <Join app={app} stage={stage} />
+          : opensItself(environment) ? <Reopen app={app} stage={stage} /> : <Enter app={app} stage={stage} />}
+        {environment.server.state === "ready" && (
+          <p class="faint small gate-foot">
+            Repository <span class="code">{environment.server.repository.id.slice(0, 8)}</span> · owner <span class="code">{environment.server.repository.owner.slice(0, 8)}</span>
+          </p>
+        )}
+      </div>
+    </main>
+  );
+}
+
+function Enter({ app, stage }: { app: App; stage: Locked }) {
+  const { environment } = stage;
+  const facts = environment.server.state === "ready" ? environment.server.repository : null;
+  const opensHere = facts === null || facts.passphraseOpens || environment.device.role === "full";
+  const way = useSignal<Way>(opensHere ? "passphrase" : "enrollment");
+  const field = useRef<HTMLInputElement | HTMLTextAreaElement | null>(null);
+  const hold = (element: HTMLInputElement | HTMLTextAreaElement | null) => { field.current = element; };
+  const deviceName = useRef<HTMLInputElement>(null);
+  const visible = useSignal(false);
+  const missing = useSignal(false);
+
+  useEffect(() => field.current?.focus(), [way.value, stage.problem]);
+
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const input = field.current;
+    if (!input) return;
+    const typed = input.value;
+    input.value = "";
+    visible.value = false;
+    missing.value = typed === "";
+    if (typed === "") return;
+    if (way.value === "passphrase") void app.staging.unlock({ by: "passphrase", passphrase: typed });
+    if (way.value === "recovery-code") void app.staging.unlock({ by: "recovery-code", code: typed });
+    if (way.value === "enrollment") {
+      const name = deviceName.current?.value.trim();
+      void app.staging.unlock({ by: "enrollment", line: typed.trim(), ...(name ? { name } : {}) });
+    }
+  };
+  const choose = (next: Way) => {
+    if (field.current) field.current.value = "";
+    way.value = next;
+    missing.value = false;
+    app.staging.clearProblem();
+  };
+
+  return (
+    <>
+      <GateHead title="Unlock your backups"><Why stage={stage} /></GateHead>
+      <form class="stack" onSubmit={submit} autocomplete="on">
+        <Choice<Way> label="How to unlock" value={way.value} change={choose}
+          options={[{ value: "passphrase", words: "Passphrase" }, { value: "recovery-code", words: "Recovery code" }, { value: "enrollment", words: "Enrollment" }]} />
+        {!opensHere && way.value !== "enrollment" && (
+          <Notice tone="warn" title="This server keeps its key slots closed">
+            <p class="soft">A browser that was never here cannot unlock with a passphrase. Ask whoever runs the server to open them for a while, or use an enrollment line.</p>
+          </Notice>
+        )}
+        {way.value === "passphrase" && (
+          <div class="field" key="passphrase">
+            <label for="secret">Passphrase</label>
+            <div class="with-button">
+              <input ref={hold} id="secret" class="input" type={(visible.value ? "text" : "password") as "password"} name="passphrase" autocomplete="current-password" autocapitalize="off"
+                spellcheck={false} aria-invalid={stage.problem || missing.value ? true : undefined} aria-describedby="secret-problem" disabled={stage.opening} />
+              <button type="button" class="button icon" aria-pressed={visible.value} aria-label="Show the passphrase" onClick={() => { visible.value = !visible.value; }}>
+                <Icon name={visible.value ? "eye-off" : "eye"} size={18} />
+              </button>
+            </div>
+          </div>
+        )}
+        {way.value === "recovery-code" && (
+          <div class="field" key="recovery-code">
+            <label for="secret">Recovery code</label>
+            <input ref={hold} id="secret" class="input code" type="text" autocomplete="off" autocapitalize="off" spellcheck={false} disabled={stage.opening}
+              aria-invalid={stage.problem || missing.value ? true : undefined} aria-describedby="secret-hint secret-problem" />
+            <p class="hint" id="secret-hint">It was shown once, when the repository was made.</p>
+          </div>
+        )}
+        {way.value === "enrollment" && (
+          <>
+            <div class="field" key="enrollment">
+              <label for="secret">Enrollment line</label>
+              <textarea ref={hold} id="secret" class="input" rows={3} autocomplete="off" autocapitalize="off" spellcheck={false} disabled={stage.opening}
+                aria-invalid={stage.problem || missing.value ? true : undefined} aria-describedby="secret-hint secret-problem" />
+              <p class="hint" id="secret-hint">The line that <code>copal client add</code> printed. It works once.</p>
+            </div>
+            <DeviceName input={deviceName} disabled={stage.opening} />
+          </>
+        )}
+        <div id="secret-problem">
+          {missing.value && <p class="field-problem" role="alert">{way.value === "passphrase" ? "Enter the passphrase." : way.value === "recovery-code" ? "Enter the recovery code." : "Paste the enrollment line."}</p>}
+          {stage.problem && !missing.value && <UnlockProblem problem={stage.problem} />}
+        </div>
+        <button type="submit" class="button main large full" disabled={stage.opening}>
+          {stage.opening ? <Spinner label={way.value === "enrollment" ? "Joining…" : "Unlocking…"} /> : way.value === "enrollment" ? "Join" : "Unlock"}
+        </button>
+        <p class="faint small center">{way.value === "enrollment"
+          ? "This browser will add backups. It will not be able to read or delete any."
+          : "What you type stays in this browser: the server never sees it."}</p>
+      </form>
+    </>
+  );
+}
+
+function Join({ app, stage }: { app: App; stage: Locked }) {
+  const name = useRef<HTMLInputElement>(null);
+  const join = (event: Event) => {
+    event.preventDefault();
+    const given = name.current?.value.trim();
+    void app.staging.unlock({ by: "link", ...(given ? { name: given } : {}) });
+  };
+  return (
+    <>
+      <GateHead title="Back up from this browser"><p class="soft">You opened an enrollment link. It makes this browser a device that adds backups to the repository.</p></GateHead>
+      <form class="stack" onSubmit={join}>
+        <ul class="promises">
+          <li><Icon name="check" size={18} />It can add backups, encrypted before they leave this browser.</li>
+          <li><Icon name="lock" size={18} />It cannot read or delete any, its own included. Only the owner can.</li>
+          <li><Icon name="link" size={18} />The link works once. It is already gone from the address bar.</li>
+        </ul>
+        <DeviceName input={name} disabled={stage.opening} />
+        {stage.problem && <UnlockProblem problem={stage.problem} />}
+        <button type="submit" class="button main large full" disabled={stage.opening}>{stage.opening ? <Spinner label="Joining…" /> : "Join"}</button>
+        <button type="button" class="button plain full" disabled={stage.opening} onClick={() => app.staging.dismissLink()}>Unlock with a passphrase instead</button>
+      </form>
+    </>
+  );
+}
+
+function Reopen({ app, stage }: { app: App; stage: Locked }) {
+  return (
+    <>
+      <GateHead title={stage.environment.device.name ?? "This device"}><Why stage={stage} /></GateHead>
+      <div class="stack">
+        {stage.problem && <UnlockProblem problem={stage.problem} />}
+        <p class="soft center">This browser may add backups, and needs no passphrase for that.</p>
+        <button type="button" class="button main large full" disabled={stage.opening} onClick={() => void app.staging.unlock({ by: "device" })}>
+          {stage.opening ? <Spinner label="Opening…" /> : "Open"}
+        </button>
+      </div>
+    </>
+  );
+}
+
+function DeviceName({ input, disabled }: { input: RefObject<HTMLInputElement | null>; disabled: boolean }) {
+  return (
+    <div class="field">
+      <label for="device-name">Name of this device</label>
+      <input ref={input} id="device-name" class="input" type="text" autocomplete="off" maxLength={80} placeholder="Browser on my laptop" disabled={disabled} aria-describedby="device-hint" />
+      <p class="hint" id="device-hint">So that you recognise its backups. You may leave it empty.</p>
+    </div>
+  );
+}
+
+function Why({ stage }: { stage: Locked }) {
+  if (stage.why === "idle") return <p class="soft">Locked because nobody was here for a while. Nothing is lost.</p>;
+  if (stage.why === "asked") return <p class="soft">Locked. The keys are gone from this page.</p>;
+  if (stage.why === "failed") return <p class="soft">Locked because something went wrong. Nothing that is stored is affected.</p>;
+  return null;
+}
+
+function UnlockProblem({ problem }: { problem: Problem }) {
+  return <ProblemNotice problem={problem} />;
+}

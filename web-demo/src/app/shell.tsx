@@ -1,0 +1,205 @@
+/** The shell: what stands around every screen, and which screen that is. */
+
+import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { Session } from "../core/api";
+import type { App } from "./app";
+import { Dialog } from "./parts/dialog";
+import { Icon, Mark, type IconName } from "./parts/icon";
+import { Notice, ProblemNotice } from "./parts/notice";
+import { said } from "./parts/say";
+import { partOf } from "./backing";
+import { viewOf, type Screen } from "./route";
+import { Backup } from "./screens/backup/backup";
+import { Restore } from "./screens/restore/restore";
+import { Settings } from "./screens/settings";
+import { Starting, Unreachable, Unsupported } from "./screens/start";
+import { Status } from "./screens/status";
+import { Unlock } from "./screens/unlock";
+import { countdown, percent } from "./words";
+
+const NAMES: Record<Screen, { words: string; icon: IconName }> = {
+  backup: { words: "Back up", icon: "backup" },
+  restore: { words: "Restore", icon: "restore" },
+  status: { words: "Status", icon: "status" },
+  settings: { words: "Settings", icon: "settings" },
+};
+
+export function Shell({ app }: { app: App }) {
+  useSignalEffect(() => {
+    const theme = app.settings.value?.theme ?? "system";
+    if (theme === "system") delete document.documentElement.dataset["theme"];
+    else document.documentElement.dataset["theme"] = theme;
+  });
+  const stage = app.staging.stage.value;
+  return (
+    <>
+      <div class="unseen" role="status" aria-live="polite">{said.value}</div>
+      {stage.at === "starting" && <Starting />}
+      {stage.at === "unsupported" && <Unsupported missing={stage.missing} />}
+      {stage.at === "unreachable" && <Unreachable problem={stage.problem} asking={stage.asking} retry={() => void app.staging.start()} />}
+      {stage.at === "locked" && <Unlock app={app} stage={stage} />}
+      {stage.at === "open" && <Open app={app} session={stage.session} />}
+    </>
+  );
+}
+
+function Open({ app, session }: { app: App; session: Session }) {
+  const view = app.route.view.value;
+  const content = useRef<HTMLElement>(null);
+  const first = useRef(true);
+  const leaving = useSignal(false);
+  useSignalEffect(() => {
+    const backing = app.backing.state.value;
+    const part = backing.at === "running" ? partOf(backing.progress) : null;
+    document.title = part === null ? `${NAMES[app.route.view.value.screen].words} – Copal` : `${percent(Math.floor(part * 1e6), 1e6)} backed up – Copal`;
+  });
+  useEffect(() => {
+    // Whoever reads with the ears hears where they are; at the very first nothing is taken from them.
+    if (!first.current) content.current?.focus();
+    first.current = false;
+    window.scrollTo(0, 0);
+  }, [view]);
+  useEffect(() => {
+    const signs = ["pointerdown", "pointermove", "keydown", "wheel"] as const;
+    const touched = () => app.core.touch();
+    for (const sign of signs) addEventListener(sign, touched, { passive: true });
+    return () => { for (const sign of signs) removeEventListener(sign, touched); };
+  }, [app]);
+  useEffect(() => {
+    const leave = (event: BeforeUnloadEvent) => { if (app.isWorking) event.preventDefault(); };
+    addEventListener("beforeunload", leave);
+    return () => removeEventListener("beforeunload", leave);
+  }, [app]);
+
+  const lock = () => {
+    if (app.isWorking) leaving.value = true;
+    else void app.lock();
+  };
+  return (
+    <div class="shell">
+      <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); content.current?.focus(); }}>Skip to the content</a>
+      <header class="side">
+        <p class="brand"><Mark /><span>Copal</span></p>
+        <nav aria-label="Screens">
+          <ul>
+            {(Object.keys(NAMES) as Screen[]).map((screen) => <Tab key={screen} app={app} screen={screen} current={view.screen === screen} />)}
+          </ul>
+        </nav>
+        <div class="side-foot">
+          <p class="small faint">{session.role === "full" ? "Unlocked" : "Write-only device"}</p>
+          <p class="small clip"><bdi>{session.deviceName ?? `Repository ${session.repository.id.slice(0, 8)}`}</bdi></p>
+        </div>
+        <button type="button" class="button small lock" onClick={lock}><Icon name="lock" size={16} /><span>Lock</span></button>
+      </header>
+      <main id="content" ref={content} tabIndex={-1}>
+        <Banners app={app} session={session} />
+        {view.screen === "backup" && <Backup app={app} session={session} />}
+        {view.screen === "restore" && <Restore app={app} session={session} view={view} />}
+        {view.screen === "status" && <Status app={app} session={session} />}
+        {view.screen === "settings" && <Settings app={app} session={session} />}
+      </main>
+      <DropAnywhere app={app} session={session} />
+      <LockSoon app={app} />
+      {leaving.value && (
+        <Dialog title="Lock while something runs?" close={() => { leaving.value = false; }}
+          footer={<>
+            <button type="button" class="button" onClick={() => { leaving.value = false; }}>Go on</button>
+            <button type="button" class="button main" onClick={() => { leaving.value = false; void app.lock(); }}>Stop and lock</button>
+          </>}>
+          <p>Locking stops what is under way. What a backup has uploaded is kept, and the next one goes on from it; a download has to begin again.</p>
+        </Dialog>
+      )}
+    </div>
+  );
+}
+
+function Tab({ app, screen, current }: { app: App; screen: Screen; current: boolean }) {
+  const backing = app.backing.state.value;
+  const part = screen === "backup" && backing.at === "running" ? partOf(backing.progress) : undefined;
+  const jobs = screen === "restore" ? app.jobs.jobs.value.filter((job) => job.end === null).length : 0;
+  return (
+    <li>
+      <a class="tab" href={`#${screen}`} aria-current={current ? "page" : undefined} onClick={(event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        app.route.go(viewOf(screen));
+      }}>
+        <Icon name={NAMES[screen].icon} />
+        <span>{NAMES[screen].words}</span>
+        {part !== undefined && <span class="tab-note">{part === null ? "…" : percent(Math.floor(part * 1e6), 1e6)}<span class="unseen"> done</span></span>}
+        {jobs > 0 && <span class="tab-note">{jobs}<span class="unseen"> running</span></span>}
+      </a>
+    </li>
+  );
+}
+
+function Banners({ app, session }: { app: App; session: Session }) {
+  const offline = useComputed(() => !app.staging.online.value);
+  const read = useSignal(false);
+  if (session.warnings.length > 0 && !read.value && app.route.view.value.screen !== "settings") {
+    return (
+      <div class="banner stack tight">
+        {session.warnings.map((problem) => <ProblemNotice key={problem.code} problem={problem} tone="warn" urgent={false} />)}
+        <div><button type="button" class="button small" onClick={() => { read.value = true; }}>I have read it</button></div>
+      </div>
+    );
+  }
+  if (app.staging.elsewhere.value) {
+    return <div class="banner"><Notice tone="warn" title="Copal is open in another tab"><p class="soft">Only one tab can back up at a time. Go on there, or close it.</p></Notice></div>;
+  }
+  if (offline.value && app.backing.state.value.at !== "running") {
+    return <div class="banner"><Notice tone="warn" icon="offline" title="There is no network"><p class="soft">What needs the server waits until it is back.</p></Notice></div>;
+  }
+  return null;
+}
+
+function LockSoon({ app }: { app: App }) {
+  const seconds = app.staging.lockSoon.value;
+  if (seconds === null) return null;
+  const stay = () => { app.staging.lockSoon.value = null; app.core.touch(); };
+  return (
+    <Dialog title="Still there?" close={stay} firm
+      footer={<>
+        <button type="button" class="button" onClick={() => void app.lock()}>Lock now</button>
+        <button type="button" class="button main" autofocus onClick={stay}>Stay unlocked</button>
+      </>}>
+      <p>Nobody has touched this page for a while. It locks in <span class="strong">{countdown(seconds * 1000)}</span>.</p>
+    </Dialog>
+  );
+}
+
+/** Folders and files may be dropped anywhere while a backup can begin. */
+function DropAnywhere({ app, session }: { app: App; session: Session }) {
+  const over = useSignal(false);
+  useEffect(() => {
+    const can = () => app.backing.state.value.at !== "running" && session.repository.ingest === "service" && !document.querySelector("dialog[open]");
+    const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
+    let depth = 0;
+    const enter = (event: DragEvent) => { if (hasFiles(event)) { depth += 1; over.value = can(); } };
+    const leave = (event: DragEvent) => { if (hasFiles(event)) { depth = Math.max(0, depth - 1); if (depth === 0) over.value = false; } };
+    // Without this the browser would leave the page and open the file.
+    const hover = (event: DragEvent) => { if (hasFiles(event)) event.preventDefault(); };
+    const drop = (event: DragEvent) => {
+      if (!hasFiles(event) || !event.dataTransfer) return;
+      event.preventDefault();
+      depth = 0;
+      over.value = false;
+      if (!can()) return;
+      void app.backing.take(app.core.folderFromDrop(event.dataTransfer));
+      if (app.route.view.value.screen !== "backup") app.route.go(viewOf("backup"));
+    };
+    addEventListener("dragenter", enter);
+    addEventListener("dragleave", leave);
+    addEventListener("dragover", hover);
+    addEventListener("drop", drop);
+    return () => {
+      removeEventListener("dragenter", enter);
+      removeEventListener("dragleave", leave);
+      removeEventListener("dragover", hover);
+      removeEventListener("drop", drop);
+    };
+  }, [app, session, over]);
+  if (!over.value) return null;
+  return <div class="drop-over" aria-hidden="true"><div><Icon name="backup" size={44} /><p>Drop to back up</p></div></div>;
+}

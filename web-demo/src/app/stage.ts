@@ -1,0 +1,110 @@
+/** Stages: whether the page can work, is locked or open. What is shown follows from this alone. */
+
+import { signal } from "@preact/signals";
+import type { Core, CoreEvent, Environment, MissingFeature, Problem, Session, Unlock } from "../core/api";
+import { problemOf } from "../core/problem";
+
+export type Stage =
+  | { at: "starting" }
+  | { at: "unsupported"; missing: MissingFeature[] }
+  | { at: "unreachable"; problem: Problem; asking: boolean }
+  | { at: "locked"; environment: Environment; why: LockedBecause; opening: boolean; problem: Problem | null }
+  | { at: "open"; environment: Environment; session: Session };
+
+/** "fresh": the page was just opened. */
+export type LockedBecause = "fresh" | "asked" | "idle" | "failed";
+
+export class Staging {
+  readonly stage = signal<Stage>({ at: "starting" });
+  /** Seconds until it locks, while there is a warning. */
+  readonly lockSoon = signal<number | null>(null);
+  readonly online = signal(true);
+  /** Another tab holds the repository. */
+  readonly elsewhere = signal(false);
+  readonly #core: Core;
+
+  constructor(core: Core) {
+    this.#core = core;
+  }
+
+  /** Asks what there is, and opens by itself where nothing secret has to be typed. */
+  async start(): Promise<void> {
+    const before = this.stage.value;
+    if (before.at === "unreachable") this.stage.value = { ...before, asking: true };
+    try {
+      const environment = await this.#core.environment();
+      if (environment.missing.length > 0) {
+        this.stage.value = { at: "unsupported", missing: environment.missing };
+        return;
+      }
+      const session = await this.#core.session();
+      if (session) {
+        this.stage.value = { at: "open", environment, session };
+        return;
+      }
+      if (environment.server.state !== "ready") {
+        this.stage.value = { at: "unreachable", problem: environment.server.problem, asking: false };
+        return;
+      }
+      this.stage.value = { at: "locked", environment, why: "fresh", opening: false, problem: null };
+      if (opensItself(environment)) await this.unlock({ by: "device" });
+    } catch (thrown) {
+      this.stage.value = { at: "unreachable", problem: problemOf(thrown), asking: false };
+    }
+  }
+
+  /** Opens; the caller has let go of what was typed. */
+  async unlock(secret: Unlock): Promise<void> {
+    const before = this.stage.value;
+    if (before.at !== "locked" || before.opening) return;
+    this.stage.value = { ...before, opening: true, problem: null };
+    try {
+      const session = await this.#core.unlock(secret);
+      const joined = secret.by === "link" || secret.by === "enrollment";
+      const environment: Environment = joined
+        ? { ...before.environment, hasEnrollmentLink: false, device: { role: session.role, name: session.deviceName } }
+        : before.environment;
+      this.stage.value = { at: "open", environment, session };
+    } catch (thrown) {
+      this.stage.value = { ...before, opening: false, problem: problemOf(thrown) };
+    }
+  }
+
+  async lock(): Promise<void> {
+    await this.#core.lock();
+    this.#locked("asked", null);
+  }
+
+  /** Enrollment is put aside, for a passphrase instead. */
+  dismissLink(): void {
+    const stage = this.stage.value;
+    if (stage.at !== "locked") return;
+    this.stage.value = { ...stage, environment: { ...stage.environment, hasEnrollmentLink: false }, problem: null };
+  }
+
+  clearProblem(): void {
+    const stage = this.stage.value;
+    if (stage.at === "locked" && stage.problem) this.stage.value = { ...stage, problem: null };
+  }
+
+  hear(event: CoreEvent): void {
+    switch (event.type) {
+      case "locked": return this.#locked(event.reason, event.problem ?? null);
+      case "lock-soon": this.lockSoon.value = event.secondsLeft; return;
+      case "network": this.online.value = event.online; return;
+      case "elsewhere": this.elsewhere.value = event.held; return;
+      case "changed": return;
+    }
+  }
+
+  #locked(why: LockedBecause, problem: Problem | null): void {
+    this.lockSoon.value = null;
+    const stage = this.stage.value;
+    if (stage.at === "open") this.stage.value = { at: "locked", environment: stage.environment, why, opening: false, problem };
+  }
+}
+
+/** An enrolled write-only device holds all it needs, unless it was opened by a link that makes it another one. */
+export function opensItself(environment: Environment): boolean {
+  return environment.device.role === "write-only" && !environment.hasEnrollmentLink;
+}

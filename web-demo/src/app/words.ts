@@ -1,0 +1,149 @@
+/** Words for people: sizes, counts, spans of time, dates, rates. One place, so that one thing reads the same everywhere. */
+
+const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+/** A size with three digits, in the units of the command line. */
+export function size(bytes: number): string {
+  if (bytes < 1024) return `${Math.round(bytes)} B`;
+  let value = bytes / 1024;
+  let unit = 0;
+  // Not at 1,024: "1000 KiB" would have a digit too many.
+  while (value >= 999.5 && unit + 1 < UNITS.length) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${threeDigits(value)} ${UNITS[unit] ?? ""}`;
+}
+
+function threeDigits(value: number): string {
+  if (value < 9.995) return value.toFixed(2);
+  if (value < 99.95) return value.toFixed(1);
+  return value.toFixed(0);
+}
+
+/** Bytes each second. */
+export function rate(bytesPerSecond: number): string {
+  return `${size(bytesPerSecond)}/s`;
+}
+
+const COUNT = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+/** A whole number, with separators. */
+export function count(value: number): string {
+  return COUNT.format(value);
+}
+
+/** "1 file", "2,000 files": the noun's plural is given where an "s" does not make it. */
+export function counted(value: number, noun: string, plural = `${noun}s`): string {
+  return `${count(value)} ${value === 1 ? noun : plural}`;
+}
+
+/** A part of a whole in percent; what is not all is never shown as 100 %, what is not nothing never as 0 %. */
+export function percent(part: number, whole: number): string {
+  if (whole <= 0) return "0 %";
+  const exact = (100 * part) / whole;
+  if (exact <= 0) return "0 %";
+  if (exact < 1) return "< 1 %";
+  if (exact < 100) return `${Math.min(99, Math.floor(exact))} %`;
+  return "100 %";
+}
+
+/** How long something took, exact where it is short: "0.8 s", "42 s", "3 min 20 s", "2 h 5 min". */
+export function span(ms: number): string {
+  const seconds = ms / 1000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return join(Math.floor(whole / 60), "min", whole % 60, "s");
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 60 * 48) return join(Math.floor(minutes / 60), "h", minutes % 60, "min");
+  const hours = Math.round(minutes / 60);
+  return join(Math.floor(hours / 24), "days", hours % 24, "h");
+}
+
+function join(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
+}
+
+/** What is left, coarse on purpose: a number that changes every second would promise what nobody knows. */
+export function remaining(ms: number | null): string {
+  if (ms === null || !Number.isFinite(ms) || ms < 0) return "estimating…";
+  const seconds = ms / 1000;
+  if (seconds < 5) return "a few seconds left";
+  if (seconds < 55) return `about ${Math.ceil(seconds / 5) * 5} s left`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 2) return "about a minute left";
+  if (minutes < 60) return `about ${minutes} min left`;
+  const hours = Math.floor(minutes / 60);
+  const rest = Math.round((minutes % 60) / 10) * 10;
+  if (hours < 10 && rest > 0 && rest < 60) return `about ${hours} h ${rest} min left`;
+  return `about ${Math.round(minutes / 60)} h left`;
+}
+
+/** "14:05" today, "Yesterday, 14:05", "12 March, 14:05", and with the year where it is another. */
+export function when(time: number, now: number): string {
+  const date = new Date(time);
+  const clock = `${pad(date.getHours())}:${pad(date.getMinutes())}`;
+  const days = dayNumber(now) - dayNumber(time);
+  if (days === 0) return `Today, ${clock}`;
+  if (days === 1) return `Yesterday, ${clock}`;
+  return `${day(time, now)}, ${clock}`;
+}
+
+/** "12 March", and with the year where it is another. */
+export function day(time: number, now: number): string {
+  const date = new Date(time);
+  const year = date.getFullYear() === new Date(now).getFullYear() ? "" : ` ${date.getFullYear()}`;
+  return `${date.getDate()} ${MONTHS[date.getMonth()] ?? ""}${year}`;
+}
+
+/** "2026-03-12 14:05": of one width, for columns. */
+export function stamp(time: number): string {
+  const date = new Date(time);
+  return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${pad(date.getHours())}:${pad(date.getMinutes())}`;
+}
+
+/** "just now", "5 minutes ago", "3 days ago". */
+export function ago(time: number, now: number): string {
+  const seconds = (now - time) / 1000;
+  if (seconds < 60) return "just now";
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${counted(minutes, "minute")} ago`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return `${counted(hours, "hour")} ago`;
+  const days = Math.floor(hours / 24);
+  if (days < 60) return `${counted(days, "day")} ago`;
+  const months = Math.floor(days / 30.44);
+  if (months < 24) return `${counted(months, "month")} ago`;
+  return `${counted(Math.floor(days / 365.25), "year")} ago`;
+}
+
+/** "0:59" for a clock that counts down. */
+export function countdown(ms: number): string {
+  const seconds = Math.max(0, Math.ceil(ms / 1000));
+  return `${Math.floor(seconds / 60)}:${pad(seconds % 60)}`;
+}
+
+/** A name as it may be shown: control characters and those that turn the direction of writing are made visible. */
+export function shown(name: string): string {
+  return name.replace(UNSHOWN, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`);
+}
+
+/** The last part of a path. */
+export function baseName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+function pad(value: number): string {
+  return value.toString().padStart(2, "0");
+}
+
+function dayNumber(time: number): number {
+  const date = new Date(time);
+  return Math.round(Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()) / 86_400_000);
+}
+
+const MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+
+/** Joiners (U+200C, U+200D) are not among them: writing and pictures need them. */
+const UNSHOWN = /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu;

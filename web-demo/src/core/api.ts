@@ -1,0 +1,402 @@
+// The interface between the page's core (workers, gateway, engine) and its display. Owner: web (src/core).
+// It becomes web-demo/src/core/api.ts verbatim; import types from "../core/api" and `connect` from "../core".
+// Wishes: /tmp/contract/requests.md. Breaking changes are announced here, newest first:
+//   20:52 Status.space: distinctBytes → newestBytes
+//
+// Rules: every promise that fails rejects with a CopalError. All values are plain data (structured clone), so a
+// scripted Core for tests is an object literal. Times are milliseconds since 1970, sizes bytes, both `number`.
+// Paths are text with `/` between names, relative to what was backed up, "" is the top. A path that is not UTF-8 in the
+// repository is shown with U+FFFD and identified by `id`, so hand `id` back, never the shown path.
+
+/** Everything the display may ask of the core. One object for the page's life: `const core = await connect()`. */
+export interface Core {
+  /** What this browser can do and what the server says; asked once at start and again by `retry`. No secret needed. */
+  environment(): Promise<Environment>;
+  /** Calls `listener` for everything that happens by itself; returns the function that ends it. */
+  subscribe(listener: (event: CoreEvent) => void): () => void;
+
+  // ---- unlocking
+  /** Opens with a passphrase or recovery code (full client): Argon2id takes about a second. */
+  unlock(secret: Unlock): Promise<Session>;
+  /** The session, or null while locked. */
+  session(): Promise<Session | null>;
+  /** Forgets every secret at once: workers end, caches stay (they are sealed or hold no secret). */
+  lock(): Promise<void>;
+  /** The person did something: starts the idle time anew. Cheap; call on pointer and key events (throttled inside). */
+  touch(): void;
+
+  // ---- what is backed up
+  /** Asks for a directory; null if the person changed their mind. Only where `environment.canPickFolder`; in a gesture. */
+  pickFolder(): Promise<Folder | null>;
+  /** From `<input type=file webkitdirectory multiple>` or `<input type=file multiple>`. */
+  folderFromInput(files: FileList): Promise<Folder>;
+  /** From a drop event: call synchronously in the handler (the browser empties it afterwards). */
+  folderFromDrop(dropped: DataTransfer): Promise<Folder>;
+  /** Folders of earlier backups whose handle the browser kept. */
+  remembered(): Promise<RememberedFolder[]>;
+  /** Opens one again; the browser may ask for permission, so in a gesture. */
+  openRemembered(id: string): Promise<Folder>;
+  forgetRemembered(id: string): Promise<void>;
+
+  // ---- backing up: one run at a time
+  startBackup(options: BackupOptions): Promise<Run<BackupProgress, BackupResult>>;
+
+  // ---- restoring: only where session.role is "full"
+  /** Newest first. Damaged manifests are left out and counted in `damage`. */
+  snapshots(): Promise<SnapshotList>;
+  /** A page of a directory, in the order of the tree, which is by the names' UTF-8 bytes. `limit` up to 2,000. */
+  directory(snapshot: string, directory: EntryId, after: string | null, limit: number): Promise<DirectoryPage>;
+  /** Names that contain `text` (case-insensitive), anywhere below `directory`. Hits come as they are found. */
+  search(snapshot: string, directory: EntryId, text: string): Promise<Run<SearchProgress, SearchResult>>;
+  /** The first `limit` bytes of a file (at most 16 MiB), verified. */
+  preview(snapshot: string, file: EntryId, limit: number): Promise<Preview>;
+  /** What differs from `before` to `after`, page by page (`cursor` from the page before, null first). */
+  compare(before: string, after: string, cursor: string | null, limit: number): Promise<ComparePage>;
+  /** What `download` and `restoreInto` would write. */
+  measure(snapshot: string, entries: EntryId[]): Promise<Measure>;
+  /** One file as itself, anything else as a zip. Call in a gesture: with `askWhere` the browser's save dialog comes. */
+  download(snapshot: string, entries: EntryId[], options: DownloadOptions): Promise<Run<RestoreProgress, RestoreResult>>;
+  /** Asks for a directory and writes into it. Existing files are never overwritten: they are named in the result. */
+  restoreInto(snapshot: string, entries: EntryId[]): Promise<Run<RestoreProgress, RestoreResult> | null>;
+
+  // ---- status and settings
+  status(): Promise<Status>;
+  settings(): Promise<Settings>;
+  changeSettings(change: Partial<Settings>): Promise<Settings>;
+  /** Deletes what this browser keeps of the repository (basis, index, remembered folders), not the device's keys. */
+  forgetCaches(): Promise<void>;
+  /** Deletes the device's keys too: this browser is no client any more (the owner still lists it until it is revoked). */
+  forgetDevice(): Promise<void>;
+}
+
+export interface Environment {
+  /** What is missing for the page to work at all; empty is good. */
+  missing: MissingFeature[];
+  /** A directory picker with handles that can be remembered (Chromium). */
+  canPickFolder: boolean;
+  /** A save dialog to stream into (Chromium). */
+  canAskWhere: boolean;
+  /** Whether <input webkitdirectory> works. */
+  canInputFolder: boolean;
+  /** What the gateway says, or why it does not. */
+  server: { state: "ready"; repository: RepositoryFacts } | { state: "unreachable" | "empty"; problem: Problem };
+  /** What this browser already is to this repository. "full" still needs the passphrase; "write-only" needs nothing. */
+  device: { role: "none" | "full" | "write-only"; name: string | null };
+  /** The page was opened by an enrollment link. It was taken out of the address and waits: `unlock({by: "link"})`. */
+  hasEnrollmentLink: boolean;
+}
+export type MissingFeature = "secure-context" | "webassembly" | "wasm-simd" | "workers" | "webcrypto" | "private-storage";
+
+export interface RepositoryFacts {
+  id: string;
+  /** The owner's fingerprint in hexadecimal. */
+  owner: string;
+  /** Whether a service verifies uploads ("service"), or clients do it themselves. */
+  ingest: "service" | "client";
+  /** Whether a passphrase alone suffices (the operator opened the key slots). */
+  passphraseOpens: boolean;
+}
+
+export type Unlock =
+  | { by: "passphrase"; passphrase: string }
+  | { by: "recovery-code"; code: string }
+  /** Pasted or read from the address; `name` is what this device calls itself. */
+  | { by: "enrollment"; line: string; name?: string }
+  | { by: "link"; name?: string }
+  /** An enrolled write-only device opens itself. */
+  | { by: "device" };
+
+export interface Session {
+  role: "full" | "write-only";
+  repository: RepositoryFacts;
+  /** Client id in hexadecimal; null for a full client that has not backed up from here (it registers then). */
+  client: string | null;
+  deviceName: string | null;
+  /** Whether the request key lies in WebCrypto, non-extractable. */
+  keyInBrowserVault: boolean;
+  warnings: Problem[];
+}
+
+export type CoreEvent =
+  | { type: "locked"; reason: "asked" | "idle" | "failed"; problem?: Problem }
+  /** Ends with "locked", or with null when the person did something. */
+  | { type: "lock-soon"; secondsLeft: number | null }
+  | { type: "network"; online: boolean }
+  /** Receipts, checks or snapshots may have changed: ask again for what is shown. */
+  | { type: "changed"; what: "snapshots" | "status" | "remembered" }
+  /** Another tab of this browser holds the repository's session. */
+  | { type: "elsewhere"; held: boolean };
+
+/** Something that takes time. `done` settles exactly once; after cancel it rejects with code "cancelled". */
+export interface Run<Progress, Result> {
+  /** Called at most 10 times a second, and once at once with the newest. Returns what ends it. */
+  onProgress(listener: (progress: Progress) => void): () => void;
+  done: Promise<Result>;
+  pause(): void;
+  resume(): void;
+  /** What is uploaded stays usable: the next backup goes on from it. */
+  cancel(): void;
+}
+
+// ---- folders
+
+export interface Folder {
+  id: string;
+  name: string;
+  via: "picker" | "input" | "drop";
+  /** The folder can be opened again without choosing it (picker; dropped directories in Chromium). */
+  canRemember: boolean;
+  /** Known at once for input; null while nobody has walked it. */
+  files: number | null;
+  bytes: number | null;
+  /** What this way of choosing cannot see, to be said before the start. */
+  blindTo: ("empty-folders" | "links" | "permissions")[];
+}
+
+export interface RememberedFolder {
+  id: string;
+  name: string;
+  label: string;
+  lastBackup: number | null;
+  files: number | null;
+  bytes: number | null;
+  excludes: string[];
+  /** Whether the browser will open it without asking. */
+  permission: "granted" | "ask";
+}
+
+// ---- backup
+
+export interface BackupOptions {
+  folder: string;
+  /** Names the source: backups with one label are one series. Default: the folder's name. */
+  label: string;
+  /** As in .gitignore: `*.tmp`, `node_modules/`, `/build`, `!keep.tmp`. */
+  excludes: string[];
+  remember: boolean;
+}
+
+export type BackupPhase =
+  | "preparing" // index and basis
+  | "scanning" // totals not yet known
+  | "uploading"
+  | "finishing" // last packs and the manifest
+  | "verifying"; // waiting for the receipt
+
+export interface BackupProgress {
+  phase: BackupPhase;
+  state: "running" | "paused" | "offline" | "retrying";
+  /** Why it is offline or retrying, and when it tries again. */
+  problem: Problem | null;
+  retryAt: number | null;
+  files: { done: number; total: number | null; unchanged: number };
+  bytes: { done: number; total: number | null };
+  /** Of the bytes done: in unchanged files; in chunks that were there already; new, before compression. */
+  unchangedBytes: number;
+  knownBytes: number;
+  newBytes: number;
+  /** Sealed bytes that the server has taken, and those still to go of what is packed. */
+  storedBytes: number;
+  waitingBytes: number;
+  /** Covered by a manifest: not lost if the tab closes now. */
+  securedBytes: number;
+  /** Bytes a second, smoothed. */
+  rate: number;
+  /** Seconds, null while nobody can say. */
+  eta: number | null;
+  currentFile: string | null;
+  /** Bytes a second while busy, and the share of time busy, 0 to 1. */
+  stages: Record<"read" | "hash" | "compress" | "seal" | "upload", { rate: number; busy: number }>;
+  workers: number;
+  leftOut: LeftOut;
+}
+
+/** What was not backed up, and why. Counts are exact, `examples` the first hundred of each. */
+export interface LeftOut {
+  excluded: number;
+  unreadable: number;
+  /** Changed while being read, three times in a row: the last reading is what is stored. */
+  changing: number;
+  /** Names that no file system could restore (control characters, a slash in a name). */
+  badNames: number;
+  examples: { path: string; why: "excluded" | "unreadable" | "changing" | "bad-name"; detail: string | null }[];
+}
+
+export interface BackupResult {
+  snapshot: string;
+  time: number;
+  seconds: number;
+  files: number;
+  newFiles: number;
+  changedFiles: number;
+  unchangedFiles: number;
+  bytes: number;
+  newBytes: number;
+  knownBytes: number;
+  storedBytes: number;
+  packs: number;
+  resumed: boolean;
+  /** "waiting": the manifest is stored, the service has not answered yet; event "changed" says when to look again. */
+  receipt: "verified" | "waiting";
+  leftOut: LeftOut;
+}
+
+// ---- restore
+
+/** Opaque: an entry's place in its snapshot. "" is the top. */
+export type EntryId = string;
+
+export interface SnapshotList {
+  snapshots: Snapshot[];
+  damage: Problem[];
+}
+
+export interface Snapshot {
+  id: string;
+  time: number;
+  /** The name of the source as the person who made it called it (a host and its paths, or a label). */
+  source: string;
+  /** The series' id: snapshots of one series compare well. */
+  series: string;
+  device: string;
+  tags: string[];
+  files: number;
+  directories: number;
+  bytes: number;
+  /** Bytes new with this one, before and after compression, where it says so. */
+  newBytes: number | null;
+  storedBytes: number | null;
+  receipt: "verified" | "waiting";
+  verifiedBy: "service" | "client" | null;
+  pinned: boolean;
+  /** What its host could see: a browser sees neither modes nor links. */
+  fromBrowser: boolean;
+  /** Some files could not be read when it was made. */
+  incomplete: boolean;
+}
+
+export interface DirectoryPage {
+  entries: Entry[];
+  /** Hand back as `after`; null at the end. */
+  next: string | null;
+  /** Entries in the directory, where known without reading it all. */
+  total: number | null;
+}
+
+export interface Entry {
+  id: EntryId;
+  name: string;
+  path: string;
+  kind: "file" | "directory" | "symlink" | "other";
+  size: number;
+  modified: number | null;
+  /** Of a link: where it leads. */
+  target: string | null;
+  /** Such as "rw-r--r--"; null where the host could not see it. */
+  mode: string | null;
+}
+
+export interface SearchProgress { hits: Entry[]; looked: number }
+export interface SearchResult { hits: Entry[]; looked: number; more: boolean }
+
+export interface Preview {
+  bytes: Uint8Array;
+  total: number;
+  /** By the bytes, never by the name. */
+  kind: "text" | "image" | "binary";
+  /** Of an image: a type that is safe in <img> (png, jpeg, gif, webp, avif, bmp); svg is text. */
+  mediaType: string | null;
+}
+
+export interface ComparePage { changes: Change[]; next: string | null }
+export interface Change {
+  path: string;
+  kind: "added" | "removed" | "changed" | "metadata";
+  before: Entry | null;
+  after: Entry | null;
+}
+
+export interface Measure { files: number; directories: number; bytes: number; leftOut: number }
+
+export interface DownloadOptions {
+  /** Ask where to save and stream there; else the browser's downloads (staged in private storage first). */
+  askWhere: boolean;
+}
+
+export interface RestoreProgress {
+  state: "running" | "paused" | "offline" | "retrying";
+  problem: Problem | null;
+  retryAt: number | null;
+  files: { done: number; total: number };
+  bytes: { done: number; total: number };
+  fetchedBytes: number;
+  rate: number;
+  eta: number | null;
+  currentFile: string | null;
+  damaged: number;
+}
+
+export interface RestoreResult {
+  files: number;
+  bytes: number;
+  seconds: number;
+  /** Files that could not be restored whole; nothing of them was handed over. */
+  damaged: { path: string; problem: Problem }[];
+  /** Not written because something of that name was there (restoreInto), or the target cannot hold such an entry. */
+  skipped: { path: string; why: "exists" | "link" | "special" | "bad-name" }[];
+}
+
+// ---- status
+
+export interface Status {
+  /** Newest first; a write-only device sees its own manifests only. */
+  receipts: { snapshot: string; time: number; source: string; state: "verified" | "waiting" | "rejected"; problem: Problem | null }[];
+  lastCheck: { time: number; outcome: "sound" | "damage"; readBytes: number | null; findings: string[] } | null;
+  /** Today: what all kept snapshots hold, what the newest of each series holds, and what the repository takes. Null where
+   * this device may not know. */
+  space: { sourceBytes: number; newestBytes: number; storedBytes: number } | null;
+  /** Oldest first. */
+  history: { time: number; storedBytes: number; sourceBytes: number | null }[];
+  /** Unfinished work of this device that the next backup will go on from. */
+  resumable: { label: string; time: number; bytes: number }[];
+}
+
+export interface Settings {
+  /** Minutes without a sign of the person, then it locks (never while a run is under way). 0: never. */
+  idleMinutes: number;
+  /** Seconds of warning before. */
+  idleWarningSeconds: number;
+  /** Workers that read and compress. 0: as the machine allows, at most 4. */
+  workers: number;
+  compression: "fast" | "balanced";
+  theme: "system" | "light" | "dark";
+}
+
+// ---- errors
+
+/** Said to a person: what happened and what to do. Never a secret, never an address with a query. */
+export interface Problem {
+  code: ProblemCode;
+  /** One sentence, without a full stop. */
+  title: string;
+  /** What to do, one or two sentences; empty where nothing helps. */
+  advice: string;
+  /** A path, object or number that the sentence is about. */
+  subject: string | null;
+  /** Worth pressing "try again". */
+  canRetry: boolean;
+}
+
+export type ProblemCode =
+  | "unsupported" // browser lacks something
+  | "offline" | "server-gone" | "server-failed" | "busy" | "clock-wrong"
+  | "no-repository" | "slots-closed" | "other-owner" | "repository-damaged" | "repository-newer"
+  | "passphrase-wrong" | "passphrase-empty" | "code-malformed"
+  | "enrollment-malformed" | "enrollment-used" | "enrollment-unknown" | "enrollment-elsewhere"
+  | "device-revoked" | "device-unknown" | "not-permitted"
+  | "quota" | "server-full" | "browser-full"
+  | "folder-gone" | "folder-permission" | "file-unreadable" | "nothing-to-back-up"
+  | "manifest-rejected" | "damaged" | "snapshot-gone" | "entry-gone"
+  | "target-failed" | "cancelled" | "locked" | "elsewhere" | "internal";
+
+export interface CopalError extends Error { readonly problem: Problem }

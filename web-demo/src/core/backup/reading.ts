@@ -1,0 +1,147 @@
+//! Reading: what the scan finds, compared with the last backup, and the files that have to be read, read ahead.
+
+import type { Backup, FileFacts } from "../engine";
+import type { Labour } from "../work/pool";
+import type { Read } from "../work/protocol";
+import type { Scanned } from "../source/tree";
+import { Budget, Channel } from "../coordinator/channel";
+import type { Control } from "../coordinator/control";
+
+/** One entry on its way to the session, in tree order. */
+export type Item =
+  | { kind: "same"; facts: FileFacts }
+  | { kind: "read"; facts: FileFacts; open: () => Promise<File>; result: Promise<Opened>; cost: number }
+  | { kind: "stream"; facts: FileFacts; open: () => Promise<File> }
+  | { kind: "left-out"; found: Extract<Scanned, { kind: "left-out" }> };
+
+/** A file that was read whole, as it was found then. */
+export interface Opened {
+  size: number;
+  modified: number;
+  read: Read;
+}
+
+/** What was found so far. */
+export interface Found {
+  files: number;
+  bytes: number;
+  isComplete: boolean;
+}
+
+/** Goes through a scan ahead of the session. */
+export class Reader {
+  readonly items = new Channel<Item>(ITEMS_AHEAD);
+  readonly found: Found = { files: 0, bytes: 0, isComplete: false };
+  #budget = new Budget(BYTES_AHEAD);
+  #group: { files: (() => Promise<File>)[]; results: ((of: Promise<Opened>) => void)[]; bytes: number } = { files: [], results: [], bytes: 0 };
+
+  constructor(
+    private readonly backup: Pick<Backup, "compare">,
+    private readonly labour: Labour,
+    private readonly control: Control,
+  ) {}
+
+  /** Runs until the scan ends or nobody listens; errors come out of `items`. */
+  async run(scan: AsyncIterable<Scanned>): Promise<void> {
+    try {
+      let batch: Scanned[] = [];
+      for await (const found of scan) {
+        await this.control.gate();
+        batch.push(found);
+        if (found.kind === "file") {
+          this.found.files += 1;
+          this.found.bytes += found.size;
+        }
+        if (batch.length >= BATCH) {
+          if (!(await this.#pass(batch))) return;
+          batch = [];
+        }
+      }
+      this.found.isComplete = true;
+      await this.#pass(batch);
+      this.items.close();
+    } catch (error) {
+      this.#send();
+      this.items.close(error);
+    }
+  }
+
+  /** A file that was read has been taken. */
+  taken(cost: number): void {
+    this.#budget.give(cost);
+  }
+
+  async #pass(batch: Scanned[]): Promise<boolean> {
+    const facts = batch.flatMap((found) => factsOf(found) ?? []);
+    const verdicts = this.backup.compare(facts);
+    let at = 0;
+    for (const found of batch) {
+      const item = found.kind === "left-out" ? ({ kind: "left-out", found } as const) : await this.#item(found, facts[at]!, verdicts[at++]!);
+      if (!(await this.items.put(item))) return false;
+    }
+    this.#send();
+    return true;
+  }
+
+  async #item(found: Exclude<Scanned, { kind: "left-out" }>, facts: FileFacts, verdict: number): Promise<Item> {
+    if (found.kind === "directory" || verdict === SAME) return { kind: "same", facts };
+    if (found.size > WHOLE) return { kind: "stream", facts, open: found.open };
+    const cost = found.size + ITEM;
+    if (!this.#budget.has(cost) || this.#group.bytes + found.size > GROUP_BYTES || this.#group.files.length >= GROUP_FILES) this.#send();
+    await this.#budget.take(cost);
+    const result = new Promise<Opened>((resolve) => this.#group.results.push(resolve));
+    // If nobody comes to take it, its failure is nobody's.
+    result.catch(() => {});
+    this.#group.files.push(found.open);
+    this.#group.bytes += found.size;
+    return { kind: "read", facts, open: found.open, result, cost };
+  }
+
+  /** Has a worker read what was gathered. */
+  #send(): void {
+    const { files, results } = this.#group;
+    if (files.length === 0) return;
+    this.#group = { files: [], results: [], bytes: 0 };
+    const all = readAll(files, this.labour);
+    results.forEach((resolve, at) => resolve(all.then((opened) => opened[at]!)));
+  }
+}
+
+/** Opens and reads small files, many at once; each has its own outcome. */
+export async function readAll(files: (() => Promise<File>)[], labour: Labour): Promise<Opened[]> {
+  const opened = await Promise.all(files.map((open) => open().catch((error: unknown) => String((error as Error)?.name ?? "unknown"))));
+  const there = opened.filter((file) => typeof file !== "string");
+  const reads = there.length > 0 ? await labour.read(there) : [];
+  let at = 0;
+  return opened.map((file) => {
+    if (typeof file === "string") return { size: 0, modified: 0, read: { kind: "failed", reason: file } };
+    const read = reads[at++]!;
+    return { size: read.kind === "failed" ? file.size : read.bytes.length, modified: file.lastModified, read };
+  });
+}
+
+function factsOf(found: Scanned): FileFacts | null {
+  switch (found.kind) {
+    case "file":
+      return { path: found.path, size: found.size, modified: found.modified };
+    case "directory":
+      return { path: found.path, size: 0, modified: 0, kind: "directory" };
+    case "left-out":
+      return null;
+  }
+}
+
+/** What the engine says of an entry that is as it was. */
+const SAME = 0;
+/** Files up to here are read whole. */
+const WHOLE = 4 << 20;
+/** Entries compared at once. */
+const BATCH = 512;
+/** Entries and bytes that are ahead of the session. */
+const ITEMS_AHEAD = 4_096;
+const BYTES_AHEAD = 32 << 20;
+/** What an entry costs beside its bytes. */
+const ITEM = 512;
+/** What one message to a worker has at most. */
+const GROUP_BYTES = 2 << 20;
+const GROUP_FILES = 64;

@@ -1,0 +1,476 @@
+//! Backup: from a folder to a snapshot. One task scans and reads ahead, this one gives what was read to the session in
+//! order, workers compress, WebCrypto seals and reads back, a few packs are on their way at once; a manifest claims what is
+//! stored, and the service answers.
+
+import type { BackupResult } from "../api";
+import type { Backup, Client, Descriptor, FileFacts, View } from "../engine";
+import { Backup as BackupClass, receipt as readReceipt } from "../engine";
+import type { Gateway } from "../gateway/client";
+import { ENDLESS, type Patience } from "../gateway/retry";
+import { Uploads } from "../gateway/uploads";
+import type { Private, PrivateFile } from "../keep/private";
+import { failure } from "../problem";
+import type { Scanned } from "../source/tree";
+import type { Labour } from "../work/pool";
+import type { Control } from "../coordinator/control";
+import { Ledger, UPLOADS } from "./progress";
+import { type Item, type Opened, Reader, readAll } from "./reading";
+
+/** What a run works with. */
+export interface Site {
+  client: Client;
+  descriptor: Descriptor;
+  gateway: Gateway;
+  labour: Labour;
+  /** Copies of trees. */
+  kept: Private;
+  /** The newest state, read anew; whoever asks frees it. */
+  openView(patience: Patience): Promise<View>;
+  /** Signs with the manifest key, where WebCrypto holds it. */
+  sign: ((message: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>) | null;
+  random(length: number): Uint8Array<ArrayBuffer>;
+  now(): number;
+}
+
+/** What is backed up. */
+export interface Task {
+  host: string;
+  label: string;
+  paths: string[];
+  program: string;
+  scan: () => AsyncIterable<Scanned>;
+}
+
+/** What came of it; whether it went on from an earlier run, others know. */
+export type Outcome = Omit<BackupResult, "resumed">;
+
+/** The state has changed under the run, or another tab was faster: it begins anew and stores only what is missing. */
+class Overtaken extends Error {}
+
+/** One backup. */
+export class BackupRun {
+  readonly ledger = new Ledger();
+  reader: Reader | null = null;
+
+  constructor(
+    private readonly site: Site,
+    private readonly task: Task,
+    private readonly control: Control,
+  ) {}
+
+  /** Backs up; begins anew if what it was built on has changed meanwhile. */
+  async run(): Promise<Outcome> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await new Attempt(this.site, this.task, this.control, this.ledger, (reader) => (this.reader = reader)).run();
+      } catch (error) {
+        if (!(error instanceof Overtaken)) throw this.control.isCancelled ? failure("cancelled") : error;
+        if (attempt >= ATTEMPTS) throw failure("manifest-rejected");
+      }
+    }
+  }
+}
+
+/** One try at a snapshot, on one state of the repository. */
+class Attempt {
+  #backup!: Backup;
+  #isOpen = false;
+  #key!: CryptoKey;
+  #seals: Uploads;
+  #uploads = new Uploads(UPLOADS);
+  #copy: { file: PrivateFile; name: string; length: number } | null = null;
+  #older: string[] = [];
+  #claimed: number[] = [];
+  #snapshot: string | null = null;
+  #listed = performance.now();
+  #packs = 0;
+  #begun: number;
+
+  constructor(
+    private readonly site: Site,
+    private readonly task: Task,
+    private readonly control: Control,
+    private readonly ledger: Ledger,
+    private readonly announce: (reader: Reader) => void,
+  ) {
+    // So many blocks are with workers that none waits for the other, and no more.
+    this.#seals = new Uploads(2 * site.labour.workers + 1);
+    this.#begun = site.now();
+  }
+
+  async run(): Promise<Outcome> {
+    const { ledger, control } = this;
+    ledger.phase = "preparing";
+    Object.assign(ledger, { filesDone: 0, bytesDone: 0, unchangedFiles: 0, unchangedBytes: 0, readBytes: 0, newBytes: 0 });
+    let reading: Promise<void> | null = null;
+    let reader: Reader | null = null;
+    try {
+      await this.#begin();
+      ledger.phase = "scanning";
+      reader = new Reader(this.#backup, this.site.labour, control);
+      this.announce(reader);
+      reading = reader.run(this.task.scan());
+      await this.#take(reader);
+      if (control.isCancelled) {
+        await this.#secure();
+        throw failure("cancelled");
+      }
+      if (this.#backup.tally.files === 0 && ledger.leftOut.unreadable > 0) throw failure("folder-gone");
+      if (this.#backup.tally.files === 0) throw failure("nothing-to-back-up");
+      ledger.phase = "finishing";
+      ledger.currentFile = null;
+      this.#backup.finish();
+      await this.#settle();
+      await this.#claim();
+      return await this.#finish();
+    } finally {
+      reader?.items.close(failure("cancelled"));
+      await reading?.catch(() => {});
+      // Nothing may come back to a session that is gone.
+      await this.#seals.all().catch(() => {});
+      await this.#uploads.all().catch(() => {});
+      await this.#copy?.file.close().catch(() => {});
+      this.#free();
+    }
+  }
+
+  #free(): void {
+    if (this.#isOpen) this.#backup.free();
+    this.#isOpen = false;
+  }
+
+  /** Opens a session on the newest state, at the end of this client's chain. */
+  async #begin(): Promise<void> {
+    const { site } = this;
+    const patience = this.#patience();
+    for (let hasWaited = false; ; hasWaited = true) {
+      const view = await site.openView(patience);
+      const random = site.random(128);
+      const { host, label, paths, program } = this.task;
+      const start = { random, keptRandom: site.random(16), now: this.#begun, host, paths, label, tags: [], program, user: "" };
+      try {
+        this.#backup = new BackupClass(site.client, site.descriptor, view, start);
+        this.#isOpen = true;
+      } finally {
+        random.fill(0);
+        // The session keeps what it needs of it.
+        view.free();
+      }
+      for (let key = this.#backup.nextManifest(); key !== null && key !== undefined; key = this.#backup.nextManifest()) {
+        this.#backup.manifest((await site.gateway.read(patience, key)) ?? undefined!);
+      }
+      const last = Array.from(this.#backup.undecided).at(-1);
+      if (last === undefined || hasWaited) break;
+      // What earlier runs have uploaded is known once it was decided.
+      this.#free();
+      await this.#receipt(Number(last), EARLIER_WAIT);
+    }
+    await this.#openCopies();
+    const key = this.#backup.takeBlockKey() as Uint8Array<ArrayBuffer>;
+    this.#key = await crypto.subtle.importKey("raw", key, "AES-GCM", false, ["encrypt", "decrypt"]);
+    key.fill(0);
+  }
+
+  /** Compares with what earlier runs have kept, and begins the copy that the next one compares with. */
+  async #openCopies(): Promise<void> {
+    const { kept } = this.site;
+    const prefix = `${this.#backup.source}.`;
+    try {
+      const names = (await kept.list()).filter((name) => name.startsWith(prefix)).sort().reverse();
+      for (const name of names.slice(KEPT)) await kept.remove(name);
+      for (const name of names.slice(0, KEPT)) {
+        const bytes = await kept.read(name);
+        if (bytes) this.#backup.basis(bytes);
+      }
+      this.#older = names;
+      const name = `${prefix}${String(Math.round(this.#begun)).padStart(16, "0")}`;
+      this.#copy = { file: await kept.create(name), name, length: 0 };
+      await this.#copy.file.truncate(0);
+    } catch {
+      // Without a copy the next run reads every file again, and uploads nothing twice.
+      this.#copy = null;
+    }
+  }
+
+  /** Takes what was read, in order. */
+  async #take(reader: Reader): Promise<void> {
+    for await (const item of reader.items) {
+      await this.control.gate();
+      if (this.control.isCancelled) return;
+      if (reader.found.isComplete && this.ledger.phase === "scanning") this.ledger.phase = "uploading";
+      await this.#item(item, reader);
+    }
+  }
+
+  async #item(item: Item, reader: Reader): Promise<void> {
+    const { ledger } = this;
+    switch (item.kind) {
+      case "left-out":
+        ledger.leave(item.found.path, item.found.why, item.found.detail);
+        return;
+      case "same":
+        this.#backup.takeSame();
+        if (item.facts.kind !== "directory") {
+          ledger.filesDone += 1;
+          ledger.unchangedFiles += 1;
+          ledger.unchangedBytes += item.facts.size;
+          ledger.bytesDone += item.facts.size;
+        }
+        return;
+      case "read":
+        ledger.currentFile = item.facts.path;
+        try {
+          await this.#file(item.facts, item.open, await item.result);
+        } finally {
+          reader.taken(item.cost);
+        }
+        break;
+      case "stream":
+        ledger.currentFile = item.facts.path;
+        await this.#large(item.facts, item.open);
+        break;
+    }
+    ledger.filesDone += 1;
+    await this.#pump();
+    await this.#secureIfDue();
+  }
+
+  /** Takes a file that was read whole. One that could not be is opened anew: it may have been changed a moment ago. */
+  async #file(facts: FileFacts, open: () => Promise<File>, opened: Opened): Promise<void> {
+    let found = opened;
+    for (let left = READINGS; found.read.kind === "failed" && left > 1; left--) {
+      found = (await readAll([open], this.site.labour))[0]!;
+    }
+    const { read } = found;
+    if (read.kind === "failed") {
+      this.#backup.fail();
+      this.ledger.leave(facts.path, "unreadable", read.reason);
+      return;
+    }
+    const now = { path: facts.path, size: found.size, modified: found.modified };
+    this.ledger.readBytes += found.size;
+    this.ledger.bytesDone += found.size;
+    if (read.kind === "inline") {
+      this.#backup.inline(now, read.bytes);
+    } else {
+      this.#backup.begin();
+      this.#backup.chunks(read.ids, read.lengths, read.bytes);
+      this.#backup.end(now);
+    }
+    this.ledger.newBytes = this.#backup.tally.newBytes;
+  }
+
+  /** Takes a large file, window by window. */
+  async #large(facts: FileFacts, open: () => Promise<File>): Promise<void> {
+    const { ledger } = this;
+    this.#backup.begin();
+    for (let left = READINGS; ; left--) {
+      const before = ledger.bytesDone;
+      try {
+        const file = await open();
+        for await (const { ids, lengths, bytes } of this.site.labour.stream(file)) {
+          await this.control.gate();
+          // What has come of it is claimed with the rest.
+          if (this.control.isCancelled) return;
+          this.#backup.chunks(ids, lengths, bytes);
+          ledger.readBytes += bytes.length;
+          ledger.bytesDone += bytes.length;
+          ledger.newBytes = this.#backup.tally.newBytes;
+          await this.#pump();
+          await this.#secureIfDue();
+        }
+        this.#backup.end({ path: facts.path, size: file.size, modified: file.lastModified });
+        return;
+      } catch (error) {
+        if (!(error instanceof DOMException) || error.name === "AbortError") throw error;
+        ledger.bytesDone = before;
+        if (left <= 1) {
+          this.#backup.fail();
+          ledger.leave(facts.path, "unreadable", error.name);
+          return;
+        }
+        this.#backup.again();
+      }
+    }
+  }
+
+  /** Does what the session has asked for, as far as there is room. */
+  async #pump(): Promise<void> {
+    for (const action of this.#backup.actions()) {
+      if (action.type === "seal") {
+        await this.#seals.add(() => this.#seal(action.counter, action.lengths, action.raw as Uint8Array<ArrayBuffer>));
+      } else {
+        this.ledger.packedBytes += action.bytes.length;
+        await this.#uploads.add(() => this.#store(action.key, action.bytes as Uint8Array<ArrayBuffer>, action.sha256));
+      }
+    }
+  }
+
+  async #seal(counter: number, lengths: Uint32Array, raw: Uint8Array<ArrayBuffer>): Promise<void> {
+    this.ledger.rawBytes += raw.length;
+    const { plaintext, digest } = await this.site.labour.compress(lengths, raw);
+    const begun = performance.now();
+    const { iv, additionalData } = this.#backup.sealing(counter, plaintext);
+    const cipher = { name: "AES-GCM", iv: iv as Uint8Array<ArrayBuffer>, additionalData: additionalData as Uint8Array<ArrayBuffer> };
+    const sealed = await crypto.subtle.encrypt(cipher, this.#key, plaintext);
+    // Read back before it is uploaded: a flipped bit must not become a lost backup.
+    const opened = await crypto.subtle.decrypt(cipher, this.#key, sealed);
+    this.#backup.sealed(counter, new Uint8Array(sealed), new Uint8Array(opened), digest);
+    this.ledger.sealedBytes += sealed.byteLength;
+    this.ledger.sealMs += performance.now() - begun;
+  }
+
+  async #store(key: string, bytes: Uint8Array<ArrayBuffer>, sha256: Uint8Array): Promise<void> {
+    const { gateway } = this.site;
+    const patience = this.#patience();
+    await this.control.gate();
+    const begun = performance.now();
+    const isNew = await gateway.create(patience, key, bytes, sha256);
+    // The name is the bytes' hash, so an answer was lost; what is there must be whole.
+    if (!isNew && (await gateway.length(patience, key)) !== bytes.length) throw failure("damaged", key);
+    this.ledger.uploadMs += performance.now() - begun;
+    this.ledger.storedBytes += bytes.length;
+    this.#packs += 1;
+  }
+
+  /** Ends once everything is sealed, packed and stored. */
+  async #settle(): Promise<void> {
+    for (;;) {
+      await this.#pump();
+      if (this.#seals.size > 0) await this.#seals.some();
+      else if (this.#backup.isIdle) break;
+      else throw failure("internal", "seal");
+    }
+    await this.#pump();
+    await this.#uploads.all();
+  }
+
+  async #secureIfDue(): Promise<void> {
+    const { unlisted } = this.#backup;
+    if (unlisted >= MANIFEST_PACKS || (unlisted > 0 && performance.now() - this.#listed >= MANIFEST_EVERY)) await this.#secure();
+  }
+
+  /** Claims what is stored so far, so that it is not lost if the tab is closed now. */
+  async #secure(): Promise<void> {
+    if (this.#backup.tally.newBytes === 0 && this.#backup.unlisted === 0) return;
+    this.#backup.checkpoint();
+    await this.#settle();
+    await this.#claim();
+  }
+
+  /** Creates the manifests that are due, one after another. */
+  async #claim(): Promise<void> {
+    const { site } = this;
+    const patience = this.#patience();
+    for (let claim = this.#backup.nextClaim(); claim; claim = this.#backup.nextClaim()) {
+      const signature = claim.message ? await this.#sign(claim.message as Uint8Array<ArrayBuffer>) : null;
+      const made = this.#backup.claimed(signature);
+      const bytes = made.bytes as Uint8Array<ArrayBuffer>;
+      if (!(await site.gateway.create(patience, made.key, bytes, made.sha256))) {
+        const there = await site.gateway.read(patience, made.key);
+        if (!there || !isEqual(there, bytes)) throw new Overtaken();
+      }
+      this.#claimed.push(made.number);
+      if (made.snapshot !== null && !made.partial) this.#snapshot = made.snapshot;
+    }
+    this.#listed = performance.now();
+    this.ledger.securedBytes = this.ledger.bytesDone;
+    await this.#keep();
+  }
+
+  async #sign(message: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+    if (!this.site.sign) throw failure("internal", "sign");
+    return this.site.sign(message);
+  }
+
+  /** Writes on at the copy of the tree. */
+  async #keep(): Promise<void> {
+    for (let bytes = this.#backup.takeKept(); bytes && bytes.length > 0; bytes = this.#backup.takeKept()) {
+      const copy = this.#copy;
+      if (!copy) continue;
+      try {
+        await copy.file.write(bytes, copy.length);
+        copy.length += bytes.length;
+      } catch {
+        await this.#dropCopy();
+      }
+    }
+    await this.#copy?.file.flush().catch(() => {});
+  }
+
+  async #dropCopy(): Promise<void> {
+    const copy = this.#copy;
+    this.#copy = null;
+    await copy?.file.close().catch(() => {});
+    if (copy) await this.site.kept.remove(copy.name);
+  }
+
+  /** Waits for the answers, and puts the new copy in the place of the older ones. */
+  async #finish(): Promise<Outcome> {
+    const { ledger, site } = this;
+    ledger.phase = "verifying";
+    let isVerified = true;
+    for (const number of this.#claimed) {
+      const answer = await this.#receipt(number, RECEIPT_WAIT);
+      if (answer === "rejected") throw new Overtaken();
+      isVerified = answer === "accepted";
+      if (!isVerified) break;
+    }
+    if (this.#copy) {
+      await this.#copy.file.close().catch(() => {});
+      for (const name of this.#older) await site.kept.remove(name);
+      this.#copy = null;
+    }
+    const { tally } = this.#backup;
+    if (this.#snapshot === null) throw failure("internal", "snapshot");
+    return {
+      snapshot: this.#snapshot,
+      time: this.#begun,
+      seconds: (performance.now() - ledger.begun) / 1000,
+      files: tally.files,
+      newFiles: tally.newFiles,
+      changedFiles: tally.changedFiles,
+      unchangedFiles: tally.unchangedFiles,
+      bytes: tally.bytes,
+      newBytes: tally.newBytes,
+      knownBytes: tally.knownBytes,
+      storedBytes: ledger.storedBytes,
+      packs: this.#packs,
+      receipt: isVerified ? "verified" : "waiting",
+      leftOut: { ...ledger.leftOut, examples: [...ledger.leftOut.examples] },
+    };
+  }
+
+  /** The answer to a manifest, if it comes in time. */
+  async #receipt(number: number, wait: number): Promise<"accepted" | "rejected" | "waiting"> {
+    const { client } = this.site.client.facts;
+    const until = performance.now() + wait;
+    for (let pause = 100; ; pause = Math.min(pause * 1.5, 3_000)) {
+      const bytes = await this.site.gateway.receipt(this.#patience(), client, number);
+      if (bytes) return readReceipt(client, number, bytes).outcome;
+      if (performance.now() + pause > until || this.control.isCancelled) return "waiting";
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+
+  #patience(): Patience {
+    return { tries: ENDLESS, signal: this.control.signal, onWait: (waiting) => (this.ledger.waiting = waiting) };
+  }
+}
+
+function isEqual(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, at) => byte === b[at]);
+}
+
+/** A rejection means that the state has changed meanwhile: more often than this in a row is a fault. */
+const ATTEMPTS = 4;
+/** A file that changes while it is read is read so often. */
+const READINGS = 3;
+/** What a manifest lists, and how long what is stored waits for one. */
+const MANIFEST_PACKS = 64;
+const MANIFEST_EVERY = 120_000;
+/** How long the service's answers are waited for: to this backup, and to what earlier ones have left. */
+const RECEIPT_WAIT = 60_000;
+const EARLIER_WAIT = 20_000;
+/** Copies of unfinished runs that are looked at. */
+const KEPT = 4;

@@ -1,0 +1,87 @@
+//! Backing: one backup as the page asked for it, from its workers to its result.
+
+import type { BackupOptions, BackupProgress, BackupResult, Settings } from "../api";
+import { Ledger } from "../backup/progress";
+import { BackupRun } from "../backup/run";
+import type { Parameters } from "../engine";
+import { readSettings } from "../keep/database";
+import type { Private } from "../keep/private";
+import { readExcludes } from "../source/excludes";
+import { type Origin, scan } from "../source/tree";
+import type { Labour } from "../work/pool";
+import type { Control } from "./control";
+import type { Opened } from "./opened";
+
+/** Starts workers that have a key which names chunks. */
+export type Hire = (settings: Settings, key: () => Uint8Array<ArrayBuffer>, parameters: Parameters) => Promise<Labour>;
+
+/** One backup. */
+export class Backing {
+  #labour: Labour | null = null;
+  #run: BackupRun | null = null;
+  #control: Control | null = null;
+  readonly #before = new Ledger();
+
+  constructor(
+    private readonly site: Opened,
+    private readonly options: BackupOptions,
+    private readonly origin: Origin,
+    private readonly deviceName: string,
+    private readonly kept: Private,
+    private readonly hire: Hire,
+  ) {}
+
+  progress(): BackupProgress {
+    const found = this.#run?.reader?.found ?? { files: 0, bytes: 0, isComplete: false };
+    return (this.#run?.ledger ?? this.#before).tell(found, this.#labour, this.#control?.isPaused ?? false);
+  }
+
+  async run(control: Control): Promise<BackupResult> {
+    this.#control = control;
+    const { site, options, origin } = this;
+    const { database, gateway } = site;
+    const client = await site.asClient(this.deviceName);
+    const paths = origin.via === "handle" ? [origin.name] : [...origin.tops].sort();
+    const repository = site.known.facts.id;
+    const id = JSON.stringify([repository, options.label, paths]);
+    const isResumed = (await database.get("unfinished", id)) !== null;
+    const excludes = readExcludes(options.excludes);
+    const key = () => client.chunkerKey() as Uint8Array<ArrayBuffer>;
+    this.#labour = await this.hire(await readSettings(database), key, site.known.descriptor.facts.parameters);
+    try {
+      this.#run = new BackupRun(
+        {
+          client,
+          descriptor: site.known.descriptor,
+          gateway,
+          labour: this.#labour,
+          kept: this.kept,
+          sign: site.manifestSigner,
+          openView: (patience) => site.openView(patience),
+          random: (length) => crypto.getRandomValues(new Uint8Array(length)),
+          now: () => Date.now(),
+        },
+        { host: site.device?.name ?? this.deviceName, label: options.label, paths, program: PROGRAM, scan: () => scan(origin, excludes) },
+        control,
+      );
+      const { ledger } = this.#run;
+      const note = () => database.put("unfinished", { id, repository, label: options.label, time: Date.now(), bytes: ledger.securedBytes });
+      await note();
+      const noting = setInterval(() => void note().catch(() => {}), NOTE_EVERY);
+      try {
+        const result = await this.#run.run();
+        await database.remove("unfinished", id);
+        return { ...result, resumed: isResumed };
+      } finally {
+        clearInterval(noting);
+      }
+    } finally {
+      this.#labour.end();
+    }
+  }
+}
+
+/** What snapshots say of who made them. */
+const PROGRAM = "copal web 0.1";
+/** Milliseconds between notes of how far it is. */
+const NOTE_EVERY = 15_000;

@@ -1,0 +1,272 @@
+//! Coordinator: the worker that owns the session. It alone talks to the server and holds what opens the repository; when
+//! it ends, everything secret ends with it.
+
+import type { BackupOptions, Entry, EntryId, Settings, Unlock } from "../api";
+import { load } from "../engine";
+import wasmUrl from "../../../../wasm/pkg/copal_bg.wasm?url";
+import { Backing } from "./backing";
+import type { Control } from "./control";
+import { Gateway } from "../gateway/client";
+import { browser } from "../gateway/retry";
+import { Database, changeSettings, readSettings } from "../keep/database";
+import { type Private, openPrivate } from "../keep/private";
+import { CopalError, failure, problemOf } from "../problem";
+import { Books } from "../restore/books";
+import { RestoreRun } from "../restore/run";
+import { DirectoryTarget, SingleTarget, type Target, ZipTarget, pickedPlace, stagedPlace } from "../restore/targets";
+import type { FromCoordinator, ToCoordinator } from "../rpc";
+import type { Origin } from "../source/tree";
+import { ownScript } from "../trusted";
+import { type Labour, startPool } from "../work/pool";
+import workerUrl from "../work/worker.ts?worker&url";
+import type { Parameters } from "../engine";
+import type { Known, Opened } from "./opened";
+import { type Begun, Runs } from "./runs";
+import { readStatus } from "./status";
+import { meet, unlock } from "./unlock";
+
+const database = new Database();
+const digest = async (bytes: Uint8Array<ArrayBuffer>) => new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+const gateway = new Gateway({ origin: location.origin, fetch: fetch.bind(globalThis), surroundings: browser, digest });
+const runs = new Runs(post);
+let module: WebAssembly.Module | null = null;
+let known: Known | null = null;
+let opened: Opened | null = null;
+let books: Books | null = null;
+
+/** What the page may ask; a run is answered with how it is begun. */
+const calls = {
+  async environment() {
+    await ready();
+    // What is open goes on with what it was opened with.
+    if (!opened) {
+      known?.descriptor.free();
+      known = null;
+      known = await meet(gateway, database);
+    }
+    known ??= opened!.known;
+    const device = await database.get("devices", known.facts.id);
+    return { repository: known.facts, device: { role: device?.role ?? "none", name: device?.name ?? null } };
+  },
+
+  async unlock(by: Unlock) {
+    await ready();
+    known ??= await meet(gateway, database);
+    close();
+    opened = await unlock(by, known, gateway, database, await privateFiles(`${known.facts.id}/objects`));
+    books = opened.owner ? new Books(opened) : null;
+    return opened.session;
+  },
+
+  session: async () => opened?.session ?? null,
+
+  async lock() {
+    runs.stop();
+    close();
+  },
+
+  async startBackup(options: BackupOptions, origin: Origin, deviceName: string) {
+    return backup(current(), options, origin, deviceName);
+  },
+
+  snapshots: async () => library().snapshots(),
+  directory: async (snapshot: string, directory: EntryId, after: string | null, limit: number) => library().directory(snapshot, directory, after, limit),
+  preview: async (snapshot: string, file: EntryId, limit: number) => library().preview(snapshot, file, limit),
+  compare: async (before: string, after: string, cursor: string | null, limit: number) => library().compare(before, after, cursor, limit),
+  measure: async (snapshot: string, entries: EntryId[]) => library().measure(snapshot, entries),
+
+  async search(snapshot: string, directory: EntryId, text: string) {
+    const shelf = library();
+    let found = { hits: [] as Entry[], looked: 0 };
+    return run({
+      progress: () => found,
+      work: (control) => shelf.search(snapshot, directory, text, control, (progress) => (found = progress)),
+    });
+  },
+
+  /** What a download is called, and whether it is one file as itself. */
+  naming: async (snapshot: string, entries: EntryId[]) => library().naming(snapshot, entries),
+
+  /** `place`: what the person has picked; null: the browser's downloads. */
+  async restore(snapshot: string, entries: EntryId[], place: FileSystemFileHandle | FileSystemDirectoryHandle | null, isZip: boolean, name: string) {
+    return restore(current(), library(), snapshot, entries, place, isZip, name);
+  },
+
+  async status() {
+    const site = current();
+    const unfinished = (await database.all("unfinished")).filter(({ repository }) => repository === site.known.facts.id);
+    return readStatus(site, books, unfinished.map(({ label, time, bytes }) => ({ label, time, bytes })));
+  },
+
+  settings: async () => readSettings(database),
+  changeSettings: async (change: Partial<Settings>) => changeSettings(database, change),
+  isBusy: async () => runs.isBusy,
+
+  async forgetCaches() {
+    if (runs.isBusy) throw failure("busy");
+    const root = await navigator.storage.getDirectory();
+    for await (const name of root.keys()) await root.removeEntry(name, { recursive: true }).catch(() => {});
+    for (const { id } of await database.all("folders")) await database.remove("folders", id);
+    for (const { id } of await database.all("unfinished")) await database.remove("unfinished", id);
+  },
+
+  async forgetDevice() {
+    if (runs.isBusy) throw failure("busy");
+    // Also without unlocking: a device that was revoked opens nothing any more.
+    if (!known) throw failure("locked");
+    await calls.forgetCaches();
+    close();
+    await database.remove("devices", known.facts.id);
+  },
+};
+
+/** The names of what may be asked. */
+export type Calls = typeof calls;
+
+async function backup(site: Opened, options: BackupOptions, origin: Origin, deviceName: string): Promise<Run> {
+  if (site.known.facts.ingest !== "service") throw failure("not-permitted");
+  const release = await alone(site.known.facts.id);
+  try {
+    const kept = (await privateFiles(`${site.known.facts.id}/trees`)) ?? NOTHING_KEPT;
+    const backing = new Backing(site, options, origin, deviceName, kept, workers);
+    const work = async (control: Control) => {
+      try {
+        return await backing.run(control);
+      } finally {
+        release();
+        post({ type: "event", event: { type: "changed", what: "snapshots" } });
+        post({ type: "event", event: { type: "changed", what: "status" } });
+      }
+    };
+    return run({ progress: () => backing.progress(), work });
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+async function restore(site: Opened, shelf: Books, snapshot: string, entries: EntryId[], place: FileSystemHandle | null, isZip: boolean, name: string): Promise<Run> {
+  const going = new RestoreRun(site, shelf, snapshot, entries);
+  const staging = place ? null : await openPrivate(STAGING);
+  const staged = `${Date.now()} ${name}`;
+  const target = async (): Promise<Target> => {
+    const base = await shelf.base(snapshot, entries);
+    if (place?.kind === "directory") return new DirectoryTarget(place as FileSystemDirectoryHandle, base);
+    const file = place ? await pickedPlace(place as FileSystemFileHandle) : await stagedPlace(staging!, staged);
+    return isZip ? new ZipTarget(file, base, true) : new SingleTarget(file);
+  };
+  return run({
+    progress: () => going.progress(),
+    work: async (steering) => {
+      const result = await going.run(steering, target);
+      return { result, file: staging ? await staging.file(staged) : null, name };
+    },
+  });
+}
+
+/** Workers, as many as the machine and the person allow. */
+async function workers(settings: Settings, key: () => Uint8Array<ArrayBuffer>, parameters: Parameters): Promise<Labour> {
+  const cores = navigator.hardwareConcurrency || 2;
+  return startPool({
+    workers: settings.workers || Math.min(Math.max(cores, 1), 4),
+    spawn: () => new Worker(ownScript(workerUrl), { type: "module", name: "copal-hand" }),
+    module: module!,
+    key,
+    parameters,
+    level: settings.compression === "fast" ? 1 : parameters.zstdLevel,
+  });
+}
+
+/** Backs up alone: two tabs of one client would only be in each other's way. */
+function alone(repository: string): Promise<() => void> {
+  return new Promise((resolve, reject) => {
+    void navigator.locks.request(`copal backup ${repository}`, { ifAvailable: true }, (lock) => {
+      if (!lock) {
+        reject(failure("elsewhere"));
+        return undefined;
+      }
+      return new Promise<void>((release) => resolve(release));
+    });
+  });
+}
+
+function current(): Opened {
+  if (!opened) throw failure("locked");
+  return opened;
+}
+
+function library(): Books {
+  current();
+  if (!books) throw failure("not-permitted");
+  return books;
+}
+
+function close(): void {
+  books?.free();
+  opened?.free();
+  [books, opened] = [null, null];
+}
+
+let loading: Promise<void> | null = null;
+function ready(): Promise<void> {
+  return (loading ??= (async () => {
+    module = await WebAssembly.compileStreaming(fetch(wasmUrl));
+    await load({ module_or_path: module });
+    await sweep();
+  })().catch((error: unknown) => {
+    loading = null;
+    throw error instanceof CopalError ? error : failure("unsupported");
+  }));
+}
+
+/** Downloads that were staged long ago are with the browser by now. */
+async function sweep(): Promise<void> {
+  const staging = await openPrivate(STAGING).catch(() => null);
+  for (const name of (await staging?.list()) ?? []) {
+    if (!(Date.now() - Number(name.split(" ")[0]) < STAGED_FOR)) await staging?.remove(name);
+  }
+}
+
+async function privateFiles(directory: string): Promise<Private | null> {
+  return openPrivate(directory).catch(() => null);
+}
+
+/** Where the browser has no private files, nothing is kept: the next run reads every file again. */
+const NOTHING_KEPT: Private = {
+  read: async () => null,
+  write: async () => {},
+  remove: async () => {},
+  list: async () => [],
+  create: () => Promise.reject(failure("browser-full")),
+  file: () => Promise.reject(failure("browser-full")),
+};
+
+/** A run that was begun; told apart from an answer. */
+class Run {
+  constructor(readonly number: number) {}
+}
+
+function run<Progress, Result>(begun: Begun<Progress, Result>): Run {
+  return new Run(runs.start(begun));
+}
+
+self.onmessage = async ({ data }: MessageEvent<ToCoordinator>) => {
+  if (data.type === "control") return runs.steer(data.run, data.control);
+  const { id, method, args } = data;
+  try {
+    const call = calls[method as keyof Calls] as (...args: unknown[]) => Promise<unknown>;
+    const value = await call(...args);
+    if (value instanceof Run) post({ type: "begun", id, run: value.number });
+    else post({ type: "answer", id, value });
+  } catch (error) {
+    post({ type: "refusal", id, problem: problemOf(error) });
+  }
+};
+
+function post(message: FromCoordinator, transfer: Transferable[] = []): void {
+  postMessage(message, { transfer });
+}
+
+const STAGING = "downloads";
+/** Milliseconds that a staged download may take to be with the browser. */
+const STAGED_FOR = 3_600_000;

@@ -1,0 +1,181 @@
+//! Unlock: from nothing to an opened repository, by a passphrase, a recovery code, an enrollment, or this device's own keys.
+
+import type { RepositoryFacts, Unlock } from "../api";
+import { Client, Descriptor, Enrollment, Owner } from "../engine";
+import { type Gateway, brief } from "../gateway/client";
+import type { Database, Device } from "../keep/database";
+import type { Private } from "../keep/private";
+import { failure, problemOf } from "../problem";
+import { type Known, Opened, records } from "./opened";
+import { engineSigner, makeKey, vaultSigner } from "./signing";
+
+/** Asks the server what it serves, and remembers whose it is. */
+export async function meet(gateway: Gateway, database: Database): Promise<Known> {
+  const greeting = await gateway.greeting(brief());
+  const descriptor = new Descriptor(greeting.version, greeting.descriptor);
+  const { repository, owner, ingest } = descriptor.facts;
+  const seen = await database.get("seen", repository);
+  if (seen && seen.owner !== owner) throw failure("other-owner");
+  if (seen && seen.version > greeting.version) throw failure("repository-damaged");
+  await database.put("seen", { repository, owner, version: greeting.version });
+  const facts: RepositoryFacts = { id: repository, owner, ingest, passphraseOpens: greeting.slots === "open" };
+  return { facts, descriptor };
+}
+
+/** Opens the repository. */
+export async function unlock(by: Unlock, known: Known, gateway: Gateway, database: Database, cache: Private | null): Promise<Opened> {
+  switch (by.by) {
+    case "passphrase":
+      if (by.passphrase === "") throw failure("passphrase-empty");
+      return byOwner(known, gateway, database, cache, (slot) => Owner.open(slot, by.passphrase), "passphrase-wrong");
+    case "recovery-code":
+      return byOwner(known, gateway, database, cache, (slot) => Owner.openWithRecoveryCode(slot, by.code), "code-malformed");
+    case "enrollment":
+      return byEnrollment(by.line, by.name ?? "browser", known, gateway, database, cache);
+    case "device":
+      return byDevice(known, gateway, database, cache);
+    case "link":
+      throw failure("enrollment-malformed");
+  }
+}
+
+/** Tries all slots. */
+async function byOwner(
+  known: Known,
+  gateway: Gateway,
+  database: Database,
+  cache: Private | null,
+  open: (slot: Uint8Array) => Owner,
+  wrong: "passphrase-wrong" | "code-malformed",
+): Promise<Opened> {
+  if (!known.facts.passphraseOpens) throw failure("slots-closed");
+  gateway.signWith(null);
+  const keys = (await gateway.list(brief(), "keys/")).map(({ key }) => key);
+  const slots = [...new Set(keys.map((key) => key.slice(0, key.lastIndexOf("/"))))];
+  let isDamaged = false;
+  for (const slot of slots) {
+    for (const copy of ["a", "b"]) {
+      if (!keys.includes(`${slot}/${copy}`)) continue;
+      const bytes = await gateway.read(brief(), `${slot}/${copy}`);
+      if (!bytes) continue;
+      let owner: Owner;
+      try {
+        owner = open(bytes);
+      } catch (error) {
+        const code = (error as { code?: unknown }).code;
+        if (code === "wrong-passphrase" || code === "slot-other") break;
+        if (code !== "slot-damaged") throw error;
+        isDamaged = true;
+        continue;
+      }
+      try {
+        owner.check(known.descriptor);
+        return await Opened.full(known, gateway, database, cache, owner);
+      } catch (error) {
+        owner.free();
+        gateway.signWith(null);
+        throw error;
+      }
+    }
+  }
+  throw failure(isDamaged ? "repository-damaged" : wrong);
+}
+
+/** Joins as a write-only device. The keys are kept before the record is written, so that a run that was interrupted is
+ * finished by the next one. */
+async function byEnrollment(line: string, name: string, known: Known, gateway: Gateway, database: Database, cache: Private | null): Promise<Opened> {
+  const enrollment = Enrollment.parse(line);
+  try {
+    const { repository, owner, client: id, role } = enrollment.facts;
+    if (repository !== known.facts.id || owner !== known.facts.owner) throw failure("enrollment-elsewhere");
+    // A full client derives all it needs from the passphrase.
+    if (role === "full") throw failure("not-permitted");
+    const before = await database.get("devices", repository);
+    gateway.signWith(engineSigner((request) => enrollment.signRequest(request)));
+    if (before?.role === "write-only" && before.client === id) {
+      return await joined(known, gateway, database, cache, await resumed(before), before);
+    }
+    const [manifest, request] = [await makeKey(), await makeKey()];
+    const keys = manifest && request ? { manifest, request } : null;
+    const publicKeys = keys && { manifest: keys.manifest.public, request: keys.request.public };
+    const random = crypto.getRandomValues(new Uint8Array(96));
+    const { client, record } = enrollment.join(known.descriptor, await records(gateway, id), Date.now(), random, publicKeys);
+    random.fill(0);
+    const { kept, iv, vault } = await sealed(client);
+    const bytes = record.bytes as Uint8Array<ArrayBuffer>;
+    const device: WriteOnly = {
+      repository, role: "write-only", client: id, name, kept, iv, vault,
+      signing: keys && { manifest: keys.manifest.key, request: keys.request.key },
+      pending: { key: record.key, bytes },
+    };
+    await database.put("devices", device);
+    return await joined(known, gateway, database, cache, client, device);
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "client-unknown") throw failure("enrollment-unknown");
+    throw error;
+  } finally {
+    enrollment.free();
+  }
+}
+
+/** Opens with what this device keeps. */
+async function byDevice(known: Known, gateway: Gateway, database: Database, cache: Private | null): Promise<Opened> {
+  const device = await database.get("devices", known.facts.id);
+  if (device?.role !== "write-only") throw failure("device-unknown");
+  gateway.signWith(null);
+  return joined(known, gateway, database, cache, await resumed(device), device);
+}
+
+async function resumed(device: WriteOnly): Promise<Client> {
+  const cipher = { name: "AES-GCM", iv: device.iv as Uint8Array<ArrayBuffer> };
+  const plain = new Uint8Array(await crypto.subtle.decrypt(cipher, device.vault, device.kept as Uint8Array<ArrayBuffer>));
+  try {
+    return Client.resume(plain);
+  } finally {
+    plain.fill(0);
+  }
+}
+
+/** Writes the record if that is still to be done, and looks whether the repository knows the device so. */
+async function joined(known: Known, gateway: Gateway, database: Database, cache: Private | null, client: Client, device: WriteOnly): Promise<Opened> {
+  const { pending, signing } = device;
+  try {
+    if (pending && gateway.isSigning) {
+      await gateway.create(brief(), pending.key, pending.bytes as Uint8Array<ArrayBuffer>).catch((error: unknown) => {
+        // Written already, by this device or by another one: the record tells.
+        if (!USED.has(problemOf(error).code)) throw error;
+      });
+    }
+    gateway.signWith(signing ? vaultSigner((asked) => client.unsignedRequest(asked), signing.request) : engineSigner((asked) => client.signRequest(asked)));
+    client.check(known.descriptor, await records(gateway, device.client));
+  } catch (error) {
+    client.free();
+    gateway.signWith(null);
+    if (pending && USED.has(problemOf(error).code)) {
+      // Somebody was faster: what is kept here opens nothing.
+      await database.remove("devices", device.repository);
+      throw failure("enrollment-used");
+    }
+    throw error;
+  }
+  if (pending) {
+    device.pending = null;
+    await database.put("devices", device);
+  }
+  return Opened.writeOnly(known, gateway, database, cache, client, device);
+}
+
+type WriteOnly = Extract<Device, { role: "write-only" }>;
+
+/** What a gateway or the engine says of a device whose enrollment somebody else has used. */
+const USED = new Set(["enrollment-used", "device-unknown", "not-permitted"]);
+
+/** What a device keeps, sealed with a key that cannot be taken out of the browser. */
+async function sealed(client: Client): Promise<{ kept: Uint8Array; iv: Uint8Array; vault: CryptoKey }> {
+  const vault = await crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
+  const iv = crypto.getRandomValues(new Uint8Array(12));
+  const plain = client.keep(crypto.getRandomValues(new Uint8Array(16))) as Uint8Array<ArrayBuffer>;
+  const kept = new Uint8Array(await crypto.subtle.encrypt({ name: "AES-GCM", iv }, vault, plain));
+  plain.fill(0);
+  return { kept, iv, vault };
+}

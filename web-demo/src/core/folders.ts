@@ -1,0 +1,99 @@
+//! Folders: what a person has chosen, on the page's side, where pickers, inputs and drops are.
+
+import type { Folder } from "./api";
+import { failure } from "./problem";
+import type { Listed, Origin } from "./source/tree";
+
+/** What was chosen, under the number by which the display names it. */
+export interface Chosen {
+  folder: Folder;
+  origin: Origin;
+}
+
+/** Asks for a directory; null if the person has changed their mind. */
+export async function pick(): Promise<Chosen | null> {
+  try {
+    return ofHandle(await showDirectoryPicker({ id: "copal-backup", mode: "read" }), "picker");
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") return null;
+    throw failure("folder-permission");
+  }
+}
+
+/** From a directory input, or one for files. */
+export function ofInput(files: FileList): Chosen {
+  const listed = Array.from(files, (file) => ({ path: file.webkitRelativePath || file.name, file }));
+  return ofList(listed, "input");
+}
+
+/** From a drop. Everything is asked for before the first wait, since the browser empties the event afterwards. */
+export function ofDrop(dropped: DataTransfer): Promise<Chosen> {
+  const items = Array.from(dropped.items).filter((item) => item.kind === "file");
+  const handles = items.map((item) => item.getAsFileSystemHandle?.() ?? null);
+  const entries = items.map((item) => item.webkitGetAsEntry());
+  const files = items.map((item) => item.getAsFile());
+  return take(handles, entries, files);
+}
+
+async function take(handles: (Promise<FileSystemHandle | null> | null)[], entries: (FileSystemEntry | null)[], files: (File | null)[]): Promise<Chosen> {
+  const [first] = handles;
+  if (handles.length === 1 && first) {
+    const handle = await first.catch(() => null);
+    if (handle?.kind === "directory") return ofHandle(handle as FileSystemDirectoryHandle, "drop");
+  }
+  const listed: Listed[] = [];
+  for (let at = 0; at < entries.length; at++) {
+    const [entry, file] = [entries[at], files[at]];
+    if (entry) await gather(entry, listed);
+    else if (file) listed.push({ path: file.name, file });
+  }
+  return ofList(listed, "drop");
+}
+
+function ofHandle(handle: FileSystemDirectoryHandle, via: Folder["via"]): Chosen {
+  const id = crypto.randomUUID();
+  return {
+    folder: { id, name: handle.name, via, canRemember: true, files: null, bytes: null, blindTo: ["links", "permissions"] },
+    origin: { via: "handle", name: handle.name, handle },
+  };
+}
+
+function ofList(files: Listed[], via: Folder["via"]): Chosen {
+  if (files.length === 0) throw failure("nothing-to-back-up");
+  const tops = [...new Set(files.map(({ path }) => path.split("/")[0]!))];
+  const name = tops.length === 1 ? tops[0]! : `${tops[0]} and ${tops.length - 1} more`;
+  const bytes = files.reduce((sum, { file }) => sum + file.size, 0);
+  return {
+    folder: { id: crypto.randomUUID(), name, via, canRemember: false, files: files.length, bytes, blindTo: ["empty-folders", "links", "permissions"] },
+    origin: { via: "list", name, tops, files },
+  };
+}
+
+/** Everything below a dropped entry. */
+async function gather(entry: FileSystemEntry, listed: Listed[]): Promise<void> {
+  const path = entry.fullPath.replace(/^\//, "");
+  if (entry.isFile) {
+    const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
+    listed.push({ path, file });
+    return;
+  }
+  const reader = (entry as FileSystemDirectoryEntry).createReader();
+  for (;;) {
+    // It gives a hundred at a time, and nothing at the end.
+    const batch = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+    if (batch.length === 0) return;
+    for (const child of batch) await gather(child, listed);
+  }
+}
+
+declare global {
+  function showDirectoryPicker(options?: { id?: string; mode?: "read" | "readwrite"; startIn?: string }): Promise<FileSystemDirectoryHandle>;
+  function showSaveFilePicker(options?: { id?: string; suggestedName?: string; startIn?: string }): Promise<FileSystemFileHandle>;
+  interface DataTransferItem {
+    getAsFileSystemHandle?(): Promise<FileSystemHandle | null>;
+  }
+  interface FileSystemHandle {
+    queryPermission(options?: { mode?: "read" | "readwrite" }): Promise<PermissionState>;
+    requestPermission(options?: { mode?: "read" | "readwrite" }): Promise<PermissionState>;
+  }
+}

@@ -1,0 +1,354 @@
+//! Gateway: the one way to the repository. Requests are signed; what comes back is checked by who asked.
+
+import { failure, problem } from "../problem";
+import type { ProblemCode } from "../api";
+import { BRIEF, Passing, type Patience, type Surroundings, retried } from "./retry";
+
+/** Signs requests: gives the headers that a request has to carry. */
+export interface Signer {
+  headers(request: { method: string; uri: string; digest: Uint8Array; seconds: number }): Promise<Record<string, string>>;
+}
+
+/** What a gateway says of its repository before anybody has signed anything. */
+export interface Greeting {
+  repository: string;
+  owner: string;
+  version: number;
+  descriptor: Uint8Array;
+  ingest: "client" | "service";
+  transfers: "direct" | "presigned";
+  slots: "open" | "signed";
+}
+
+/** An object as a listing names it. */
+export interface Listed {
+  key: string;
+  length: number;
+  /** Milliseconds since 1970, by the store's clock. */
+  created: number;
+}
+
+/** First and last byte. */
+export type Range = readonly [first: number, last: number];
+
+export interface Options {
+  /** Such as `https://backup.example`; signed as part of every address. */
+  origin: string;
+  fetch: typeof fetch;
+  surroundings: Surroundings;
+  digest: (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>;
+}
+
+/** A client of one gateway. */
+export class Gateway {
+  #signer: Signer | null = null;
+  #transfers: "direct" | "presigned" = "direct";
+  /** Seconds that the server's clock is ahead of this one, where that is so much that signatures would not count. */
+  #skew = 0;
+
+  constructor(private readonly options: Options) {}
+
+  /** Uses a key from now on; none is needed for what anybody may ask. */
+  signWith(signer: Signer | null): void {
+    this.#signer = signer;
+  }
+
+  /** Whether there is a key to sign with. */
+  get isSigning(): boolean {
+    return this.#signer !== null;
+  }
+
+  /** What the gateway says of its repository. */
+  async greeting(patience: Patience): Promise<Greeting> {
+    const body = await this.#json(patience, "GET", "/v1/repository", null, false);
+    const greeting: Greeting = {
+      repository: text(body["repository"]),
+      owner: text(body["owner"]),
+      version: integer(body["version"]),
+      descriptor: fromBase64(text(body["descriptor"])),
+      ingest: body["ingest"] === "service" ? "service" : "client",
+      transfers: body["transfers"] === "presigned" ? "presigned" : "direct",
+      slots: body["slots"] === "open" ? "open" : "signed",
+    };
+    this.#transfers = greeting.transfers;
+    return greeting;
+  }
+
+  /** Nanoseconds by the clock that dates the objects. */
+  async time(patience: Patience): Promise<bigint> {
+    const body = await this.#json(patience, "GET", "/v1/time");
+    return BigInt(text(body["now"]));
+  }
+
+  /** The newest root's name; null where nothing was accepted yet. Asked of the store, since what a gateway says of the state
+   * may be some seconds old. */
+  async newestRoot(patience: Patience): Promise<string | null> {
+    const body = await this.#json(patience, "GET", "/v1/objects?prefix=roots%2F&limit=1");
+    // Numbers are written so that the newest comes first.
+    return (body["objects"] as { key: string }[])[0]?.key ?? null;
+  }
+
+  /** All objects below a prefix, in byte order. */
+  async list(patience: Patience, prefix: string, after: string | null = null): Promise<Listed[]> {
+    const listed: Listed[] = [];
+    for (let next = after, more = true; more; ) {
+      const query = new URLSearchParams({ prefix });
+      if (next !== null) query.set("after", next);
+      const body = await this.#json(patience, "GET", `/v1/objects?${query}`, null, !isOpen(prefix) && this.isSigning);
+      const page = body["objects"] as { key: string; length: number; created: string }[];
+      for (const { key, length, created } of page) {
+        listed.push({ key, length, created: Number(BigInt(created) / 1_000_000n) });
+      }
+      more = body["more"] === true && page.length > 0;
+      next = page.at(-1)?.key ?? null;
+    }
+    return listed;
+  }
+
+  /** An object's bytes, or a part of them; null if there is no such object. */
+  async read(patience: Patience, key: string, range: Range | null = null): Promise<Uint8Array<ArrayBuffer> | null> {
+    return retried(this.options.surroundings, patience, async () => {
+      const response = await this.#get(patience, key, range);
+      if (response === null) return null;
+      const bytes = new Uint8Array(await passing(response.arrayBuffer()));
+      const expected = range && range[1] - range[0] + 1;
+      if (expected !== null && bytes.length !== expected) throw new Passing(problem("server-failed"));
+      return bytes;
+    });
+  }
+
+  /** An object's length; null if there is no such object. */
+  async length(patience: Patience, key: string): Promise<number | null> {
+    return retried(this.options.surroundings, patience, async () => {
+      const response = await this.#send("HEAD", `/v1/objects/${key}`, null, true, patience);
+      if (response.status === 404) return null;
+      if (!response.ok) throw await refused(response);
+      return Number(response.headers.get("content-length"));
+    });
+  }
+
+  /** The answer to a manifest; null while it is not decided. */
+  async receipt(patience: Patience, client: string, number: number): Promise<Uint8Array<ArrayBuffer> | null> {
+    return retried(this.options.surroundings, patience, async () => {
+      const response = await this.#send("GET", `/v1/receipts/${client}/${number}`, null, true, patience);
+      if (response.status === 404) return null;
+      if (!response.ok) throw await refused(response);
+      return new Uint8Array(await passing(response.arrayBuffer()));
+    });
+  }
+
+  /** Creates an object. False if one of that name was there: what it holds is for the caller to find out. */
+  async create(patience: Patience, key: string, bytes: Uint8Array<ArrayBuffer>, sha256: Uint8Array | null = null): Promise<boolean> {
+    const digest = sha256 ?? (await this.options.digest(bytes));
+    return retried(this.options.surroundings, patience, async () => {
+      const response = await this.#put(patience, key, bytes, digest);
+      if (response.ok) return true;
+      // A store behind presigned addresses answers 412 itself, and 409 while two are at it.
+      if (response.status === 412) return false;
+      throw await refused(response);
+    });
+  }
+
+  async #put(patience: Patience, key: string, bytes: Uint8Array<ArrayBuffer>, digest: Uint8Array): Promise<Response> {
+    if (this.#transfers === "direct") {
+      return this.#send("PUT", `/v1/objects/${key}`, { bytes, digest }, true, patience, { "if-none-match": "*" });
+    }
+    const wanted = JSON.stringify({ objects: [{ key, length: bytes.length, sha256: toHex(digest) }] });
+    const answer = await this.#once(patience, "POST", "/v1/uploads", await this.#body(wanted), true);
+    return this.#follow(answer, { bytes, digest }, patience);
+  }
+
+  async #get(patience: Patience, key: string, range: Range | null): Promise<Response | null> {
+    const headers: Record<string, string> = range ? { range: `bytes=${range[0]}-${range[1]}` } : {};
+    let response: Response;
+    if (this.#transfers === "direct" || this.#signer === null) {
+      response = await this.#send("GET", `/v1/objects/${key}`, null, !isOpen(key) && this.#signer !== null, patience, headers);
+    } else {
+      const named = JSON.stringify({ objects: [range ? { key, range } : { key }] });
+      const body = await this.#body(named);
+      const asked = await this.#send("POST", "/v1/downloads", body, true, patience);
+      if (asked.status === 404) return null;
+      if (!asked.ok) throw await refused(asked);
+      response = await this.#follow((await passing(asked.json())) as Record<string, unknown>, null, patience);
+    }
+    if (response.status === 404) return null;
+    if (!response.ok) throw await refused(response);
+    return response;
+  }
+
+  /** Does what the gateway has handed out an address for. */
+  async #follow(answer: Record<string, unknown>, body: Body | null, patience: Patience): Promise<Response> {
+    const one = (answer["objects"] as Handed[] | undefined)?.[0];
+    if (!one) throw failure("server-failed");
+    // These two the browser sends by itself, and lets nobody else do.
+    const headers = Object.fromEntries(Object.entries(one.headers).filter(([name]) => name !== "content-length" && name !== "host"));
+    if (one.signed) return this.#sendTo(one.method, one.url, body, true, patience, headers);
+    const { fetch } = this.options;
+    const init: RequestInit = { method: one.method, headers, signal: patience.signal, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store" };
+    if (body) init.body = body.bytes;
+    return reached(fetch(one.url, init), patience.signal);
+  }
+
+  async #json(patience: Patience, method: string, path: string, payload: string | null = null, isSigned = true): Promise<Record<string, unknown>> {
+    const body = payload === null ? null : await this.#body(payload);
+    return retried(this.options.surroundings, patience, () => this.#once(patience, method, path, body, isSigned));
+  }
+
+  async #once(patience: Patience, method: string, path: string, body: Body | null, isSigned: boolean): Promise<Record<string, unknown>> {
+    const response = await this.#send(method, path, body, isSigned, patience);
+    if (!response.ok) throw await refused(response);
+    return (await passing(response.json())) as Record<string, unknown>;
+  }
+
+  async #body(payload: string): Promise<Body> {
+    const bytes = new TextEncoder().encode(payload);
+    return { bytes, digest: await this.options.digest(bytes) };
+  }
+
+  #send(method: string, path: string, body: Body | null, isSigned: boolean, patience: Patience, headers: Record<string, string> = {}): Promise<Response> {
+    return this.#sendTo(method, `${this.options.origin}${path}`, body, isSigned, patience, headers);
+  }
+
+  async #sendTo(
+    method: string,
+    uri: string,
+    body: Body | null,
+    isSigned: boolean,
+    patience: Patience,
+    headers: Record<string, string> = {},
+  ): Promise<Response> {
+    const { fetch, surroundings } = this.options;
+    for (let isFirst = true; ; isFirst = false) {
+      const all = { ...headers };
+      if (isSigned) {
+        if (!this.#signer) throw failure("locked");
+        const seconds = Math.floor(surroundings.now() / 1000) + this.#skew;
+        Object.assign(all, await this.#signer.headers({ method, uri, digest: body?.digest ?? EMPTY, seconds }));
+      }
+      const init: RequestInit = { method, headers: all, signal: patience.signal, credentials: "omit", cache: "no-store", redirect: "error" };
+      if (body) init.body = body.bytes;
+      const response = await reached(fetch(uri, init), patience.signal);
+      const ahead = isSigned && isFirst && response.status === 401 ? await clockAhead(response.clone()) : null;
+      if (ahead === null) return response;
+      // Only what is signed is dated so: the server alone can say by which clock it is judged.
+      this.#skew -= ahead;
+    }
+  }
+}
+
+interface Body {
+  bytes: Uint8Array<ArrayBuffer>;
+  digest: Uint8Array;
+}
+
+interface Handed {
+  key: string;
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  signed: boolean;
+}
+
+/** What a refusal is to a person, and whether it may pass. */
+async function refused(response: Response): Promise<Error> {
+  const body = (await response.json().catch(() => null)) as { type?: unknown } | null;
+  const type = typeof body?.type === "string" ? body.type : "";
+  const name = type.startsWith(TYPES) ? type.slice(TYPES.length) : "";
+  const after = Number(response.headers.get("retry-after")) || null;
+  if (PASSING.has(name)) return new Passing(problem(name === "store-gone" ? "server-gone" : "busy"), after);
+  const known = REFUSALS[name];
+  if (known) return failure(known);
+  if (response.status === 409 || response.status === 408 || response.status === 429 || response.status >= 502) {
+    return new Passing(problem(response.status === 429 || response.status === 409 ? "busy" : "server-gone"), after);
+  }
+  if (response.status === 401 || response.status === 403) return failure("not-permitted");
+  return failure("server-failed");
+}
+
+/** How far this clock is ahead of the gateway's, if that is what it refuses. */
+async function clockAhead(response: Response): Promise<number | null> {
+  const body = (await response.json().catch(() => null)) as { type?: unknown; ahead?: unknown } | null;
+  return body?.type === `${TYPES}clock` && typeof body.ahead === "number" ? body.ahead : null;
+}
+
+/** A request that does not arrive may arrive later. */
+async function reached(sent: Promise<Response>, signal: AbortSignal): Promise<Response> {
+  return sent.catch((error: unknown) => {
+    signal.throwIfAborted();
+    if (error instanceof TypeError) throw new Passing(problem("server-gone"));
+    throw error;
+  });
+}
+
+/** An answer that breaks off may come whole the next time. */
+async function passing<T>(body: Promise<T>): Promise<T> {
+  return body.catch((error: unknown) => {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Passing(problem("server-gone"));
+  });
+}
+
+/** What anybody may read. */
+function isOpen(key: string): boolean {
+  return key.startsWith("copal/");
+}
+
+function text(value: unknown): string {
+  if (typeof value !== "string") throw failure("server-failed");
+  return value;
+}
+
+function integer(value: unknown): number {
+  if (!Number.isSafeInteger(value)) throw failure("server-failed");
+  return value as number;
+}
+
+/** Bytes of standard base64. */
+export function fromBase64(encoded: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(encoded), (sign) => sign.charCodeAt(0));
+}
+
+/** Standard base64 of bytes. */
+export function toBase64(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes));
+}
+
+/** Hexadecimal digits of bytes. */
+export function toHex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Bytes of hexadecimal digits. */
+export function fromHex(digits: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+}
+
+/** What is asked for while somebody waits. */
+export function brief(signal: AbortSignal = new AbortController().signal): Patience {
+  return { tries: BRIEF, signal };
+}
+
+const TYPES = "urn:copal:problem:";
+const PASSING = new Set(["busy", "slow", "replayed", "store-gone"]);
+const REFUSALS: Record<string, ProblemCode> = {
+  "signature-missing": "not-permitted",
+  "signature-malformed": "internal",
+  "signature-wrong": "device-unknown",
+  "signature-long": "internal",
+  clock: "clock-wrong",
+  "client-unknown": "device-unknown",
+  "client-revoked": "device-revoked",
+  "client-unsound": "device-unknown",
+  "enrollment-used": "enrollment-used",
+  "not-permitted": "not-permitted",
+  quota: "quota",
+  "no-repository": "no-repository",
+  full: "server-full",
+  "store-failed": "server-failed",
+  damaged: "repository-damaged",
+  "too-large": "internal",
+  "bad-request": "internal",
+};
+
+/** SHA-256 of nothing. */
+const EMPTY = fromHex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

@@ -1,0 +1,292 @@
+//! Core: everything of the page that is not display. This part is on the page's own thread: pickers, drops, the last step
+//! of a download, idle time; all else is the coordinator's.
+
+import type {
+  BackupOptions, BackupProgress, BackupResult, Core, CoreEvent, DownloadOptions, EntryId, Environment, Folder, MissingFeature,
+  RememberedFolder, RestoreProgress, RestoreResult, Run, Session, Settings, Unlock,
+} from "./api";
+import coordinatorUrl from "./coordinator/coordinator.ts?worker&url";
+import { takeLink } from "./enrollment";
+import { type Chosen, ofDrop, ofInput, pick } from "./folders";
+import { Idle, wallClock } from "./idle";
+import { DEFAULTS, Database } from "./keep/database";
+import { type CoordinatorLike, Line } from "./line";
+import { failure, problemOf } from "./problem";
+import { ownScript } from "./trusted";
+
+/** Makes the core. One for the page's life. */
+export async function connect(): Promise<Core> {
+  return new PageCore(() => new Worker(ownScript(coordinatorUrl), { type: "module", name: "copal" }) as CoordinatorLike);
+}
+
+class PageCore implements Core {
+  #line: Line;
+  #database = new Database();
+  #listeners = new Set<(event: CoreEvent) => void>();
+  #chosen = new Map<string, Chosen>();
+  #settings: Settings = DEFAULTS;
+  #idle: Idle;
+  #link: string | null;
+  #repository: string | null = null;
+  #touched = 0;
+
+  constructor(spawn: () => CoordinatorLike) {
+    this.#link = takeLink(location, history);
+    this.#line = new Line(spawn, (event) => this.#tell(event));
+    this.#idle = new Idle(wallClock, {
+      limits: () => ({ idle: this.#settings.idleMinutes * 60_000, warning: this.#settings.idleWarningSeconds * 1_000 }),
+      isBusy: () => this.#line.isBusy,
+      soon: (secondsLeft) => this.#tell({ type: "lock-soon", secondsLeft }),
+      lock: () => void this.#lock("idle"),
+    });
+    addEventListener("online", () => this.#tell({ type: "network", online: true }));
+    addEventListener("offline", () => this.#tell({ type: "network", online: false }));
+    // A tab that is closed in the middle asks first; what a manifest covers stays in any case.
+    addEventListener("beforeunload", (event) => {
+      if (this.#line.isBusy) event.preventDefault();
+    });
+  }
+
+  async environment(): Promise<Environment> {
+    const missing = missingFeatures();
+    const base = {
+      missing,
+      canPickFolder: "showDirectoryPicker" in globalThis,
+      canAskWhere: "showSaveFilePicker" in globalThis,
+      canInputFolder: "webkitdirectory" in HTMLInputElement.prototype,
+      hasEnrollmentLink: this.#link !== null,
+    };
+    const nobody = { role: "none", name: null } as const;
+    if (missing.length > 0) {
+      return { ...base, server: { state: "unreachable", problem: failure("unsupported").problem }, device: nobody };
+    }
+    this.#settings = await this.settings();
+    try {
+      const { repository, device } = await this.#line.ask<Pick<Environment, "device"> & { repository: Session["repository"] }>("environment");
+      this.#repository = repository.id;
+      return { ...base, server: { state: "ready", repository }, device };
+    } catch (error) {
+      const problem = problemOf(error);
+      return { ...base, server: { state: problem.code === "no-repository" ? "empty" : "unreachable", problem }, device: nobody };
+    }
+  }
+
+  subscribe(listener: (event: CoreEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async unlock(by: Unlock): Promise<Session> {
+    let asked = by;
+    if (by.by === "link") {
+      if (this.#link === null) throw failure("enrollment-malformed");
+      asked = { by: "enrollment", line: this.#link, name: by.name ?? deviceName() };
+    } else if (by.by === "enrollment") {
+      asked = { ...by, name: by.name ?? deviceName() };
+    }
+    const session = await this.#line.ask<Session>("unlock", asked);
+    if (asked.by === "enrollment") this.#link = null;
+    this.#repository = session.repository.id;
+    this.#idle.start();
+    // Without this the browser may clear what a device needs to stay a device.
+    void navigator.storage?.persist?.().catch(() => false);
+    return session;
+  }
+
+  session(): Promise<Session | null> {
+    return this.#line.ask("session");
+  }
+
+  lock(): Promise<void> {
+    return this.#lock("asked");
+  }
+
+  touch(): void {
+    const now = Date.now();
+    if (now - this.#touched < 1_000) return;
+    this.#touched = now;
+    this.#idle.touch();
+  }
+
+  async pickFolder(): Promise<Folder | null> {
+    const chosen = await pick();
+    return chosen && this.#choose(chosen);
+  }
+
+  async folderFromInput(files: FileList): Promise<Folder> {
+    return this.#choose(ofInput(files));
+  }
+
+  folderFromDrop(dropped: DataTransfer): Promise<Folder> {
+    return ofDrop(dropped).then((chosen) => this.#choose(chosen));
+  }
+
+  async remembered(): Promise<RememberedFolder[]> {
+    const rows = (await this.#database.all("folders")).filter(({ repository }) => repository === this.#repository);
+    return Promise.all(
+      rows.map(async ({ handle, repository: _, ...row }) => {
+        const permission = await handle.queryPermission?.({ mode: "read" });
+        return { ...row, permission: permission === "granted" ? ("granted" as const) : ("ask" as const) };
+      }),
+    );
+  }
+
+  async openRemembered(id: string): Promise<Folder> {
+    const row = await this.#database.get("folders", id);
+    if (!row) throw failure("folder-gone");
+    if ((await row.handle.requestPermission({ mode: "read" })) !== "granted") throw failure("folder-permission");
+    const folder: Folder = { id, name: row.name, via: "picker", canRemember: true, files: row.files, bytes: row.bytes, blindTo: ["links", "permissions"] };
+    return this.#choose({ folder, origin: { via: "handle", name: row.name, handle: row.handle } });
+  }
+
+  async forgetRemembered(id: string): Promise<void> {
+    await this.#database.remove("folders", id);
+    this.#tell({ type: "changed", what: "remembered" });
+  }
+
+  async startBackup(options: BackupOptions): Promise<Run<BackupProgress, BackupResult>> {
+    const chosen = this.#chosen.get(options.folder);
+    if (!chosen) throw failure("folder-gone");
+    const label = options.label.trim() || chosen.folder.name;
+    const asked = { ...options, label };
+    const run = await this.#line.begin<BackupProgress, BackupResult>("startBackup", asked, chosen.origin, deviceName());
+    void run.done.then(
+      async (result) => {
+        if (options.remember) await this.#remember(chosen, asked, result);
+      },
+      () => {},
+    );
+    return run;
+  }
+
+  snapshots: Core["snapshots"] = () => this.#line.ask("snapshots");
+  directory: Core["directory"] = (...args) => this.#line.ask("directory", ...args);
+  search: Core["search"] = (...args) => this.#line.begin("search", ...args);
+  preview: Core["preview"] = (...args) => this.#line.ask("preview", ...args);
+  compare: Core["compare"] = (...args) => this.#line.ask("compare", ...args);
+  measure: Core["measure"] = (...args) => this.#line.ask("measure", ...args);
+
+  async download(snapshot: string, entries: EntryId[], options: DownloadOptions): Promise<Run<RestoreProgress, RestoreResult>> {
+    const asWhat = this.#line.ask<{ name: string; isZip: boolean }>("naming", snapshot, entries);
+    let place: FileSystemFileHandle | null = null;
+    if (options.askWhere) {
+      const { name } = await asWhat;
+      place = await showSaveFilePicker({ id: "copal-restore", suggestedName: name });
+    }
+    const { name, isZip } = await asWhat;
+    const run = await this.#line.begin<RestoreProgress, Restored>("restore", snapshot, entries, place, isZip, name);
+    return handedOver(run);
+  }
+
+  async restoreInto(snapshot: string, entries: EntryId[]): Promise<Run<RestoreProgress, RestoreResult> | null> {
+    let place: FileSystemDirectoryHandle;
+    try {
+      place = await showDirectoryPicker({ id: "copal-restore", mode: "readwrite" });
+    } catch (error) {
+      if (error instanceof DOMException && error.name === "AbortError") return null;
+      throw failure("target-failed");
+    }
+    return handedOver(await this.#line.begin<RestoreProgress, Restored>("restore", snapshot, entries, place, false, ""));
+  }
+
+  status: Core["status"] = () => this.#line.ask("status");
+
+  settings(): Promise<Settings> {
+    return this.#line.ask("settings");
+  }
+
+  async changeSettings(change: Partial<Settings>): Promise<Settings> {
+    return (this.#settings = await this.#line.ask<Settings>("changeSettings", change));
+  }
+
+  forgetCaches(): Promise<void> {
+    return this.#line.ask("forgetCaches");
+  }
+
+  async forgetDevice(): Promise<void> {
+    await this.#line.ask("forgetDevice");
+    await this.#lock("asked");
+  }
+
+  async #lock(reason: "asked" | "idle"): Promise<void> {
+    this.#idle.stop();
+    this.#chosen.clear();
+    // It wipes what it can; whatever became of that, the worker's memory goes with it.
+    await Promise.race([this.#line.ask("lock").catch(() => {}), new Promise((resolve) => setTimeout(resolve, 1_000))]);
+    this.#line.restart();
+    this.#tell({ type: "locked", reason });
+  }
+
+  #choose(chosen: Chosen): Folder {
+    this.#chosen.set(chosen.folder.id, chosen);
+    return chosen.folder;
+  }
+
+  async #remember({ folder, origin }: Chosen, options: BackupOptions, result: BackupResult): Promise<void> {
+    if (origin.via !== "handle" || this.#repository === null) return;
+    for (const row of await this.#database.all("folders")) {
+      const isSame = row.label === options.label && (await row.handle.isSameEntry(origin.handle));
+      if (isSame && row.repository === this.#repository) await this.#database.remove("folders", row.id);
+    }
+    await this.#database.put("folders", {
+      id: folder.id, repository: this.#repository, name: folder.name, label: options.label, excludes: options.excludes,
+      handle: origin.handle, lastBackup: result.time, files: result.files, bytes: result.bytes,
+    });
+    this.#tell({ type: "changed", what: "remembered" });
+  }
+
+  #tell(event: CoreEvent): void {
+    if (event.type === "locked") this.#idle.stop();
+    for (const listener of this.#listeners) listener(event);
+  }
+}
+
+/** What a restore comes to; a file that the browser is to download. */
+interface Restored {
+  result: RestoreResult;
+  file: File | null;
+  name: string;
+}
+
+/** Hands a staged file to the browser's downloads before it says that it is done. */
+function handedOver(run: Run<RestoreProgress, Restored>): Run<RestoreProgress, RestoreResult> {
+  const done = run.done.then(({ result, file, name }) => {
+    if (file) save(file, name);
+    return result;
+  });
+  done.catch(() => {});
+  return { onProgress: (listener) => run.onProgress(listener), pause: () => run.pause(), resume: () => run.resume(), cancel: () => run.cancel(), done };
+}
+
+function save(file: File, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(file);
+  link.download = name;
+  link.click();
+  // The browser reads it on its own time.
+  setTimeout(() => URL.revokeObjectURL(link.href), 10 * 60_000);
+}
+
+function missingFeatures(): MissingFeature[] {
+  const missing: MissingFeature[] = [];
+  if (!isSecureContext) missing.push("secure-context");
+  if (typeof WebAssembly !== "object") missing.push("webassembly");
+  else if (!WebAssembly.validate(SIMD)) missing.push("wasm-simd");
+  if (typeof Worker !== "function") missing.push("workers");
+  if (!globalThis.crypto?.subtle) missing.push("webcrypto");
+  if (typeof navigator.storage?.getDirectory !== "function") missing.push("private-storage");
+  return missing;
+}
+
+/** What this device calls itself, such as "Firefox on Windows". */
+function deviceName(): string {
+  const agent = navigator.userAgent;
+  const browser = /Edg\//.test(agent) ? "Edge" : /Firefox\//.test(agent) ? "Firefox" : /Chrom/.test(agent) ? "Chrome" : /Safari\//.test(agent) ? "Safari" : "Browser";
+  const system = /Android/.test(agent) ? "Android" : /iPhone|iPad/.test(agent) ? "iOS" : /Windows/.test(agent) ? "Windows" : /Mac/.test(agent) ? "macOS" : /Linux|CrOS/.test(agent) ? "Linux" : "a device";
+  return `${browser} on ${system}`;
+}
+
+/** A module with one vector instruction. */
+const SIMD = new Uint8Array([
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11,
+]);

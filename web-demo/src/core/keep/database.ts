@@ -1,0 +1,141 @@
+//! Database: what this browser remembers of repositories in IndexedDB: keys as handles, folders, settings. Nothing in it
+//! is secret in the clear.
+
+import type { Settings } from "../api";
+
+/** This browser as a client of a repository. */
+export type Device =
+  | {
+      repository: string;
+      role: "full";
+      client: string;
+      name: string;
+      /** Sealed by the engine for the owner. */
+      kept: Uint8Array;
+    }
+  | {
+      repository: string;
+      role: "write-only";
+      client: string;
+      name: string;
+      /** Sealed with `vault`. */
+      kept: Uint8Array;
+      iv: Uint8Array;
+      /** AES-GCM; cannot be exported. */
+      vault: CryptoKey;
+      /** Ed25519; cannot be exported. Null where the browser has no such keys: then the engine signs. */
+      signing: { manifest: CryptoKey; request: CryptoKey } | null;
+      /** The record that makes it a client, until it is known to be stored. */
+      pending: { key: string; bytes: Uint8Array } | null;
+    };
+
+/** What was seen of a repository: never again an older one, or another owner. */
+export interface Seen {
+  repository: string;
+  owner: string;
+  version: number;
+}
+
+/** A folder that was backed up from here. */
+export interface Remembered {
+  id: string;
+  repository: string;
+  name: string;
+  label: string;
+  excludes: string[];
+  handle: FileSystemDirectoryHandle;
+  lastBackup: number | null;
+  files: number | null;
+  bytes: number | null;
+}
+
+/** A run that has not come to its end. */
+export interface Unfinished {
+  id: string;
+  repository: string;
+  label: string;
+  time: number;
+  bytes: number;
+}
+
+interface Tables {
+  devices: Device;
+  seen: Seen;
+  folders: Remembered;
+  unfinished: Unfinished;
+  settings: { id: "settings" } & Settings;
+}
+
+const KEYS: Record<keyof Tables, string> = { devices: "repository", seen: "repository", folders: "id", unfinished: "id", settings: "id" };
+
+/** The tables of this origin. */
+export class Database {
+  #open: Promise<IDBDatabase> | null = null;
+
+  constructor(private readonly name = "copal") {}
+
+  async get<T extends keyof Tables>(table: T, key: string): Promise<Tables[T] | null> {
+    return (await this.#run<Tables[T] | undefined>(table, "readonly", (store) => store.get(key))) ?? null;
+  }
+
+  async all<T extends keyof Tables>(table: T): Promise<Tables[T][]> {
+    return this.#run<Tables[T][]>(table, "readonly", (store) => store.getAll());
+  }
+
+  async put<T extends keyof Tables>(table: T, row: Tables[T]): Promise<void> {
+    await this.#run(table, "readwrite", (store) => store.put(row));
+  }
+
+  async remove(table: keyof Tables, key: string): Promise<void> {
+    await this.#run(table, "readwrite", (store) => store.delete(key));
+  }
+
+  async #run<R>(table: keyof Tables, mode: IDBTransactionMode, work: (store: IDBObjectStore) => IDBRequest): Promise<R> {
+    const database = await (this.#open ??= open(this.name));
+    return new Promise((resolve, reject) => {
+      const transaction = database.transaction(table, mode, { durability: "strict" });
+      const request = work(transaction.objectStore(table));
+      transaction.oncomplete = () => resolve(request.result as R);
+      transaction.onerror = () => reject(transaction.error);
+      transaction.onabort = () => reject(transaction.error);
+    });
+  }
+}
+
+function open(name: string): Promise<IDBDatabase> {
+  return new Promise((resolve, reject) => {
+    const request = indexedDB.open(name, 1);
+    request.onupgradeneeded = () => {
+      for (const [table, keyPath] of Object.entries(KEYS)) request.result.createObjectStore(table, { keyPath });
+    };
+    request.onsuccess = () => {
+      // A newer page in another tab may replace the tables.
+      request.result.onversionchange = () => request.result.close();
+      resolve(request.result);
+    };
+    request.onerror = () => reject(request.error);
+  });
+}
+
+/** What holds until somebody says otherwise. */
+export const DEFAULTS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system" };
+
+/** The settings as they are. */
+export async function readSettings(database: Database): Promise<Settings> {
+  const { id: _, ...kept } = { id: "settings", ...DEFAULTS, ...(await database.get("settings", "settings")) };
+  return kept;
+}
+
+/** Changes some settings; nonsense is not taken. */
+export async function changeSettings(database: Database, change: Partial<Settings>): Promise<Settings> {
+  const next = { ...(await readSettings(database)), ...change };
+  next.idleMinutes = within(next.idleMinutes, 0, 24 * 60, DEFAULTS.idleMinutes);
+  next.idleWarningSeconds = within(next.idleWarningSeconds, 5, 600, DEFAULTS.idleWarningSeconds);
+  next.workers = within(Math.round(next.workers), 0, 4, DEFAULTS.workers);
+  await database.put("settings", { id: "settings", ...next });
+  return next;
+}
+
+function within(value: number, least: number, most: number, otherwise: number): number {
+  return Number.isFinite(value) ? Math.min(Math.max(value, least), most) : otherwise;
+}

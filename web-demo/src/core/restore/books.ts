@@ -1,0 +1,305 @@
+//! Books: the library of an unlocked repository: snapshots, and what is in them.
+
+import type { ComparePage, DirectoryPage, Entry, EntryId, Measure, Preview, SearchProgress, SearchResult, Snapshot, SnapshotList } from "../api";
+import { type Comparison, type EntryFacts, Library, type Listing, type Read, type SnapshotFacts, type Tree, type View } from "../engine";
+import { ENDLESS, type Patience } from "../gateway/retry";
+import { brief } from "../gateway/client";
+import { failure, problem } from "../problem";
+import { type Opened, fetchAll, records } from "../coordinator/opened";
+import type { Control } from "../coordinator/control";
+import { commonParent } from "./targets";
+
+/** What can be looked at. One at a time: the engine answers one question after another. */
+export class Books {
+  #library: Library | null = null;
+  #view: View | null = null;
+  #trees = new Map<string, Tree>();
+  #comparison: { key: string; comparison: Comparison; cursor: string } | null = null;
+  #states = new Map<string, SnapshotFacts>();
+  #users = 0;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly opened: Opened) {}
+
+  /** The list anew, from manifests whose signatures count. */
+  snapshots(): Promise<SnapshotList> {
+    return this.#inTurn(async () => {
+      // What is being restored goes on with what it has opened.
+      if (this.#users === 0) this.#forget();
+      const library = await this.#open();
+      const found = library.snapshots();
+      this.#states = new Map(found.map((facts) => [facts.id, facts]));
+      const damage = library.problems().map(({ key }) => problem("damaged", key));
+      return { snapshots: found.map(snapshotOf), damage };
+    });
+  }
+
+  directory(snapshot: string, directory: EntryId, after: string | null, limit: number): Promise<DirectoryPage> {
+    return this.#inTurn(async () => {
+      const tree = await this.#tree(snapshot);
+      const page = await this.#answer(() => tree.list(directory, after, Math.min(Math.max(limit, 1), PAGE)), brief());
+      return { entries: page.entries.map(entryOf), next: page.next ?? null, total: null };
+    });
+  }
+
+  /** Looks through a tree; other questions are answered in between. */
+  async search(snapshot: string, directory: EntryId, text: string, control: Control, tell: (progress: SearchProgress) => void): Promise<SearchResult> {
+    const hits: Entry[] = [];
+    let looked = 0;
+    let next: string | null = null;
+    do {
+      await control.gate();
+      if (control.isCancelled) throw failure("cancelled");
+      const page: Listing = await this.#inTurn(async () => {
+        const tree = await this.#tree(snapshot);
+        return this.#answer(() => tree.search(directory, text, next, HITS - hits.length), brief(control.signal));
+      });
+      hits.push(...page.entries.map(entryOf));
+      looked += SEARCHED;
+      next = page.next ?? null;
+      tell({ hits: [...hits], looked });
+    } while (next !== null && hits.length < HITS);
+    return { hits, looked, more: next !== null };
+  }
+
+  preview(snapshot: string, file: EntryId, limit: number): Promise<Preview> {
+    return this.#inTurn(async () => {
+      const tree = await this.#tree(snapshot);
+      const most = Math.min(limit, PREVIEW);
+      const found = (await this.#answer(() => tree.entry(file), brief())).entries[0];
+      if (!found) throw failure("entry-gone");
+      const bytes = new Uint8Array(Math.min(found.size, most));
+      const restore = tree.restore([file], most);
+      try {
+        for (;;) {
+          const window = restore.next();
+          if (window.needs.length > 0) {
+            await this.supply(window.needs, brief());
+            continue;
+          }
+          if (window.damaged.length > 0) throw failure("damaged", found.path);
+          for (const entry of window.entries) if (entry.inline) bytes.set(entry.inline.subarray(0, bytes.length));
+          for (let at = 0; at < window.reads.length; at++) {
+            const got = await this.opened.read(brief(), window.reads[at]!);
+            for (const piece of restore.take(at, got!)) {
+              if (piece.offset < bytes.length) bytes.set(piece.bytes.subarray(0, bytes.length - piece.offset), piece.offset);
+            }
+          }
+          if (window.isDone) break;
+        }
+      } finally {
+        restore.free();
+      }
+      const mediaType = imageType(bytes);
+      return { bytes, total: found.size, kind: mediaType ? "image" : isText(bytes, bytes.length < found.size) ? "text" : "binary", mediaType };
+    });
+  }
+
+  compare(before: string, after: string, cursor: string | null, limit: number): Promise<ComparePage> {
+    return this.#inTurn(async () => {
+      const key = `${before} ${after}`;
+      if (cursor === null || this.#comparison?.key !== key || this.#comparison.cursor !== cursor) {
+        if (cursor !== null) throw failure("snapshot-gone");
+        this.#comparison?.comparison.free();
+        const [first, second] = [await this.#tree(before), await this.#tree(after)];
+        this.#comparison = { key, comparison: second.compareWith(first), cursor: "" };
+      }
+      const { comparison } = this.#comparison!;
+      const page = await this.#answer(() => comparison.next(limit), brief());
+      const next = page.isDone ? null : crypto.randomUUID();
+      if (next) this.#comparison!.cursor = next;
+      const changes = page.changes.map(({ path, before, after, isMetadata }) => {
+        const kind = !before ? "added" : !after ? "removed" : isMetadata ? "metadata" : "changed";
+        return { path, kind: kind as "added" | "removed" | "metadata" | "changed", before: before ? entryOf(before) : null, after: after ? entryOf(after) : null };
+      });
+      return { changes, next };
+    });
+  }
+
+  /** Counts what is below some entries. */
+  measure(snapshot: string, entries: EntryId[], control?: Control): Promise<Measure> {
+    return this.#inTurn(() => this.#measure(snapshot, entries, control));
+  }
+
+  async #measure(snapshot: string, entries: EntryId[], control?: Control): Promise<Measure> {
+    const tree = await this.#tree(snapshot);
+    const sum = { files: 0, directories: 0, bytes: 0, leftOut: 0 };
+    const patience = brief(control?.signal);
+    const count = (facts: EntryFacts) => {
+      if (facts.kind === "file") [sum.files, sum.bytes] = [sum.files + 1, sum.bytes + facts.size];
+      else if (facts.kind === "directory") sum.directories += 1;
+      else if (facts.kind === "other") sum.leftOut += 1;
+    };
+    for (const id of entries) {
+      const found = id === "" ? null : (await this.#answer(() => tree.entry(id), patience)).entries[0];
+      if (found) count(found);
+      if (id !== "" && found?.kind !== "directory") continue;
+      let next: string | null = null;
+      do {
+        control?.signal.throwIfAborted();
+        // An empty text is in every name.
+        const page: Listing = await this.#answer(() => tree.search(id, "", next, SEARCHED), patience);
+        page.entries.forEach(count);
+        next = page.next ?? null;
+      } while (next !== null);
+    }
+    return sum;
+  }
+
+  /** What a download of some entries is called: a file by its own name, all else a zip. */
+  naming(snapshot: string, entries: EntryId[]): Promise<{ name: string; isZip: boolean }> {
+    return this.#inTurn(async () => {
+      const tree = await this.#tree(snapshot);
+      const [first] = entries;
+      const found = entries.length === 1 && first ? (await this.#answer(() => tree.entry(first), brief())).entries[0] : undefined;
+      if (found?.kind === "file") return { name: found.name, isZip: false };
+      const facts = this.#states.get(snapshot)!;
+      const name = found?.name ?? (facts.label || facts.paths.at(-1)?.split("/").at(-1) || "snapshot");
+      return { name: `${name.replace(/[/\\:*?"<>|]/g, "_")}.zip`, isZip: true };
+    });
+  }
+
+  /** The directory that all of some entries lie in. */
+  base(snapshot: string, entries: EntryId[]): Promise<string> {
+    return this.#inTurn(async () => {
+      const tree = await this.#tree(snapshot);
+      const paths: string[] = [];
+      for (const id of entries) {
+        const found = id === "" ? null : (await this.#answer(() => tree.entry(id), brief())).entries[0];
+        paths.push(found?.path ?? "");
+      }
+      return paths.includes("") ? "" : commonParent(paths);
+    });
+  }
+
+  /** Lends a tree for as long as the work takes; others may look at it meanwhile. */
+  async withTree<T>(snapshot: string, work: (tree: Tree, facts: SnapshotFacts) => Promise<T>): Promise<T> {
+    this.#users += 1;
+    try {
+      const tree = await this.#inTurn(() => this.#tree(snapshot));
+      return await work(tree, this.#states.get(snapshot)!);
+    } finally {
+      this.#users -= 1;
+    }
+  }
+
+  /** Reads what an operation asked for. */
+  async supply(needs: Read[], patience: Patience): Promise<void> {
+    const library = this.#library!;
+    await fetchAll(needs, async (read) => library.supply(read, (await this.opened.read(patience, read))!));
+  }
+
+  free(): void {
+    this.#forget();
+  }
+
+  async #answer<T extends { needs: Read[] }>(ask: () => T, patience: Patience): Promise<T> {
+    for (;;) {
+      const answer = ask();
+      if (answer.needs.length === 0) return answer;
+      await this.supply(answer.needs, patience);
+    }
+  }
+
+  async #open(): Promise<Library> {
+    if (this.#library) return this.#library;
+    const { opened } = this;
+    if (!opened.owner) throw failure("not-permitted");
+    const view = await opened.openView();
+    this.#view = view;
+    const library = new Library(opened.owner, opened.known.descriptor, view);
+    const patience = brief();
+    for (let clients = library.neededClients(); clients.length > 0; clients = library.neededClients()) {
+      await fetchAll(clients, async (client) => library.supplyClient(client, await records(opened.gateway, client)));
+    }
+    for (let keys = library.neededManifests(); keys.length > 0; keys = library.neededManifests()) {
+      await fetchAll(keys, async (key) => library.supplyManifest(key, (await opened.gateway.read(patience, key))!));
+    }
+    return (this.#library = library);
+  }
+
+  async #tree(snapshot: string): Promise<Tree> {
+    const library = await this.#open();
+    if (this.#states.size === 0) this.#states = new Map(library.snapshots().map((facts) => [facts.id, facts]));
+    const open = this.#trees.get(snapshot);
+    if (open) return open;
+    const facts = this.#states.get(snapshot);
+    if (!facts) throw failure("snapshot-gone");
+    const view = this.#view!;
+    view.want(facts.domain);
+    await this.opened.supply(view, brief());
+    const tree = library.tree(snapshot);
+    this.#trees.set(snapshot, tree);
+    return tree;
+  }
+
+  #forget(): void {
+    this.#comparison?.comparison.free();
+    this.#comparison = null;
+    for (const tree of this.#trees.values()) tree.free();
+    this.#trees.clear();
+    this.#library?.free();
+    this.#library = null;
+    this.#view?.free();
+    this.#view = null;
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(work, work);
+    this.#turn = result.catch(() => {});
+    return result;
+  }
+}
+
+/** Patience of what a person steers. */
+export function steered(control: Control, onWait: Patience["onWait"]): Patience {
+  return onWait ? { tries: ENDLESS, signal: control.signal, onWait } : { tries: ENDLESS, signal: control.signal };
+}
+
+function snapshotOf(facts: SnapshotFacts): Snapshot {
+  const source = facts.label || [facts.host, facts.paths.map((path) => `/${path}`.replace(/^\/+/, "/")).join(", ")].filter(Boolean).join(":");
+  return {
+    id: facts.id, time: facts.time, source, series: facts.source, device: facts.clientName ?? facts.client.slice(0, 8), tags: facts.tags,
+    files: facts.files, directories: facts.directories, bytes: facts.bytes, newBytes: null, storedBytes: null,
+    // Only what was accepted is in the state, and the state is what the library lists.
+    receipt: "verified", verifiedBy: null, pinned: facts.pinned, fromBrowser: !facts.hasModes, incomplete: facts.errors > 0,
+  };
+}
+
+export function entryOf(facts: EntryFacts): Entry {
+  const { id, name, path, kind, size, modified, target } = facts;
+  return { id, name, path, kind, size, modified: modified === 0 ? null : modified, target: target ?? null, mode: letters(facts.mode) };
+}
+
+/** Permission bits as `ls` writes them. */
+function letters(mode: number): string {
+  return [6, 3, 0].map((at) => `${mode & (4 << at) ? "r" : "-"}${mode & (2 << at) ? "w" : "-"}${mode & (1 << at) ? "x" : "-"}`).join("");
+}
+
+/** The type of an image that a browser shows safely, by its first bytes. */
+export function imageType(bytes: Uint8Array): string | null {
+  const head = String.fromCharCode(...bytes.subarray(0, 16));
+  if (head.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
+  if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
+  if (head.startsWith("GIF87a") || head.startsWith("GIF89a")) return "image/gif";
+  if (head.startsWith("RIFF") && head.slice(8, 12) === "WEBP") return "image/webp";
+  if (head.slice(4, 8) === "ftyp" && /^avi[fs]/.test(head.slice(8))) return "image/avif";
+  if (head.startsWith("BM") && bytes.length > 26) return "image/bmp";
+  return null;
+}
+
+/** Whether bytes are UTF-8 text; at the end of a part a character may be cut. */
+export function isText(bytes: Uint8Array, isPart: boolean): boolean {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isPart });
+    return !/[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(text);
+  } catch {
+    return false;
+  }
+}
+
+/** Entries of a page, hits of a search, entries that one call looks at. */
+const PAGE = 2_000;
+const HITS = 1_000;
+const SEARCHED = 5_000;
+const PREVIEW = 16 << 20;

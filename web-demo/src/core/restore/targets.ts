@@ -1,0 +1,244 @@
+//! Targets: where restored files go: one file, a zip, or a directory that a person has picked. What is not whole is never
+//! left there.
+
+import type { RestoreResult } from "../api";
+import type { EntryFacts } from "../engine";
+import type { Private } from "../keep/private";
+import { isGoodName } from "../source/order";
+import { ZipWriter } from "../zip";
+
+/** Takes entries in tree order; of files the bytes in order, all of them verified. */
+export interface Target {
+  /** What is not written, and why; null if it was or will be. */
+  begin(entry: EntryFacts): Promise<RestoreResult["skipped"][number]["why"] | null>;
+  data(bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  end(): Promise<void>;
+  /** The file that was begun is not whole: nothing of it stays. */
+  abort(): Promise<void>;
+  /** Everything is there. */
+  finish(): Promise<void>;
+  /** Nothing is to stay of what is not finished. */
+  drop(): Promise<void>;
+}
+
+/** A place for bytes: a file in private storage, or one that a person has picked. */
+export interface Place {
+  write(bytes: Uint8Array<ArrayBuffer>, at: number): Promise<void>;
+  truncate(length: number): Promise<void>;
+  close(): Promise<void>;
+  drop(): Promise<void>;
+}
+
+/** A file in private storage, from where it goes to the browser's downloads. */
+export async function stagedPlace(files: Private, name: string): Promise<Place> {
+  const file = await files.create(name);
+  await file.truncate(0);
+  return {
+    write: (bytes, at) => file.write(bytes, at),
+    truncate: (length) => file.truncate(length),
+    close: async () => {
+      await file.flush();
+      await file.close();
+    },
+    drop: async () => {
+      await file.close();
+      await files.remove(name);
+    },
+  };
+}
+
+/** A file that a person has picked: the browser puts it in place when it is closed. */
+export async function pickedPlace(handle: FileSystemFileHandle): Promise<Place> {
+  const stream = await handle.createWritable();
+  return {
+    write: (bytes, at) => stream.write({ type: "write", position: at, data: bytes }),
+    truncate: (length) => stream.truncate(length),
+    close: () => stream.close(),
+    drop: () => stream.abort(),
+  };
+}
+
+/** One file as itself. */
+export class SingleTarget implements Target {
+  #at = 0;
+
+  constructor(private readonly place: Place) {}
+
+  async begin(entry: EntryFacts): Promise<"special" | null> {
+    return entry.kind === "file" ? null : "special";
+  }
+
+  async data(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    await this.place.write(bytes, this.#at);
+    this.#at += bytes.length;
+  }
+
+  async end(): Promise<void> {}
+
+  async abort(): Promise<void> {
+    this.#at = 0;
+    await this.place.truncate(0);
+  }
+
+  async finish(): Promise<void> {
+    await this.place.truncate(this.#at);
+    await this.place.close();
+  }
+
+  async drop(): Promise<void> {
+    await this.place.drop();
+  }
+}
+
+/** Everything in one zip; paths below the parents that all have in common. */
+export class ZipTarget implements Target {
+  readonly #zip: ZipWriter;
+
+  constructor(
+    private readonly place: Place,
+    private readonly base: string,
+    private readonly hasModes: boolean,
+  ) {
+    this.#zip = new ZipWriter(place);
+  }
+
+  async begin(entry: EntryFacts): Promise<"special" | null> {
+    const path = below(this.base, entry.path);
+    if (path === "") return null;
+    const head = { path, modified: entry.modified === 0 ? null : entry.modified, mode: this.hasModes ? entry.mode : null };
+    if (entry.kind === "directory") await this.#zip.directory(head);
+    else if (entry.kind === "symlink") await this.#zip.link(head, entry.target ?? "");
+    else if (entry.kind === "file") await this.#zip.begin(head, entry.size);
+    else return "special";
+    return null;
+  }
+
+  data(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.#zip.data(bytes);
+  }
+
+  end(): Promise<void> {
+    return this.#zip.end();
+  }
+
+  abort(): Promise<void> {
+    return this.#zip.abort();
+  }
+
+  async finish(): Promise<void> {
+    await this.#zip.finish();
+    await this.place.close();
+  }
+
+  drop(): Promise<void> {
+    return this.place.drop();
+  }
+}
+
+/** A directory that a person has picked. Nothing that is there is written over. */
+export class DirectoryTarget implements Target {
+  #folders = new Map<string, FileSystemDirectoryHandle>();
+  #open: FileSystemWritableFileStream | null = null;
+
+  constructor(
+    root: FileSystemDirectoryHandle,
+    private readonly base: string,
+  ) {
+    this.#folders.set("", root);
+  }
+
+  async begin(entry: EntryFacts): Promise<"exists" | "link" | "special" | "bad-name" | null> {
+    const path = below(this.base, entry.path);
+    if (path === "") return null;
+    if (!path.split("/").every(isGoodName)) return "bad-name";
+    if (entry.kind === "symlink") return "link";
+    if (entry.kind === "other") return "special";
+    try {
+      if (entry.kind === "directory") {
+        await this.#folder(path);
+        return null;
+      }
+      const slash = path.lastIndexOf("/");
+      const folder = await this.#folder(slash < 0 ? "" : path.slice(0, slash));
+      const name = path.slice(slash + 1);
+      if (await isThere(folder, name)) return "exists";
+      const handle = await folder.getFileHandle(name, { create: true });
+      try {
+        this.#open = await handle.createWritable();
+      } catch (error) {
+        await folder.removeEntry(name).catch(() => {});
+        throw error;
+      }
+      this.#undo = () => folder.removeEntry(name).catch(() => {});
+      return null;
+    } catch (error) {
+      if (error instanceof TypeError) return "bad-name";
+      if (error instanceof DOMException && error.name === "TypeMismatchError") return "exists";
+      throw error;
+    }
+  }
+
+  #undo: () => Promise<void> = async () => {};
+
+  async data(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    await this.#open!.write(bytes);
+  }
+
+  async end(): Promise<void> {
+    // What was written is in place from here on.
+    await this.#open!.close();
+    this.#open = null;
+  }
+
+  async abort(): Promise<void> {
+    await this.#open?.abort();
+    this.#open = null;
+    // Only the empty file that was made for it is there.
+    await this.#undo();
+  }
+
+  async finish(): Promise<void> {}
+
+  async drop(): Promise<void> {
+    if (this.#open) await this.abort();
+  }
+
+  async #folder(path: string): Promise<FileSystemDirectoryHandle> {
+    const known = this.#folders.get(path);
+    if (known) return known;
+    const slash = path.lastIndexOf("/");
+    const parent = await this.#folder(slash < 0 ? "" : path.slice(0, slash));
+    const made = await parent.getDirectoryHandle(path.slice(slash + 1), { create: true });
+    this.#folders.set(path, made);
+    return made;
+  }
+}
+
+async function isThere(folder: FileSystemDirectoryHandle, name: string): Promise<boolean> {
+  try {
+    await folder.getFileHandle(name);
+    return true;
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "NotFoundError") return false;
+    if (error instanceof DOMException && error.name === "TypeMismatchError") return true;
+    throw error;
+  }
+}
+
+/** A path below a directory. */
+export function below(base: string, path: string): string {
+  return base === "" ? path : path === base ? "" : path.slice(base.length + 1);
+}
+
+/** The directory that all of some paths lie in. */
+export function commonParent(paths: string[]): string {
+  const parents = paths.map((path) => path.split("/").slice(0, -1));
+  const first = parents[0] ?? [];
+  let shared = first.length;
+  for (const parent of parents) {
+    let same = 0;
+    while (same < shared && parent[same] === first[same]) same++;
+    shared = same;
+  }
+  return first.slice(0, shared).join("/");
+}

@@ -1,0 +1,76 @@
+//! Excludes: patterns as in .gitignore, which say what of a folder is left out.
+
+/** Says of a path below the folder whether it is left out; parents are asked before what is in them. */
+export type Excludes = (path: string, isDirectory: boolean) => boolean;
+
+/** Reads patterns, one to a line; the last one that matches decides. */
+export function readExcludes(lines: readonly string[]): Excludes {
+  const rules = lines.flatMap((line) => readRule(line) ?? []);
+  return (path, isDirectory) => {
+    let isOut = false;
+    for (const rule of rules) {
+      if (rule.onlyDirectories && !isDirectory) continue;
+      if (rule.matches.test(path)) isOut = rule.excludes;
+    }
+    return isOut;
+  };
+}
+
+interface Rule {
+  matches: RegExp;
+  excludes: boolean;
+  onlyDirectories: boolean;
+}
+
+function readRule(line: string): Rule | null {
+  let pattern = line.replace(/(?<!\\)\s+$/, "");
+  if (pattern === "" || pattern.startsWith("#")) return null;
+  const excludes = !pattern.startsWith("!");
+  if (!excludes) pattern = pattern.slice(1);
+  const onlyDirectories = pattern.endsWith("/");
+  if (onlyDirectories) pattern = pattern.slice(0, -1);
+  // A slash that is not the last ties the pattern to the top.
+  const isAnchored = pattern.includes("/");
+  if (pattern.startsWith("/")) pattern = pattern.slice(1);
+  if (pattern === "") return null;
+  const body = translate(pattern);
+  return { matches: new RegExp(isAnchored ? `^${body}$` : `(?:^|/)${body}$`, "u"), excludes, onlyDirectories };
+}
+
+function translate(pattern: string): string {
+  let out = "";
+  for (let at = 0; at < pattern.length; at++) {
+    const rest = pattern.slice(at);
+    const sign = pattern[at]!;
+    if (rest.startsWith("**/")) {
+      out += "(?:[^/]+/)*";
+      at += 2;
+    } else if (rest === "**" || rest.startsWith("**")) {
+      out += ".*";
+      at += 1;
+    } else if (sign === "*") {
+      out += "[^/]*";
+    } else if (sign === "?") {
+      out += "[^/]";
+    } else if (sign === "[") {
+      const end = pattern.indexOf("]", at + 2);
+      if (end < 0) {
+        out += "\\[";
+      } else {
+        const inside = pattern.slice(at + 1, end).replace(/^!/, "^").replace(/[\\\]]/g, "\\$&").replace(/(?!^)\^|\[/g, "\\$&");
+        out += `[${inside}]`;
+        at = end;
+      }
+    } else if (sign === "\\" && at + 1 < pattern.length) {
+      out += quote(pattern[at + 1]!);
+      at += 1;
+    } else {
+      out += quote(sign);
+    }
+  }
+  return out;
+}
+
+function quote(sign: string): string {
+  return sign.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}

@@ -1,0 +1,150 @@
+//! Tree: what a person chose, as entries in the order of the tree, whichever way it was chosen.
+
+import type { Excludes } from "./excludes";
+import { compareNames, comparePaths, isGoodName } from "./order";
+
+/** One entry on its way into a backup, or a reason why it is none. */
+export type Scanned =
+  | { kind: "directory"; path: string }
+  | { kind: "file"; path: string; size: number; modified: number; open: () => Promise<File> }
+  | { kind: "left-out"; path: string; why: "excluded" | "unreadable" | "bad-name"; detail: string | null };
+
+/** A file of a list, with its path below what was chosen; the first component is the chosen folder's own name. */
+export interface Listed {
+  path: string;
+  file: File;
+}
+
+/** What a folder is, in a form that can be sent to a worker. */
+export type Origin =
+  | { via: "handle"; name: string; handle: FileSystemDirectoryHandle }
+  /** `tops`: the first names of the paths. */
+  | { via: "list"; name: string; tops: string[]; files: Listed[] };
+
+/** Goes through what was chosen, in the order of the tree. */
+export function scan(origin: Origin, excludes: Excludes): AsyncGenerator<Scanned> {
+  return origin.via === "handle" ? scanHandle(origin.name, origin.handle, excludes) : scanList(origin.files, excludes);
+}
+
+/** Goes through a list of files; directories are those that the paths name. */
+export async function* scanList(files: Listed[], excludes: Excludes): AsyncGenerator<Scanned> {
+  const sorted = [...files].sort((a, b) => comparePaths(a.path, b.path));
+  let open: string[] = [];
+  let last: string | null = null;
+  let lastFile: string | null = null;
+  let outside: string | null = null;
+  for (const { path, file } of sorted) {
+    if (path === last) continue;
+    last = path;
+    if (outside !== null && path.startsWith(outside)) continue;
+    const names = path.split("/");
+    const bad = names.findIndex((name) => !isGoodName(name));
+    if (bad >= 0) {
+      yield { kind: "left-out", path, why: "bad-name", detail: null };
+      continue;
+    }
+    // From two places a file and a directory of one name may have come.
+    const parents = names.slice(0, -1);
+    if (lastFile !== null && path.startsWith(`${lastFile}/`)) {
+      yield { kind: "left-out", path, why: "bad-name", detail: null };
+      continue;
+    }
+    let shared = 0;
+    while (shared < parents.length && parents[shared] === open[shared]) shared++;
+    outside = null;
+    for (let depth = shared; depth < parents.length && outside === null; depth++) {
+      const directory = parents.slice(0, depth + 1).join("/");
+      if (excludes(below(directory), true)) {
+        outside = `${directory}/`;
+        yield { kind: "left-out", path: directory, why: "excluded", detail: null };
+      } else {
+        open = parents.slice(0, depth + 1);
+        yield { kind: "directory", path: directory };
+      }
+    }
+    if (outside !== null) continue;
+    open = parents;
+    if (excludes(below(path), false)) {
+      yield { kind: "left-out", path, why: "excluded", detail: null };
+    } else {
+      lastFile = path;
+      yield { kind: "file", path, size: file.size, modified: file.lastModified, open: () => Promise.resolve(file) };
+    }
+  }
+}
+
+/** Goes through a directory that the browser lets us list, also its empty folders. */
+export async function* scanHandle(name: string, handle: FileSystemDirectoryHandle, excludes: Excludes): AsyncGenerator<Scanned> {
+  yield* ahead(walk(name, handle, excludes), AHEAD, look);
+}
+
+/** What the walk has found and nobody has looked at yet. */
+type Pending = Exclude<Scanned, { kind: "file" }> | { kind: "pending"; path: string; handle: FileSystemFileHandle };
+
+async function* walk(path: string, handle: FileSystemDirectoryHandle, excludes: Excludes): AsyncGenerator<Pending> {
+  yield { kind: "directory", path };
+  const children: [string, FileSystemHandle][] = [];
+  try {
+    for await (const child of handle.entries()) children.push(child);
+  } catch (error) {
+    // What was listed so far is not the whole: none of it is taken for the folder's content.
+    yield { kind: "left-out", path, why: "unreadable", detail: reason(error) };
+    return;
+  }
+  children.sort(([a], [b]) => compareNames(a, b));
+  for (const [name, child] of children) {
+    const childPath = `${path}/${name}`;
+    if (!isGoodName(name)) {
+      yield { kind: "left-out", path: childPath, why: "bad-name", detail: null };
+    } else if (excludes(below(childPath), child.kind === "directory")) {
+      yield { kind: "left-out", path: childPath, why: "excluded", detail: null };
+    } else if (child.kind === "directory") {
+      yield* walk(childPath, child as FileSystemDirectoryHandle, excludes);
+    } else {
+      yield { kind: "pending", path: childPath, handle: child as FileSystemFileHandle };
+    }
+  }
+}
+
+/** Size and time of a file; its content is opened anew when it is read, so that it is that of then. */
+async function look(pending: Pending): Promise<Scanned> {
+  if (pending.kind !== "pending") return pending;
+  const { path, handle } = pending;
+  try {
+    const file = await handle.getFile();
+    return { kind: "file", path, size: file.size, modified: file.lastModified, open: () => handle.getFile() };
+  } catch (error) {
+    return { kind: "left-out", path, why: "unreadable", detail: reason(error) };
+  }
+}
+
+/** Runs `work` on up to `most` items at once and gives the results in the items' order. */
+export async function* ahead<In, Out>(items: AsyncIterable<In>, most: number, work: (item: In) => Promise<Out>): AsyncGenerator<Out> {
+  const running: Promise<Out>[] = [];
+  try {
+    for await (const item of items) {
+      const begun = work(item);
+      // A failure is thrown in its turn, below, not before.
+      begun.catch(() => {});
+      running.push(begun);
+      if (running.length >= most) yield await running.shift()!;
+    }
+    while (running.length > 0) yield await running.shift()!;
+  } finally {
+    await Promise.allSettled(running);
+  }
+}
+
+/** The path below the chosen folder, which excludes are about. */
+function below(path: string): string {
+  const slash = path.indexOf("/");
+  return slash < 0 ? "" : path.slice(slash + 1);
+}
+
+/** Why the browser could not: its name for it, which holds no path. */
+function reason(error: unknown): string {
+  return error instanceof Error ? error.name : "unknown";
+}
+
+/** Files looked at ahead. */
+const AHEAD = 64;

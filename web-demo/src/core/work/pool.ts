@@ -1,0 +1,202 @@
+//! Pool: the workers that read and compress, and which of them is asked next.
+
+import type { Parameters } from "../engine";
+import type { FromWorker, Read, Spent, ToWorker } from "./protocol";
+
+/** A window of a large file. */
+export interface Window {
+  ids: Uint8Array;
+  lengths: Uint32Array;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** A block that was compressed. */
+export interface Compressed {
+  plaintext: Uint8Array<ArrayBuffer>;
+  digest: Uint8Array;
+}
+
+/** Something that workers do; tests do it themselves. */
+export interface Labour {
+  readonly workers: number;
+  read(files: File[]): Promise<Read[]>;
+  /** Windows in order; throws a DOMException of the name that reading failed with. */
+  stream(file: File): AsyncGenerator<Window>;
+  compress(lengths: Uint32Array, raw: Uint8Array<ArrayBuffer>): Promise<Compressed>;
+  readonly spent: Spent;
+  end(): void;
+}
+
+/** What a worker is, as far as this needs one. */
+export interface WorkerLike {
+  postMessage(message: ToWorker, transfer: Transferable[]): void;
+  onmessage: ((event: MessageEvent<FromWorker>) => void) | null;
+  onerror: ((event: ErrorEvent) => void) | null;
+  terminate(): void;
+}
+
+export interface PoolOptions {
+  workers: number;
+  /** Makes a worker. */
+  spawn: () => WorkerLike;
+  module: WebAssembly.Module;
+  /** Gives a copy of the key that names chunks; the worker overwrites it. */
+  key: () => Uint8Array<ArrayBuffer>;
+  parameters: Parameters;
+  level: number;
+}
+
+/** Starts the workers and waits until they are ready. */
+export async function startPool(options: PoolOptions): Promise<Labour> {
+  const hands = await Promise.all(Array.from({ length: options.workers }, () => Hand.start(options)));
+  return new Pool(hands);
+}
+
+class Pool implements Labour {
+  constructor(private readonly hands: Hand[]) {}
+
+  get workers(): number {
+    return this.hands.length;
+  }
+
+  get spent(): Spent {
+    const sum = { read: 0, hash: 0, compress: 0 };
+    for (const { spent } of this.hands) {
+      sum.read += spent.read;
+      sum.hash += spent.hash;
+      sum.compress += spent.compress;
+    }
+    return sum;
+  }
+
+  async read(files: File[]): Promise<Read[]> {
+    const bytes = files.reduce((sum, file) => sum + file.size, 0);
+    const answer = await this.#least().ask((job) => ({ type: "read", job, files }), [], bytes);
+    if (answer.type !== "read") throw new Error("another answer than was asked for");
+    return answer.results;
+  }
+
+  stream(file: File): AsyncGenerator<Window> {
+    return this.#least().stream(file);
+  }
+
+  async compress(lengths: Uint32Array, raw: Uint8Array<ArrayBuffer>): Promise<Compressed> {
+    // Compressing costs several times what cutting does.
+    const cost = 4 * raw.length;
+    const answer = await this.#least().ask((job) => ({ type: "compress", job, lengths, raw }), [raw.buffer], cost);
+    if (answer.type !== "compressed") throw new Error("another answer than was asked for");
+    return { plaintext: answer.plaintext, digest: answer.digest };
+  }
+
+  end(): void {
+    for (const hand of this.hands) hand.end();
+  }
+
+  /** Whoever has the least to do. */
+  #least(): Hand {
+    return this.hands.reduce((best, hand) => (hand.load < best.load ? hand : best));
+  }
+}
+
+/** One worker, and who waits for it. */
+class Hand {
+  load = 0;
+  readonly spent: Spent = { read: 0, hash: 0, compress: 0 };
+  #jobs = new Map<number, (answer: FromWorker) => void>();
+  #next = 0;
+  #isEnded = false;
+
+  private constructor(private readonly worker: WorkerLike) {}
+
+  static start(options: PoolOptions): Promise<Hand> {
+    const worker = options.spawn();
+    const hand = new Hand(worker);
+    return new Promise((resolve, reject) => {
+      worker.onerror = () => {
+        reject(new Error("a worker could not be started"));
+        hand.fail("worker");
+      };
+      worker.onmessage = ({ data }) => {
+        if (data.type === "ready") resolve(hand);
+        else if (data.type === "failed" && data.job === null) reject(new Error("a worker could not be started"));
+        else hand.take(data);
+      };
+      const key = options.key();
+      const { module, parameters, level } = options;
+      worker.postMessage({ type: "begin", module, key, parameters, level }, [key.buffer]);
+    });
+  }
+
+  ask(make: (job: number) => ToWorker, transfer: Transferable[], cost: number): Promise<FromWorker> {
+    const job = this.#next++;
+    this.load += cost + FIXED;
+    return new Promise<FromWorker>((resolve, reject) => {
+      if (this.#isEnded) return reject(new DOMException("ended", "AbortError"));
+      this.#jobs.set(job, (answer) => {
+        this.#jobs.delete(job);
+        this.load -= cost + FIXED;
+        if (answer.type === "failed") reject(new Error(answer.reason));
+        else resolve(answer);
+      });
+      this.worker.postMessage(make(job), transfer);
+    });
+  }
+
+  async *stream(file: File): AsyncGenerator<Window> {
+    const job = this.#next++;
+    const arrived: FromWorker[] = [];
+    let wake: (() => void) | null = null;
+    let isOver = this.#isEnded;
+    // A window at a time is under way, however long the file is.
+    this.load += STREAMING;
+    this.#jobs.set(job, (answer) => {
+      arrived.push(answer);
+      wake?.();
+    });
+    this.worker.postMessage({ type: "stream", job, file }, []);
+    try {
+      while (!isOver) {
+        if (arrived.length === 0) await new Promise<void>((resolve) => (wake = resolve));
+        const answer = arrived.shift();
+        if (!answer) continue;
+        if (answer.type === "window") {
+          yield { ids: answer.ids, lengths: answer.lengths, bytes: answer.bytes };
+          this.worker.postMessage({ type: "more", job }, []);
+        } else {
+          isOver = true;
+          if (answer.type === "end" && answer.reason !== null) throw new DOMException("reading failed", answer.reason);
+          if (answer.type === "failed") throw new Error(answer.reason);
+        }
+      }
+    } finally {
+      if (!isOver && !this.#isEnded) this.worker.postMessage({ type: "drop", job }, []);
+      this.#jobs.delete(job);
+      this.load -= STREAMING;
+    }
+  }
+
+  take(answer: FromWorker): void {
+    if ("spent" in answer) {
+      this.spent.read += answer.spent.read;
+      this.spent.hash += answer.spent.hash;
+      this.spent.compress += answer.spent.compress;
+    }
+    if ("job" in answer && answer.job !== null) this.#jobs.get(answer.job)?.(answer);
+  }
+
+  /** Whoever waits is told that nothing comes any more. */
+  fail(reason: string): void {
+    for (const [job, tell] of [...this.#jobs]) tell({ type: "failed", job, reason });
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.worker.terminate();
+    this.fail("AbortError");
+  }
+}
+
+/** What a message costs, in bytes of work. */
+const FIXED = 64 << 10;
+/** What a file that streams counts as. */
+const STREAMING = 8 << 20;

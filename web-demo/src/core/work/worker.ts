@@ -1,0 +1,128 @@
+//! Worker: reads files in slices, cuts and names their chunks, compresses blocks. It knows the key that names chunks, and
+//! no other secret.
+
+import { Chunker, Compressor, load } from "../engine";
+import type { FromWorker, Read, Spent, ToWorker } from "./protocol";
+
+let chunker: Chunker;
+let compressor: Compressor;
+let inlineMax = 0;
+/** Who waits to go on with a large file; null: it was dropped. */
+const streams = new Map<number, { credit: number; wake: (() => void) | null; dropped: boolean }>();
+
+self.onmessage = async ({ data }: MessageEvent<ToWorker>) => {
+  try {
+    await take(data);
+  } catch (error) {
+    tell({ type: "failed", job: "job" in data ? data.job : null, reason: reason(error) });
+  }
+};
+
+async function take(message: ToWorker): Promise<void> {
+  switch (message.type) {
+    case "begin":
+      await load({ module_or_path: message.module as unknown as WebAssembly.Module });
+      chunker = new Chunker(message.key, message.parameters);
+      message.key.fill(0);
+      compressor = new Compressor(message.level);
+      inlineMax = message.parameters.inlineMax;
+      return tell({ type: "ready" });
+    case "read": {
+      const spent = { read: 0, hash: 0, compress: 0 };
+      const results: Read[] = [];
+      for (const file of message.files) results.push(await whole(file, spent));
+      return tell({ type: "read", job: message.job, results, spent }, results.flatMap(buffers));
+    }
+    case "stream":
+      streams.set(message.job, { credit: WINDOWS_AHEAD, wake: null, dropped: false });
+      return stream(message.job, message.file);
+    case "more":
+    case "drop": {
+      const found = streams.get(message.job);
+      if (!found) return;
+      found.credit += 1;
+      found.dropped ||= message.type === "drop";
+      found.wake?.();
+      return;
+    }
+    case "compress": {
+      const begun = performance.now();
+      const { plaintext, digest } = compressor.compress(message.lengths, message.raw);
+      const spent = { read: 0, hash: 0, compress: performance.now() - begun };
+      const bytes = plaintext as Uint8Array<ArrayBuffer>;
+      return tell({ type: "compressed", job: message.job, plaintext: bytes, digest, spent }, [bytes.buffer]);
+    }
+  }
+}
+
+/** Reads a small file. */
+async function whole(file: File, spent: Spent): Promise<Read> {
+  let bytes: Uint8Array<ArrayBuffer>;
+  const begun = performance.now();
+  try {
+    bytes = new Uint8Array(await file.arrayBuffer());
+  } catch (error) {
+    return { kind: "failed", reason: reason(error) };
+  }
+  const read = performance.now();
+  spent.read += read - begun;
+  if (bytes.length <= inlineMax) return { kind: "inline", bytes };
+  const { ids, lengths } = chunker.cut(bytes, true);
+  spent.hash += performance.now() - read;
+  return { kind: "chunks", ids, lengths, bytes };
+}
+
+/** Reads a large file; what is behind the last certain cut comes again at the front of the next window. */
+async function stream(job: number, file: File): Promise<void> {
+  const state = streams.get(job)!;
+  let left = new Uint8Array(0);
+  let at = 0;
+  try {
+    while (at < file.size || left.length > 0) {
+      while (state.credit === 0) await new Promise<void>((resolve) => (state.wake = resolve));
+      state.wake = null;
+      if (state.dropped) return;
+      const begun = performance.now();
+      const end = Math.min(at + SLICE, file.size);
+      const slice = new Uint8Array(await file.slice(at, end).arrayBuffer());
+      // A file that is shorter now is another one: whoever asked opens it anew.
+      if (slice.length !== end - at) throw new DOMException("changed", "NotReadableError");
+      at = end;
+      const window = new Uint8Array(left.length + slice.length);
+      window.set(left);
+      window.set(slice, left.length);
+      const read = performance.now();
+      const { ids, lengths, consumed } = chunker.cut(window, at === file.size);
+      const spent = { read: read - begun, hash: performance.now() - read, compress: 0 };
+      left = window.slice(consumed);
+      state.credit -= 1;
+      // The bytes behind the cut travel along; nobody looks at them.
+      const bytes = window.subarray(0, consumed);
+      tell({ type: "window", job, ids, lengths, bytes, spent }, [window.buffer]);
+    }
+    tell({ type: "end", job, size: file.size, reason: null });
+  } catch (error) {
+    tell({ type: "end", job, size: at, reason: reason(error) });
+  } finally {
+    streams.delete(job);
+  }
+}
+
+function buffers(read: Read): ArrayBuffer[] {
+  return read.kind === "failed" ? [] : [read.bytes.buffer];
+}
+
+function tell(message: FromWorker, transfer: Transferable[] = []): void {
+  postMessage(message, { transfer });
+}
+
+/** The browser's or the engine's name for it, never a text. */
+function reason(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : error instanceof Error ? error.name : "unknown";
+}
+
+/** Bytes of a large file that are looked at together. */
+const SLICE = 4 << 20;
+/** Windows that may be under way. */
+const WINDOWS_AHEAD = 2;

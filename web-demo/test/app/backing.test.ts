@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import { BackingUp, partOf, patterns, toggled } from "../../src/app/backing";
+import type { BackupProgress, BackupResult, BackupOptions } from "../../src/core/api";
+import { failure, never, PROGRESS, RESULT, scripted, scriptedRun, STATUS } from "./harness/scripted";
+
+const OPTIONS: BackupOptions = { folder: "folder", label: "Pictures", excludes: [], remember: false };
+const settled = () => new Promise((done) => setTimeout(done));
+
+describe("a backup, as the page sees it", () => {
+  test("goes from a folder to its result", async () => {
+    let started: BackupOptions | null = null;
+    const backing = new BackingUp(scripted({ startBackup: async (options) => { started = options; return scriptedRun<BackupProgress, BackupResult>(PROGRESS, RESULT); } }));
+    await backing.take(folder());
+    backing.edit({ label: "  Photos ", excludes: "*.tmp\n\n# no comment\n" });
+    await backing.startReady();
+    expect(started).toEqual({ folder: "f", label: "Photos", excludes: ["*.tmp"], remember: true });
+    expect(backing.state.value).toMatchObject({ at: "done", result: RESULT });
+  });
+  test("is called as the folder is, if it is given no name", async () => {
+    let label = "";
+    const backing = new BackingUp(scripted({ startBackup: async (options) => { label = options.label; return scriptedRun<BackupProgress, BackupResult>(PROGRESS, RESULT); } }));
+    await backing.take(folder());
+    backing.edit({ label: "  " });
+    await backing.startReady();
+    expect(label).toBe("Pictures");
+  });
+  test("returns to choosing if the person changed their mind", async () => {
+    const backing = new BackingUp(scripted());
+    await backing.take(Promise.resolve(null));
+    expect(backing.state.value).toEqual({ at: "choosing", opening: false, problem: null });
+  });
+  test("names what kept a folder from being opened", async () => {
+    const backing = new BackingUp(scripted());
+    await backing.take(Promise.reject(failure({ code: "folder-permission", title: "no" })));
+    expect(backing.state.value).toMatchObject({ at: "choosing", problem: { code: "folder-permission" } });
+  });
+  test("pauses, resumes, and stops when asked", async () => {
+    const backing = new BackingUp(scripted());
+    const end = backing.start(OPTIONS);
+    await settled();
+    backing.ask("pause");
+    expect(backing.state.value).toMatchObject({ at: "running", asked: "pause", progress: { state: "paused" } });
+    backing.ask("go");
+    expect(backing.state.value).toMatchObject({ at: "running", progress: { state: "running" } });
+    backing.ask("cancel");
+    await end;
+    expect(backing.state.value).toMatchObject({ at: "ended", problem: { code: "cancelled" }, progress: { securedBytes: PROGRESS.securedBytes } });
+  });
+  test("that is stopped before it began does not run on", async () => {
+    let begin: () => void = () => undefined;
+    const waiting = new Promise<void>((done) => { begin = done; });
+    const backing = new BackingUp(scripted({ startBackup: async () => { await waiting; return scriptedRun<BackupProgress, BackupResult>(PROGRESS, null); } }));
+    const end = backing.start(OPTIONS);
+    backing.ask("cancel");
+    begin();
+    await end;
+    expect(backing.state.value).toMatchObject({ at: "ended", problem: { code: "cancelled" } });
+  });
+  test("that failed keeps its choices for another try", async () => {
+    let tries = 0;
+    const backing = new BackingUp(scripted({ startBackup: async () => { tries += 1; return scriptedRun<BackupProgress, BackupResult>(PROGRESS, tries === 1 ? failure({ code: "server-full", title: "full" }) : RESULT); } }));
+    await backing.start(OPTIONS);
+    expect(backing.state.value).toMatchObject({ at: "ended", options: OPTIONS });
+    await backing.again();
+    expect(backing.state.value).toMatchObject({ at: "done", options: OPTIONS });
+  });
+  test("cannot be left for another folder while it runs", async () => {
+    const backing = new BackingUp(scripted({ startBackup: () => never() }));
+    void backing.start(OPTIONS);
+    backing.choose();
+    expect(backing.state.value.at).toBe("running");
+  });
+  test("that waits for the service becomes verified when the receipt is there", async () => {
+    const receipt = { snapshot: RESULT.snapshot, time: 0, source: "", state: "verified" as const, problem: null };
+    const backing = new BackingUp(scripted({
+      startBackup: async () => scriptedRun<BackupProgress, BackupResult>(PROGRESS, { ...RESULT, receipt: "waiting" }),
+      status: async () => ({ ...STATUS, receipts: [receipt] }),
+    }));
+    await backing.start(OPTIONS);
+    await backing.lookForReceipt();
+    expect(backing.state.value).toMatchObject({ at: "done", result: { receipt: "verified" } });
+  });
+  test("that the service rejects is not shown as done", async () => {
+    const problem = { code: "manifest-rejected" as const, title: "rejected", advice: "", subject: null, canRetry: true };
+    const backing = new BackingUp(scripted({
+      startBackup: async () => scriptedRun<BackupProgress, BackupResult>(PROGRESS, { ...RESULT, receipt: "waiting" }),
+      status: async () => ({ ...STATUS, receipts: [{ snapshot: RESULT.snapshot, time: 0, source: "", state: "rejected", problem }] }),
+    }));
+    await backing.start(OPTIONS);
+    await backing.lookForReceipt();
+    expect(backing.state.value).toMatchObject({ at: "ended", problem });
+  });
+});
+
+describe("the part that is done", () => {
+  test("is unknown while the whole is", () => expect([partOf(null), partOf({ ...PROGRESS, bytes: { done: 5, total: null } })]).toEqual([null, null]));
+  test("is of bytes, or of files where all are empty", () => {
+    expect(partOf({ ...PROGRESS, bytes: { done: 5, total: 10 } })).toBe(0.5);
+    expect(partOf({ ...PROGRESS, bytes: { done: 0, total: 0 }, files: { done: 1, total: 4, unchanged: 0 } })).toBe(0.25);
+  });
+  test("is never more than all, also of a folder that grew meanwhile", () => expect(partOf({ ...PROGRESS, bytes: { done: 12, total: 10 } })).toBe(1));
+});
+
+describe("patterns", () => {
+  test("stand one in a line", () => expect(patterns(" *.tmp \r\n\n#x\n!keep")).toEqual(["*.tmp", "!keep"]));
+  test("are added and taken away", () => {
+    expect(toggled("", "*.tmp")).toBe("*.tmp");
+    expect(toggled("a/\n*.tmp", "*.tmp")).toBe("a/");
+  });
+});
+
+function folder() {
+  return Promise.resolve({ id: "f", name: "Pictures", via: "picker" as const, canRemember: true, files: null, bytes: null, blindTo: [] });
+}

@@ -1,0 +1,136 @@
+/** The scenes' cores: one for each state that a person may see. */
+
+import type { BackupProgress, BackupResult, Core, CoreEvent, Environment, Problem, RestoreProgress, RestoreResult } from "../../../src/core/api";
+import {
+  DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SETTINGS, STATUS, WRITE_ONLY,
+} from "./scripted";
+
+const GONE: Problem = { code: "server-gone", title: "The server at backup.example does not answer", advice: "Check that you are online and that the server runs.", subject: null, canRetry: true };
+const WRONG = failure({ code: "passphrase-wrong", title: "This passphrase opens no key slot", advice: "Check capital letters and the keyboard's language. The recovery code opens the repository too.", canRetry: true });
+const REVOKED = failure({ code: "device-revoked", title: "This device was revoked", advice: "The owner has withdrawn its right to add backups. What it saved before stays. Ask the owner for a new enrollment." });
+
+/** A locked page whose unlocking does what the scene says. */
+function locked(environment: Partial<Environment>, unlock: Core["unlock"] = () => never()): Core {
+  return scripted({ environment: async () => ({ ...ENVIRONMENT, ...environment }), unlock }, null);
+}
+
+/** A backup with this progress, for ever. */
+function running(progress: Partial<BackupProgress>): Core {
+  return scripted({ startBackup: async () => scriptedRun<BackupProgress, BackupResult>({ ...PROGRESS, ...progress }, null) });
+}
+
+function ended(end: BackupResult | Error, progress: Partial<BackupProgress> = {}): Core {
+  return scripted({ startBackup: async () => scriptedRun<BackupProgress, BackupResult>({ ...PROGRESS, ...progress }, end) });
+}
+
+/** Says something once the page is open: it asks for the session last. */
+function saying(event: CoreEvent, other: Partial<Core> = {}): Core {
+  const core = scripted(other);
+  return { ...core, session: async () => { setTimeout(() => core.tell(event)); return core.session(); } };
+}
+
+const REMEMBERED: Partial<Core> = {
+  remembered: async () => [
+    { id: "r1", name: "Pictures", label: "Pictures", lastBackup: NOW - 0.9 * DAY, files: 21_420, bytes: 4.5 * GIB, excludes: [], permission: "granted" },
+    { id: "r2", name: "Accounts", label: "Accounts of the studio, with receipts", lastBackup: NOW - 6 * DAY, files: 611, bytes: 84 * MIB, excludes: ["*.tmp"], permission: "ask" },
+  ],
+};
+
+const TROUBLED = {
+  excluded: 1_204, unreadable: 3, changing: 1, badNames: 0,
+  examples: [
+    { path: "2026/Lisbon/locked.NEF", why: "unreadable" as const, detail: "the browser was not allowed to read it" },
+    { path: "2026/Lisbon/.~catalogue.lock", why: "unreadable" as const, detail: "it was deleted meanwhile" },
+    { path: "Mail/inbox.mbox", why: "changing" as const, detail: null },
+  ],
+};
+
+const DAMAGED: RestoreResult = {
+  ...RESTORED,
+  damaged: [{ path: "Lisbon/raw/DSC_04417.NEF", problem: { code: "damaged", title: "a block of pack 9f3c11… is altered", advice: "", subject: null, canRetry: false } }],
+  skipped: [{ path: "latest", why: "link" }, { path: "README.txt", why: "exists" }],
+};
+
+/** A one-pixel picture would show nothing: this draws one. */
+async function picture(): Promise<Uint8Array> {
+  const canvas = new OffscreenCanvas(720, 420);
+  const brush = canvas.getContext("2d");
+  if (!brush) throw new Error("no canvas");
+  const sky = brush.createLinearGradient(0, 0, 0, 420);
+  sky.addColorStop(0, "#23395b");
+  sky.addColorStop(0.6, "#d98e4a");
+  sky.addColorStop(1, "#5b3a1e");
+  brush.fillStyle = sky;
+  brush.fillRect(0, 0, 720, 420);
+  return new Uint8Array(await (await canvas.convertToBlob({ type: "image/png" })).arrayBuffer());
+}
+
+export const CORES: Record<string, () => Core> = {
+  starting: () => scripted({ environment: () => never() }, null),
+  unsupported: () => scripted({ environment: async () => ({ ...ENVIRONMENT, missing: ["wasm-simd", "private-storage"] }) }, null),
+  unreachable: () => locked({ server: { state: "unreachable", problem: GONE } }),
+  "no-repository": () => locked({ server: { state: "empty", problem: { code: "no-repository", title: "The server keeps no repository yet", advice: "Whoever runs the server makes one with \"copal init\".", subject: null, canRetry: true } } }),
+  unlock: () => locked({}, async () => FULL),
+  "unlock-opening": () => locked({}),
+  "unlock-wrong": () => locked({}, async () => { throw WRONG; }),
+  "unlock-closed": () => locked({ server: { state: "ready", repository: { ...FACTS, passphraseOpens: false } } }),
+  "unlock-full-device": () => locked({ device: { role: "full", name: "Firefox on the laptop" } }, async () => FULL),
+  "unlock-offline": () => locked({}, async () => { throw failure(GONE); }),
+  join: () => locked({ hasEnrollmentLink: true }, async () => WRITE_ONLY),
+  "join-used": () => locked({ hasEnrollmentLink: true }, async () => { throw failure({ code: "enrollment-used", title: "Somebody has used this enrollment already", advice: "It works once. If it was not you, tell the owner: whoever used it can be revoked. Ask for a new one." }); }),
+  "device-revoked": () => locked({ device: { role: "write-only", name: "Studio camera" } }, async () => { throw REVOKED; }),
+  "write-only": () => ({ ...scripted(REMEMBERED, null), environment: async () => ({ ...ENVIRONMENT, device: { role: "write-only", name: "Studio camera" } }), unlock: async () => WRITE_ONLY, status: async () => ({ ...STATUS, space: null, history: [], receipts: STATUS.receipts.filter((one) => one.source === "Accounts") }) }),
+  idle: () => saying({ type: "locked", reason: "idle" }),
+
+  choose: () => scripted(),
+  remembered: () => scripted(REMEMBERED),
+  "input-only": () => scripted({ environment: async () => ({ ...ENVIRONMENT, canPickFolder: false, canAskWhere: false }) }),
+  "folder-gone": () => scripted({ ...REMEMBERED, openRemembered: async () => { throw failure({ code: "folder-gone", title: "The folder is not where it was", advice: "It was moved, renamed or deleted. Choose it again.", subject: "Pictures" }); } }),
+  "client-ingest": () => scripted({}, { ...FULL, repository: { ...FACTS, ingest: "client" } }),
+
+  running: () => running({}),
+  preparing: () => running({ phase: "preparing", bytes: { done: 0, total: null }, files: { done: 0, total: null, unchanged: 0 }, unchangedBytes: 0, knownBytes: 0, newBytes: 0, storedBytes: 0, waitingBytes: 0, securedBytes: 0, rate: 0, eta: null, currentFile: null }),
+  scanning: () => running({ phase: "scanning", bytes: { done: 210 * MIB, total: null }, files: { done: 1_204, total: null, unchanged: 900 }, eta: null, securedBytes: 0 }),
+  offline: () => running({ state: "offline", problem: null, retryAt: null, rate: 0 }),
+  retrying: () => running({ state: "retrying", problem: GONE, retryAt: NOW + 12_000, rate: 0 }),
+  troubled: () => running({ leftOut: TROUBLED }),
+  verifying: () => running({ phase: "verifying", bytes: { done: 4.6 * GIB, total: 4.6 * GIB }, files: { done: 21_760, total: 21_760, unchanged: 21_392 }, rate: 0, eta: null, currentFile: null, waitingBytes: 0, securedBytes: 4.6 * GIB }),
+  done: () => ended(RESULT),
+  "done-waiting": () => ended({ ...RESULT, receipt: "waiting", resumed: true }),
+  "done-troubled": () => ended({ ...RESULT, leftOut: TROUBLED }),
+  "ended-full": () => ended(failure({ code: "server-full", title: "The server's disk is full", advice: "Whoever runs the server has to make room. Then try again.", canRetry: true })),
+  "ended-revoked": () => ended(REVOKED),
+
+  snapshots: () => scripted(),
+  "snapshots-none": () => scripted({ snapshots: async () => ({ snapshots: [], damage: [] }) }),
+  "snapshots-asking": () => scripted({ snapshots: () => never() }),
+  "snapshots-failed": () => scripted({ snapshots: async () => { throw failure(GONE); } }),
+  "snapshots-damage": () => scripted({ snapshots: async () => ({ snapshots: (await scripted().snapshots()).snapshots, damage: [{ code: "damaged", title: "The manifest's signature is not its client's", advice: "", subject: "manifests/2b9e61f0/00000000000000000042", canRetry: false }] }) }),
+  "browse-many": () => scripted({
+    directory: async (_snapshot, _directory, after, limit) => {
+      const start = after === null ? 0 : Number(after);
+      return { entries: manyEntries(10_000).slice(start, start + limit), next: start + limit < 10_000 ? String(start + limit) : null, total: 10_000 };
+    },
+  }),
+  "browse-empty": () => scripted({ directory: async () => ({ entries: [], next: null, total: 0 }) }),
+  "browse-damaged": () => scripted({ directory: async () => { throw failure({ code: "damaged", title: "A page of this folder is damaged", advice: "Other folders are not affected. An earlier snapshot may have it whole.", subject: "packs/9f/9f3c11a0", canRetry: true }); } }),
+  "search-none": () => scripted({ search: async () => scriptedRun({ state: "running", hits: [], looked: 0 }, { hits: [], looked: 21_760, more: false }) }),
+  "preview-image": () => scripted({ preview: async () => { const bytes = await picture(); return { bytes, total: bytes.length, kind: "image", mediaType: "image/png" }; } }),
+  "preview-binary": () => scripted({ preview: async () => ({ bytes: new Uint8Array(64), total: 612 * MIB, kind: "binary", mediaType: null }) }),
+  "preview-damaged": () => scripted({ preview: async () => { throw failure({ code: "damaged", title: "This file is damaged", advice: "A block of it is altered, and nothing of it is shown. An earlier snapshot may have it whole.", subject: "README.txt" }); } }),
+  "compare-same": () => scripted({ compare: async () => ({ changes: [], next: null }) }),
+  downloading: () => scripted(),
+  damaged: () => scripted({ download: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, DAMAGED) }),
+
+  status: () => scripted(),
+  "status-waiting": () => scripted({ status: async () => ({ ...STATUS, receipts: STATUS.receipts.map((one, i) => (i === 0 ? { ...one, state: "waiting" } : one)), resumable: [{ label: "Pictures", time: NOW - 90 * MINUTE, bytes: 1.7 * GIB }] }) }),
+  "status-damage": () => scripted({ status: async () => ({ ...STATUS, lastCheck: { time: NOW - DAY, outcome: "damage", readBytes: 38 * GIB, findings: ["pack 9f3c11… is altered: 2 snapshots of Pictures lose 3 files"] }, receipts: STATUS.receipts.map((one, i) => (i === 1 ? { ...one, state: "rejected", problem: { code: "manifest-rejected", title: "The service did not accept the backup of desk", advice: "A pack it names had not arrived. Back up again: what is there is not uploaded twice.", subject: null, canRetry: false } } : one)) }) }),
+  "status-none": () => scripted({ status: async () => ({ receipts: [], lastCheck: null, space: null, history: [], resumable: [] }) }),
+  "status-asking": () => scripted({ status: () => never() }),
+  settings: () => scripted({}, { ...FULL, warnings: [{ code: "internal", title: "This browser keeps the signing key in its private storage", advice: "Its key store does not take keys of this kind. A newer version does.", subject: null, canRetry: false }] }),
+  "settings-dark": () => scripted({ settings: async () => ({ ...SETTINGS, theme: "dark" }) }),
+  "lock-soon": () => saying({ type: "lock-soon", secondsLeft: 42 }),
+  "no-network": () => saying({ type: "network", online: false }),
+  elsewhere: () => saying({ type: "elsewhere", held: true }),
+};
+

@@ -1,0 +1,10 @@
+/** The display over a scripted core: `?scene=NAME` says which. */
+
+import { mount } from "../../../src/app/mount";
+import { CORES } from "./cores";
+
+const name = new URLSearchParams(location.search).get("scene") ?? "";
+const core = CORES[name];
+const root = document.getElementById("app");
+if (!core || !root) throw new Error(`no scene ${name}`);
+mount(root, core());

@@ -1,0 +1,176 @@
+/** A scripted core: answers as it is told, keeps nothing, seals nothing. */
+
+import type {
+  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Problem, RepositoryFacts, RestoreProgress, RestoreResult, Run, Session, Settings, Snapshot, Status,
+} from "../../../src/core/api";
+import { CopalError } from "../../../src/core/problem";
+
+export const NOW = Date.UTC(2026, 10, 20, 20, 0, 0);
+export const MINUTE = 60_000;
+export const DAY = 24 * 60 * MINUTE;
+export const MIB = 1024 * 1024;
+export const GIB = 1024 * MIB;
+
+/** Rejects with what the core would reject with. */
+export function failure(problem: Partial<Problem> & Pick<Problem, "code" | "title">): CopalError {
+  return new CopalError({ advice: "", subject: null, canRetry: false, ...problem });
+}
+
+export function never<Value>(): Promise<Value> {
+  return new Promise(() => undefined);
+}
+
+/** A run that tells its progress and then ends, fails, or goes on for ever; it obeys pause, resume and cancel. */
+export function scriptedRun<Progress extends { state: string }, Result>(progress: Progress | null, end: Result | Error | null): Run<Progress, Result> {
+  const listeners = new Set<(progress: Progress) => void>();
+  let state = progress;
+  let cancel: (reason: Error) => void = () => undefined;
+  const done = new Promise<Result>((resolve, reject) => {
+    cancel = reject;
+    if (end instanceof Error) queueMicrotask(() => reject(end));
+    else if (end !== null) queueMicrotask(() => resolve(end));
+  });
+  const tell = (next: string) => {
+    if (!state) return;
+    state = { ...state, state: next };
+    for (const listener of listeners) listener(state);
+  };
+  return {
+    onProgress(listener) {
+      listeners.add(listener);
+      if (state) listener(state);
+      return () => listeners.delete(listener);
+    },
+    done,
+    pause: () => tell("paused"),
+    resume: () => { if (state?.state === "paused") tell("running"); },
+    cancel: () => cancel(failure({ code: "cancelled", title: "Cancelled" })),
+  };
+}
+
+export const FACTS: RepositoryFacts = { id: "7f3c9a1e5b2d48c6a0f1e2d3c4b5a697", owner: "c41d8e09b7aa4f52".repeat(4), ingest: "service", passphraseOpens: true };
+
+export const ENVIRONMENT: Environment = {
+  missing: [],
+  canPickFolder: true,
+  canAskWhere: true,
+  canInputFolder: true,
+  server: { state: "ready", repository: FACTS },
+  device: { role: "none", name: null },
+  hasEnrollmentLink: false,
+};
+
+export const FULL: Session = { role: "full", repository: FACTS, client: "2b9e61f07c3d4a85b1e2f3a4b5c6d7e8", deviceName: "Firefox on the laptop", keyInBrowserVault: true, warnings: [] };
+export const WRITE_ONLY: Session = { ...FULL, role: "write-only", deviceName: "Studio camera" };
+export const SETTINGS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system" };
+
+export const NOTHING_LEFT_OUT = { excluded: 0, unreadable: 0, changing: 0, badNames: 0, examples: [] };
+
+export const PROGRESS: BackupProgress = {
+  phase: "uploading", state: "running", problem: null, retryAt: null,
+  files: { done: 8_412, total: 21_760, unchanged: 6_120 },
+  bytes: { done: 1.9 * GIB, total: 4.6 * GIB },
+  unchangedBytes: 0.9 * GIB, knownBytes: 212 * MIB, newBytes: 810 * MIB, storedBytes: 388 * MIB, waitingBytes: 32 * MIB, securedBytes: 1.7 * GIB,
+  rate: 41.5 * MIB, eta: 68, currentFile: "Pictures/2026/Lisbon/raw/DSC_04417.NEF",
+  stages: { read: { rate: 620 * MIB, busy: 0.12 }, hash: { rate: 310 * MIB, busy: 0.34 }, compress: { rate: 94 * MIB, busy: 0.71 }, seal: { rate: 840 * MIB, busy: 0.06 }, upload: { rate: 38 * MIB, busy: 0.88 } },
+  workers: 4, leftOut: NOTHING_LEFT_OUT,
+};
+
+export const RESULT: BackupResult = {
+  snapshot: "a1", time: NOW - MINUTE, seconds: 112, files: 21_760, newFiles: 340, changedFiles: 28, unchangedFiles: 21_392,
+  bytes: 4.6 * GIB, newBytes: 810 * MIB, knownBytes: 3.8 * GIB, storedBytes: 402 * MIB, packs: 26, resumed: false, receipt: "verified", leftOut: NOTHING_LEFT_OUT,
+};
+
+export const RESTORING: RestoreProgress = {
+  state: "running", problem: null, retryAt: null, files: { done: 212, total: 640 }, bytes: { done: 380 * MIB, total: 1.1 * GIB }, fetchedBytes: 204 * MIB, rate: 52 * MIB, eta: 14, currentFile: "Lisbon/raw/DSC_04417.NEF", damaged: 0,
+};
+export const RESTORED: RestoreResult = { files: 640, bytes: 1.1 * GIB, seconds: 22, damaged: [], skipped: [] };
+
+export function snapshots(): Snapshot[] {
+  const made: Snapshot[] = [];
+  const sources = [
+    { source: "Pictures", series: "s1", device: "Firefox on the laptop", browser: true, bytes: 4.6 * GIB, files: 21_760 },
+    { source: "desk: /home/mara", series: "s2", device: "desk", browser: false, bytes: 38 * GIB, files: 412_077 },
+    { source: "Accounts", series: "s3", device: "Studio camera", browser: true, bytes: 84 * MIB, files: 611 },
+  ];
+  for (let i = 0; i < 40; i += 1) {
+    const from = sources[i % 3] ?? sources[0]!;
+    made.push({
+      id: `snapshot-${i}`, time: NOW - i * 0.41 * DAY - 7 * MINUTE, source: from.source, series: from.series, device: from.device, tags: i % 9 === 4 ? ["before-move"] : [],
+      files: from.files - i * 17, directories: 900, bytes: from.bytes - i * 3 * MIB, newBytes: 40 * MIB, storedBytes: 18 * MIB,
+      receipt: i === 0 ? "waiting" : "verified", verifiedBy: i === 0 ? null : from.browser ? "service" : "client", pinned: i === 4, fromBrowser: from.browser, incomplete: i === 6,
+    });
+  }
+  return made;
+}
+
+export function entries(): Entry[] {
+  const directory = (name: string, age: number): Entry => ({ id: `d-${name}`, name, path: name, kind: "directory", size: 0, modified: NOW - age * DAY, target: null, mode: "rwxr-xr-x" });
+  const file = (name: string, bytes: number, age: number): Entry => ({ id: `f-${name}`, name, path: name, kind: "file", size: bytes, modified: NOW - age * DAY, target: null, mode: "rw-r--r--" });
+  return [
+    directory("2024", 402), directory("2025", 61), directory("2026", 1.2), directory("Übersicht – κατάλογος", 33),
+    file("README.txt", 2_318, 210), file("album 2.pdf", 8.4 * MIB, 12), file("album 10.pdf", 11.2 * MIB, 3), file("catalogue.sqlite", 612 * MIB, 0.3), file("empty.txt", 0, 90),
+    { id: "l-latest", name: "latest", path: "latest", kind: "symlink", size: 0, modified: NOW - DAY, target: "2026/Lisbon", mode: null },
+    file("panorama.png", 24_118, 4), file("name with a\u202egnp.exe", 1_200, 4), file("東京の写真.jpg", 4.1 * MIB, 77),
+  ];
+}
+
+export function manyEntries(number: number): Entry[] {
+  return Array.from({ length: number }, (_, i): Entry => ({
+    id: `m-${i}`, name: `DSC_${i.toString().padStart(5, "0")}.NEF`, path: `raw/DSC_${i}.NEF`, kind: "file", size: 18 * MIB + ((i * 7919) % 4096) * 1024, modified: NOW - i * 37_000, target: null, mode: "rw-r--r--",
+  }));
+}
+
+export const STATUS: Status = {
+  receipts: snapshots().slice(0, 24).map((snapshot) => ({ snapshot: snapshot.id, time: snapshot.time, source: snapshot.source, state: "verified" as const, problem: null })),
+  lastCheck: { time: NOW - 0.3 * DAY, outcome: "sound", readBytes: 3.1 * GIB, findings: [] },
+  space: { sourceBytes: 812 * GIB, newestBytes: 42.7 * GIB, storedBytes: 38.4 * GIB },
+  history: Array.from({ length: 90 }, (_, i) => ({ time: NOW - (90 - i) * DAY, storedBytes: (24 + i * 0.16 + (i > 40 ? 3.2 : 0) - (i > 66 ? 3.9 : 0)) * GIB, sourceBytes: null })),
+  resumable: [],
+};
+
+/** Everything answers as it would on a good day; `other` is what this scene does otherwise. */
+export function scripted(other: Partial<Core> = {}, session: Session | null = FULL): Core & { tell: (event: CoreEvent) => void } {
+  const listeners = new Set<(event: CoreEvent) => void>();
+  let open = session;
+  let settings = SETTINGS;
+  return {
+    environment: async () => ENVIRONMENT,
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    tell: (event) => { for (const listener of listeners) listener(event); },
+    unlock: async () => (open = session ?? FULL),
+    session: async () => open,
+    lock: async () => { open = null; },
+    touch: () => undefined,
+    pickFolder: async () => ({ id: "folder", name: "Pictures", via: "picker", canRemember: true, files: null, bytes: null, blindTo: ["links", "permissions"] }),
+    folderFromInput: async (files) => ({ id: "folder", name: "Pictures", via: "input", canRemember: false, files: files.length, bytes: 12 * MIB, blindTo: ["empty-folders", "links", "permissions"] }),
+    folderFromDrop: async () => ({ id: "folder", name: "Pictures", via: "drop", canRemember: true, files: null, bytes: null, blindTo: ["links", "permissions"] }),
+    remembered: async () => [],
+    openRemembered: async () => ({ id: "folder", name: "Pictures", via: "picker", canRemember: true, files: null, bytes: null, blindTo: [] }),
+    forgetRemembered: async () => undefined,
+    startBackup: async () => scriptedRun<BackupProgress, BackupResult>(PROGRESS, null),
+    snapshots: async () => ({ snapshots: snapshots(), damage: [] }),
+    directory: async () => ({ entries: entries(), next: null, total: entries().length }),
+    search: async () => scriptedRun({ state: "running", hits: [], looked: 0 }, { hits: entries().filter((entry) => entry.kind === "file").map((entry, i) => ({ ...entry, path: `2026/Lisbon/part ${i}/${entry.name}` })), looked: 21_760, more: false }),
+    preview: async () => ({ bytes: new TextEncoder().encode("Pictures of 2026\n\nLisbon, in March: the raw files lie beside the albums.\n".repeat(30)), total: 2_318, kind: "text", mediaType: null }),
+    compare: async () => ({
+      changes: [
+        { path: "2026/Lisbon", kind: "metadata", before: entries()[2]!, after: entries()[2]! },
+        ...manyEntries(60).map((entry, i) => ({ path: `2026/Lisbon/raw/${entry.name}`, kind: (["added", "changed", "removed", "changed"] as const)[i % 4]!, before: i % 4 === 0 ? null : entry, after: i % 4 === 2 ? null : { ...entry, size: entry.size + 40_000 * i } })),
+      ],
+      next: null,
+    }),
+    measure: async () => ({ files: 640, directories: 12, bytes: 1.1 * GIB, leftOut: 0 }),
+    download: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, null),
+    restoreInto: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, RESTORED),
+    status: async () => STATUS,
+    settings: async () => settings,
+    changeSettings: async (change) => (settings = { ...settings, ...change }),
+    forgetCaches: async () => undefined,
+    forgetDevice: async () => undefined,
+    ...other,
+  };
+}

@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import { Jobs } from "../../src/app/jobs";
+import { leftOutWords, listed } from "../../src/app/plain";
+import type { RestoreProgress, RestoreResult } from "../../src/core/api";
+import { failure, NOTHING_LEFT_OUT, RESTORED, RESTORING, scriptedRun } from "./harness/scripted";
+
+const run = (end: RestoreResult | Error | null) => Promise.resolve(scriptedRun<RestoreProgress, RestoreResult>(RESTORING, end));
+const settled = () => new Promise((done) => setTimeout(done));
+
+describe("a download", () => {
+  test("is shown from its start to its end, and until it is dismissed", async () => {
+    const jobs = new Jobs();
+    await jobs.add("album.zip", "download", run(RESTORED));
+    expect(jobs.jobs.value).toMatchObject([{ title: "album.zip", progress: RESTORING, end: { at: "done", result: RESTORED } }]);
+    jobs.dismiss(jobs.jobs.value[0]!.id);
+    expect(jobs.jobs.value).toEqual([]);
+  });
+  test("that nobody gave a place to is not shown", async () => {
+    const jobs = new Jobs();
+    await jobs.add("album", "into", Promise.resolve(null));
+    await jobs.add("album", "download", Promise.reject(failure({ code: "cancelled", title: "Cancelled" })));
+    expect(jobs.jobs.value).toEqual([]);
+  });
+  test("that could not begin says why", async () => {
+    const jobs = new Jobs();
+    await jobs.add("album", "into", Promise.reject(failure({ code: "target-failed", title: "no" })));
+    expect(jobs.jobs.value).toMatchObject([{ end: { at: "ended", problem: { code: "target-failed" } } }]);
+  });
+  test("that a lock ended does not come back with its name", async () => {
+    const jobs = new Jobs();
+    const running = scriptedRun<RestoreProgress, RestoreResult>(RESTORING, null);
+    const end = jobs.add("secret plans.pdf", "download", Promise.resolve(running));
+    await settled();
+    jobs.forget();
+    running.cancel();
+    await end;
+    expect(jobs.jobs.value).toEqual([]);
+  });
+  test("cannot be dismissed while it runs, but stopped", async () => {
+    const jobs = new Jobs();
+    const end = jobs.add("album", "download", run(null));
+    await settled();
+    const id = jobs.jobs.value[0]!.id;
+    jobs.dismiss(id);
+    expect(jobs.jobs.value.length).toBe(1);
+    jobs.ask(id, "pause");
+    expect(jobs.jobs.value[0]).toMatchObject({ asked: "pause", progress: { state: "paused" } });
+    jobs.ask(id, "cancel");
+    await end;
+    expect(jobs.jobs.value[0]).toMatchObject({ end: { at: "ended", problem: { code: "cancelled" } } });
+  });
+});
+
+describe("plain words", () => {
+  test("join as people do", () => expect([listed([]), listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])]).toEqual(["", "a", "a and b", "a, b and c"]));
+  test("say nothing where nothing was left out", () => expect(leftOutWords(NOTHING_LEFT_OUT)).toBe(""));
+  test("count what was left out by reason", () => {
+    expect(leftOutWords({ ...NOTHING_LEFT_OUT, unreadable: 1, changing: 2, excluded: 1200 })).toBe("1 file could not be read, 2 files kept changing and were saved as last read and 1,200 left out by your patterns.");
+  });
+});

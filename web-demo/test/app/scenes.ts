@@ -1,0 +1,144 @@
+/** Every state of the page that a person may see, and how one comes to it. */
+
+import type { Page } from "playwright-core";
+
+export interface Scene {
+  name: string;
+  core: string;
+  /** The screen that the address names. */
+  screen?: "backup" | "restore" | "status" | "settings";
+  steps?: (page: Page) => Promise<void>;
+  /** What stands on the page once the state is there. */
+  shows: string;
+}
+
+const click = (name: string) => async (page: Page) => page.getByRole("button", { name, exact: true }).click();
+const backUp = click("Back up now Pictures");
+const pick = click("Choose a folder");
+const start = async (page: Page) => { await pick(page); await click("Start backup")(page); };
+const openFirst = async (page: Page) => page.getByRole("row").filter({ hasText: "Pictures" }).first().locator(".two").first().click();
+const type = (words: string) => async (page: Page) => page.locator("#secret").fill(words);
+
+export const SCENES: Scene[] = [
+  { name: "starting", core: "starting", shows: "Starting" },
+  { name: "unsupported", core: "unsupported", shows: "cannot run Copal" },
+  { name: "unreachable", core: "unreachable", shows: "does not answer" },
+  { name: "no-repository", core: "no-repository", shows: "no repository" },
+
+  { name: "unlock", core: "unlock", shows: "Unlock your backups" },
+  { name: "unlock-empty", core: "unlock", steps: click("Unlock"), shows: "Enter the passphrase" },
+  { name: "unlock-opening", core: "unlock-opening", steps: async (page) => { await type("correct horse")(page); await click("Unlock")(page); }, shows: "Unlocking" },
+  { name: "unlock-wrong", core: "unlock-wrong", steps: async (page) => { await type("correct horse")(page); await click("Unlock")(page); }, shows: "opens no key slot" },
+  { name: "unlock-offline", core: "unlock-offline", steps: async (page) => { await type("correct horse")(page); await click("Unlock")(page); }, shows: "does not answer" },
+  { name: "unlock-recovery", core: "unlock", steps: async (page) => page.getByRole("radio", { name: "Recovery code" }).check(), shows: "shown once" },
+  { name: "unlock-enrollment", core: "unlock", steps: async (page) => page.getByRole("radio", { name: "Enrollment" }).check(), shows: "copal client add" },
+  { name: "unlock-closed", core: "unlock-closed", steps: async (page) => page.getByRole("radio", { name: "Passphrase" }).check(), shows: "key slots closed" },
+  { name: "locked-idle", core: "idle", shows: "nobody was here" },
+  { name: "join", core: "join", shows: "Back up from this browser" },
+  { name: "join-used", core: "join-used", steps: click("Join"), shows: "used this enrollment already" },
+  { name: "device-revoked", core: "device-revoked", shows: "revoked" },
+
+  { name: "choose", core: "choose", shows: "Choose a folder" },
+  { name: "choose-remembered", core: "remembered", shows: "backed up before" },
+  { name: "choose-input-only", core: "input-only", shows: "empty folders and links are not in it" },
+  { name: "choose-folder-gone", core: "folder-gone", steps: backUp, shows: "not where it was" },
+  { name: "choose-forget", core: "remembered", steps: click("Forget Pictures"), shows: "Forget it" },
+  { name: "drop-over", core: "choose", steps: async (page) => {
+    await page.getByRole("button", { name: "Choose a folder" }).waitFor();
+    await page.evaluate(() => {
+      const dropped = new DataTransfer();
+      dropped.items.add(new File(["x"], "x"));
+      dispatchEvent(new DragEvent("dragenter", { dataTransfer: dropped }));
+    });
+  }, shows: "Drop to back up" },
+  { name: "client-ingest", core: "client-ingest", shows: "can be read here, but not written" },
+  { name: "write-only-choose", core: "write-only", shows: "Folders you backed up before" },
+  { name: "ready", core: "choose", steps: pick, shows: "Start backup" },
+  { name: "ready-excludes", core: "choose", steps: async (page) => {
+    await pick(page);
+    await page.getByText("Leave things out").click();
+    await page.getByRole("button", { name: "node_modules/" }).click();
+    await page.getByRole("button", { name: "*.tmp" }).click();
+  }, shows: "2 patterns" },
+
+  { name: "running-preparing", core: "preparing", steps: start, shows: "Comparing with what is stored" },
+  { name: "running-scanning", core: "scanning", steps: start, shows: "Looking through the folder" },
+  { name: "running", core: "running", steps: start, shows: "41 %" },
+  { name: "running-throughput", core: "running", steps: async (page) => { await start(page); await page.getByText("What takes the time").click(); }, shows: "Compressing" },
+  { name: "running-paused", core: "running", steps: async (page) => { await start(page); await click("Pause")(page); }, shows: "Resume" },
+  { name: "running-offline", core: "offline", steps: start, shows: "no network" },
+  { name: "running-retrying", core: "retrying", steps: start, shows: "Trying again in" },
+  { name: "running-troubled", core: "troubled", steps: start, shows: "could not be read" },
+  { name: "running-verifying", core: "verifying", steps: start, shows: "to be verified" },
+  { name: "running-elsewhere", core: "running", steps: async (page) => { await start(page); await page.getByRole("link", { name: "Status" }).click(); }, shows: "All backups are verified" },
+  { name: "running-lock", core: "running", steps: async (page) => { await start(page); await click("Lock")(page); }, shows: "Lock while something runs" },
+  { name: "done", core: "done", steps: start, shows: "Verified by the service" },
+  { name: "done-waiting", core: "done-waiting", steps: start, shows: "waiting for the service" },
+  { name: "done-troubled", core: "done-troubled", steps: async (page) => { await start(page); await page.getByText("Which ones").click(); }, shows: "locked.NEF" },
+  { name: "stopped", core: "running", steps: async (page) => { await start(page); await click("Stop")(page); }, shows: "You stopped this backup" },
+  { name: "ended-full", core: "ended-full", steps: start, shows: "disk is full" },
+  { name: "ended-revoked", core: "ended-revoked", steps: start, shows: "revoked" },
+
+  { name: "snapshots", core: "snapshots", screen: "restore", shows: "before-move" },
+  { name: "snapshots-ticked", core: "snapshots", screen: "restore", steps: async (page) => {
+    await page.locator("[data-row='0'] [data-tick]").click();
+    await page.locator("[data-row='3'] [data-tick]").click();
+  }, shows: "Compare" },
+  { name: "snapshots-none", core: "snapshots-none", screen: "restore", shows: "No snapshots yet" },
+  { name: "snapshots-asking", core: "snapshots-asking", screen: "restore", shows: "Choose a snapshot" },
+  { name: "snapshots-failed", core: "snapshots-failed", screen: "restore", shows: "does not answer" },
+  { name: "snapshots-damage", core: "snapshots-damage", screen: "restore", shows: "1 snapshot cannot be read" },
+  { name: "browse", core: "snapshots", screen: "restore", steps: openFirst, shows: "panorama.png" },
+  { name: "browse-selected", core: "snapshots", screen: "restore", steps: async (page) => {
+    await openFirst(page);
+    await page.getByText("panorama.png").waitFor();
+    await page.locator("[data-row='2'] [data-tick]").click();
+    await page.locator("[data-row='5'] [data-tick]").click();
+  }, shows: "2 selected" },
+  { name: "browse-many", core: "browse-many", screen: "restore", steps: async (page) => {
+    await openFirst(page);
+    await page.getByText("10,000 entries").waitFor();
+    await page.getByRole("grid").focus();
+    await page.keyboard.press("End");
+  }, shows: "DSC_09999.NEF" },
+  { name: "browse-empty", core: "browse-empty", screen: "restore", steps: openFirst, shows: "This folder is empty" },
+  { name: "browse-damaged", core: "browse-damaged", screen: "restore", steps: openFirst, shows: "page of this folder is damaged" },
+  { name: "search", core: "snapshots", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByRole("searchbox").fill("a"); }, shows: "8 names found" },
+  { name: "search-none", core: "search-none", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByRole("searchbox").fill("zebra"); }, shows: "Nothing of that name" },
+  { name: "preview-text", core: "snapshots", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("README.txt").click(); }, shows: "Lisbon, in March" },
+  { name: "preview-image", core: "preview-image", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("panorama.png").click(); await page.locator("img.picture").waitFor(); }, shows: "Download" },
+  { name: "preview-binary", core: "preview-binary", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("catalogue.sqlite").click(); }, shows: "no preview" },
+  { name: "preview-damaged", core: "preview-damaged", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("README.txt").click(); }, shows: "This file is damaged" },
+  { name: "compare", core: "snapshots", screen: "restore", steps: async (page) => {
+    await page.locator("[data-row='0'] [data-tick]").click();
+    await page.locator("[data-row='3'] [data-tick]").click();
+    await page.getByRole("button", { name: "Compare" }).click();
+  }, shows: "What changed" },
+  { name: "compare-same", core: "compare-same", screen: "restore", steps: async (page) => {
+    await page.locator("[data-row='0'] [data-tick]").click();
+    await page.locator("[data-row='3'] [data-tick]").click();
+    await page.getByRole("button", { name: "Compare" }).click();
+  }, shows: "Nothing differs" },
+  { name: "downloading", core: "downloading", screen: "restore", steps: async (page) => {
+    await openFirst(page);
+    await click("Download zip of this folder")(page);
+    await click("Restore to… a folder of this computer: this folder")(page);
+  }, shows: "212 of 640 files" },
+  { name: "download-damaged", core: "damaged", screen: "restore", steps: async (page) => { await openFirst(page); await click("Download zip of this folder")(page); }, shows: "not handed over" },
+  { name: "write-only-restore", core: "write-only", screen: "restore", shows: "but not read them" },
+
+  { name: "status", core: "status", screen: "status", shows: "All backups are verified" },
+  { name: "status-table", core: "status", screen: "status", steps: async (page) => page.getByText("As a table").click(), shows: "As a table" },
+  { name: "status-waiting", core: "status-waiting", screen: "status", shows: "1 backup waits" },
+  { name: "status-damage", core: "status-damage", screen: "status", shows: "found damage" },
+  { name: "status-none", core: "status-none", screen: "status", shows: "Nothing is backed up yet" },
+  { name: "status-asking", core: "status-asking", screen: "status", shows: "Status" },
+  { name: "status-write-only", core: "write-only", screen: "status", shows: "Backups of this device" },
+
+  { name: "settings", core: "settings", screen: "settings", shows: "This device" },
+  { name: "settings-forget", core: "settings", screen: "settings", steps: click("Forget the cache"), shows: "Forget the cache?" },
+  { name: "warnings", core: "settings", shows: "I have read it" },
+  { name: "lock-soon", core: "lock-soon", shows: "Still there?" },
+  { name: "no-network", core: "no-network", shows: "There is no network" },
+  { name: "elsewhere", core: "elsewhere", shows: "open in another tab" },
+];

@@ -1,0 +1,83 @@
+import { describe, expect, test } from "vitest";
+import { App } from "../../src/app/app";
+import { said, say } from "../../src/app/parts/say";
+import { Staging } from "../../src/app/stage";
+import { ENVIRONMENT, failure, FULL, scripted, WRITE_ONLY } from "./harness/scripted";
+
+const locked = (other = {}) => scripted(other, null);
+
+describe("the page", () => {
+  test("says what the browser lacks before it asks for anything", async () => {
+    const staging = new Staging(locked({ environment: async () => ({ ...ENVIRONMENT, missing: ["webcrypto"] }) }));
+    await staging.start();
+    expect(staging.stage.value).toEqual({ at: "unsupported", missing: ["webcrypto"] });
+  });
+  test("says that the server is away, and asks again", async () => {
+    let away = true;
+    const problem = { code: "offline" as const, title: "away", advice: "", subject: null, canRetry: true };
+    const staging = new Staging(locked({ environment: async () => (away ? { ...ENVIRONMENT, server: { state: "unreachable", problem } } : ENVIRONMENT) }));
+    await staging.start();
+    expect(staging.stage.value).toMatchObject({ at: "unreachable", problem });
+    away = false;
+    await staging.start();
+    expect(staging.stage.value.at).toBe("locked");
+  });
+  test("opens with a passphrase, and stays locked with a wrong one", async () => {
+    const staging = new Staging(locked({ unlock: async (secret: { by: string; passphrase?: string }) => {
+      if (secret.passphrase !== "right") throw failure({ code: "passphrase-wrong", title: "wrong" });
+      return FULL;
+    } }));
+    await staging.start();
+    await staging.unlock({ by: "passphrase", passphrase: "left" });
+    expect(staging.stage.value).toMatchObject({ at: "locked", opening: false, problem: { code: "passphrase-wrong" } });
+    await staging.unlock({ by: "passphrase", passphrase: "right" });
+    expect(staging.stage.value).toMatchObject({ at: "open", session: FULL });
+  });
+  test("keeps nothing of what was typed", async () => {
+    const staging = new Staging(locked({ unlock: async () => { throw failure({ code: "passphrase-wrong", title: "wrong" }); } }));
+    await staging.start();
+    await staging.unlock({ by: "passphrase", passphrase: "correct horse battery" });
+    expect(JSON.stringify(staging.stage.value)).not.toContain("horse");
+  });
+  test("opens by itself on a write-only device, but not where an enrollment waits", async () => {
+    const device = { role: "write-only" as const, name: "camera" };
+    const alone = new Staging(locked({ environment: async () => ({ ...ENVIRONMENT, device }), unlock: async () => WRITE_ONLY }));
+    await alone.start();
+    expect(alone.stage.value.at).toBe("open");
+    const enrolling = new Staging(locked({ environment: async () => ({ ...ENVIRONMENT, device, hasEnrollmentLink: true }), unlock: async () => WRITE_ONLY }));
+    await enrolling.start();
+    expect(enrolling.stage.value.at).toBe("locked");
+  });
+  test("remembers after joining that it is a device now", async () => {
+    const staging = new Staging(locked({ environment: async () => ({ ...ENVIRONMENT, hasEnrollmentLink: true }), unlock: async () => WRITE_ONLY }));
+    await staging.start();
+    await staging.unlock({ by: "link" });
+    expect(staging.stage.value).toMatchObject({ at: "open", environment: { hasEnrollmentLink: false, device: { role: "write-only" } } });
+  });
+  test("warns before it locks, and says why it did", async () => {
+    const staging = new Staging(scripted());
+    await staging.start();
+    staging.hear({ type: "lock-soon", secondsLeft: 30 });
+    expect(staging.lockSoon.value).toBe(30);
+    staging.hear({ type: "locked", reason: "idle" });
+    expect(staging.lockSoon.value).toBeNull();
+    expect(staging.stage.value).toMatchObject({ at: "locked", why: "idle" });
+  });
+  test("lets go of every name it showed when it locks", async () => {
+    const core = scripted();
+    const app = new App(core);
+    await app.staging.start();
+    await app.loadSnapshots();
+    await app.loadStatus();
+    await app.listing.open("snapshot-0", "");
+    app.listing.toggle("f-README.txt");
+    say("README.txt: done");
+    await app.lock();
+    expect(app.snapshots.value).toEqual({ at: "asking" });
+    expect(app.status.value).toEqual({ at: "asking" });
+    expect(app.listing.listed.value.entries).toEqual([]);
+    expect(app.listing.selected.value.size).toBe(0);
+    expect(said.value).toBe("");
+  });
+});
+

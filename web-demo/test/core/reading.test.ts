@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+
+import { type Item, Reader, readAll } from "../../src/core/backup/reading";
+import { Control } from "../../src/core/coordinator/control";
+import type { FileFacts } from "../../src/core/engine";
+import type { Scanned } from "../../src/core/source/tree";
+import type { Labour } from "../../src/core/work/pool";
+
+/** A worker that reads in its own time, later files sooner. */
+function labour(note: { files: number; most: number; bytes: number }): Labour {
+  return {
+    workers: 2,
+    spent: { read: 0, hash: 0, compress: 0 },
+    read: async (files) => {
+      note.files += files.length;
+      note.bytes += files.reduce((sum, file) => sum + file.size, 0);
+      note.most = Math.max(note.most, note.bytes);
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 5));
+      const contents = await Promise.all(files.map(async (file) => new Uint8Array(await file.arrayBuffer())));
+      note.bytes -= files.reduce((sum, file) => sum + file.size, 0);
+      return contents.map((bytes) => ({ kind: "inline", bytes }));
+    },
+    stream: () => Promise.reject(new Error("not here")) as never,
+    compress: () => Promise.reject(new Error("not here")),
+    end: () => {},
+  };
+}
+
+function scanned(path: string, content: string): Scanned {
+  return { kind: "file", path, size: content.length, modified: 5, open: async () => new File([content], path, { lastModified: 5 }) };
+}
+
+async function* all(items: Scanned[]): AsyncGenerator<Scanned> {
+  yield* items;
+}
+
+const note = () => ({ files: 0, most: 0, bytes: 0 });
+
+describe("reader", () => {
+  test("items come in the scan's order, and only what has changed is read", async () => {
+    const seen: string[] = [];
+    const compare = (files: FileFacts[]) => {
+      seen.push(...files.map(({ path }) => path));
+      return Uint8Array.from(files, ({ path }) => (path.endsWith("0") ? 0 : 1));
+    };
+    const work = note();
+    const reader = new Reader({ compare }, labour(work), new Control());
+    const paths = Array.from({ length: 2_000 }, (_, at) => `P/${String(at).padStart(4, "0")}`);
+    void reader.run(all([{ kind: "directory", path: "P" }, ...paths.map((path) => scanned(path, path))]));
+    const items: Item[] = [];
+    for await (const item of reader.items) {
+      items.push(item);
+      if (item.kind === "read") {
+        const { read, size, modified } = await item.result;
+        expect([size, modified]).toEqual([6, 5]);
+        expect(read.kind === "inline" && new TextDecoder().decode(read.bytes)).toBe(item.facts.path);
+        reader.taken(item.cost);
+      }
+    }
+    expect(items.map((item) => (item.kind === "left-out" ? "" : item.facts.path))).toEqual(["P", ...paths]);
+    expect(seen).toEqual(["P", ...paths]);
+    expect(work.files).toBe(1_800);
+    expect(reader.found).toEqual({ files: 2_000, bytes: 12_000, isComplete: true });
+  });
+
+  test("what is read ahead stays within its budget", async () => {
+    const work = note();
+    const reader = new Reader({ compare: (files) => new Uint8Array(files.length).fill(1) }, labour(work), new Control());
+    const content = "x".repeat(1 << 20);
+    void reader.run(all(Array.from({ length: 100 }, (_, at) => scanned(`P/${at}`, content))));
+    let waiting = 0;
+    for await (const item of reader.items) {
+      if (item.kind !== "read") continue;
+      await item.result;
+      waiting += 1;
+      reader.taken(item.cost);
+    }
+    expect(waiting).toBe(100);
+    expect(work.most).toBeLessThanOrEqual(32 << 20);
+  });
+
+  test("what fails in the scan reaches whoever takes", async () => {
+    const reader = new Reader({ compare: (files) => new Uint8Array(files.length) }, labour(note()), new Control());
+    const broken = (async function* () {
+      yield scanned("a", "a");
+      throw new DOMException("", "NotFoundError");
+    })();
+    void reader.run(broken);
+    const take = async () => {
+      for await (const _ of reader.items);
+    };
+    await expect(take()).rejects.toMatchObject({ name: "NotFoundError" });
+  });
+
+  test("a file that cannot be opened does not keep the others from being read", async () => {
+    const files = [async () => new File(["a"], "a"), () => Promise.reject(new DOMException("", "NotReadableError")), async () => new File(["b"], "b")];
+    const opened = await readAll(files, labour(note()));
+    expect(opened.map(({ read }) => (read.kind === "failed" ? read.reason : read.kind))).toEqual(["inline", "NotReadableError", "inline"]);
+  });
+});

@@ -1,0 +1,139 @@
+import { describe, expect, test } from "vitest";
+
+import { readExcludes } from "../../src/core/source/excludes";
+import { compareNames, comparePaths, isGoodName } from "../../src/core/source/order";
+import { type Scanned, ahead, scanHandle, scanList } from "../../src/core/source/tree";
+
+const bytes = (text: string) => Buffer.from(text, "utf8");
+const file = (text = "x", modified = 1_000) => new File([text], "f", { lastModified: modified });
+const none = readExcludes([]);
+
+async function all(scan: AsyncIterable<Scanned>): Promise<string[]> {
+  const found: string[] = [];
+  for await (const item of scan) found.push(item.kind === "left-out" ? `${item.why}:${item.path}` : item.kind === "directory" ? `${item.path}/` : item.path);
+  return found;
+}
+
+describe("order", () => {
+  test("names sort as their UTF-8 bytes do, also where UTF-16 differs", () => {
+    const names = ["z", "a", "\u{1f600}", "\uffee", "\ue000", "é", "ab", "a.b", "A", "\ud7ff", "~", "\u{10000}"];
+    const expected = [...names].sort((a, b) => Buffer.compare(bytes(a), bytes(b)));
+    expect([...names].sort(compareNames)).toEqual(expected);
+    expect([...names].sort()).not.toEqual(expected);
+  });
+
+  test("what is in a directory follows it at once", () => {
+    expect(["a.b", "a", "a/b", "a-b", "a/b/c", "b"].sort(comparePaths)).toEqual(["a", "a/b", "a/b/c", "a-b", "a.b", "b"]);
+  });
+
+  test("names that cannot be restored everywhere are none", () => {
+    for (const name of ["", ".", "..", "a/b", "a\0b", "\ud800", "\udc00a", "a\ud800b"]) expect(isGoodName(name), JSON.stringify(name)).toBe(false);
+    for (const name of ["a", ".a", "...", "\u{1f600}", "a b", "ä", "\\"]) expect(isGoodName(name), name).toBe(true);
+  });
+});
+
+describe("excludes", () => {
+  const isOut = (patterns: string[], path: string, isDirectory = false) => readExcludes(patterns)(path, isDirectory);
+
+  test("a pattern without a slash is meant at every depth", () => {
+    expect(isOut(["*.tmp"], "a/b/c.tmp")).toBe(true);
+    expect(isOut(["*.tmp"], "c.tmpx")).toBe(false);
+    expect(isOut(["a?c"], "x/abc")).toBe(true);
+  });
+
+  test("a slash ties a pattern to the top, and one at the end to directories", () => {
+    expect(isOut(["/build"], "build")).toBe(true);
+    expect(isOut(["/build"], "a/build")).toBe(false);
+    expect(isOut(["a/*.o"], "a/b/c.o")).toBe(false);
+    expect(isOut(["node_modules/"], "x/node_modules", true)).toBe(true);
+    expect(isOut(["node_modules/"], "x/node_modules", false)).toBe(false);
+  });
+
+  test("two stars are any depth, and the last match decides", () => {
+    expect(isOut(["a/**/b"], "a/b")).toBe(true);
+    expect(isOut(["a/**/b"], "a/x/y/b")).toBe(true);
+    expect(isOut(["a/**"], "a/x/y")).toBe(true);
+    expect(isOut(["*.log", "!keep.log"], "keep.log")).toBe(false);
+    expect(isOut(["!keep.log", "*.log"], "keep.log")).toBe(true);
+  });
+
+  test("sets, quoted signs, comments and empty lines mean what they say", () => {
+    expect(isOut(["[ab].txt"], "a.txt")).toBe(true);
+    expect(isOut(["[!ab].txt"], "a.txt")).toBe(false);
+    expect(isOut(["[a-c]"], "b")).toBe(true);
+    expect(isOut(["# a", "", "\\#b"], "#b")).toBe(true);
+    expect(isOut(["a(b)+c"], "a(b)+c")).toBe(true);
+    expect(isOut(["[", "a]"], "[")).toBe(true);
+  });
+});
+
+describe("scan", () => {
+  test("a list comes in tree order, with the directories that its paths name", async () => {
+    const paths = ["P/b/z.txt", "P/a.txt", "P/b.txt", "P/\u{1f600}", "P/\uffee", "P/b/a/q"];
+    const found = await all(scanList(paths.map((path) => ({ path, file: file() })), none));
+    expect(found).toEqual(["P/", "P/a.txt", "P/b/", "P/b/a/", "P/b/a/q", "P/b/z.txt", "P/b.txt", "P/\uffee", "P/\u{1f600}"]);
+  });
+
+  test("what is excluded is named once, whatever it holds", async () => {
+    const paths = ["P/n/a/x", "P/n/b", "P/a.tmp", "P/o/c"];
+    const found = await all(scanList(paths.map((path) => ({ path, file: file() })), readExcludes(["n/", "*.tmp"])));
+    expect(found).toEqual(["P/", "excluded:P/a.tmp", "excluded:P/n", "P/o/", "P/o/c"]);
+  });
+
+  test("names that nothing could restore are left out and named", async () => {
+    const found = await all(scanList([{ path: "P/\ud800", file: file() }, { path: "P/ok", file: file() }], none));
+    expect(found).toEqual(["P/", "P/ok", "bad-name:P/\ud800"]);
+  });
+
+  test("a file and a directory of one name do not both come", async () => {
+    const found = await all(scanList([{ path: "a", file: file() }, { path: "a/b", file: file() }, { path: "a", file: file("y") }], none));
+    expect(found).toEqual(["a", "bad-name:a/b"]);
+  });
+
+  test("a directory handle is listed with its empty folders, and what cannot be read is named", async () => {
+    const broken = { kind: "file", getFile: () => Promise.reject(new DOMException("", "NotReadableError")) };
+    const root = folder({ "b.txt": handleOf(file()), b: folder({ empty: folder({}) }), "a\u{1f600}": handleOf(file()), broken });
+    expect(await all(scanHandle("P", root, none))).toEqual(["P/", "P/a\u{1f600}", "P/b/", "P/b/empty/", "P/b.txt", "unreadable:P/broken"]);
+  });
+
+  test("a hundred thousand files are scanned in order", async () => {
+    const one = file();
+    const files = Array.from({ length: 100_000 }, (_, at) => ({ path: `P/${at % 300}/${at}`, file: one }));
+    const found = await all(scanList(files, none));
+    expect(found.length).toBe(100_000 + 300 + 1);
+    const sorted = [...found].map((path) => path.replace(/\/$/, ""));
+    expect(sorted.every((path, at) => at === 0 || comparePaths(sorted[at - 1]!, path) < 0)).toBe(true);
+  });
+
+  test("work ahead keeps the order and its bound", async () => {
+    let running = 0;
+    let most = 0;
+    const items = (async function* () {
+      for (let at = 0; at < 50; at++) yield at;
+    })();
+    const results: number[] = [];
+    const work = async (item: number) => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setTimeout(resolve, (item * 7) % 5));
+      running--;
+      return item;
+    };
+    for await (const result of ahead(items, 8, work)) results.push(result);
+    expect(results).toEqual(Array.from({ length: 50 }, (_, at) => at));
+    expect(most).toBe(8);
+  });
+});
+
+function handleOf(content: File): unknown {
+  return { kind: "file", getFile: async () => content };
+}
+
+function folder(children: Record<string, unknown>): FileSystemDirectoryHandle {
+  const handle = {
+    kind: "directory",
+    async *entries() {
+      yield* Object.entries(children);
+    },
+  };
+  return handle as unknown as FileSystemDirectoryHandle;
+}

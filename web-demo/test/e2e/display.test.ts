@@ -1,0 +1,174 @@
+/** How the page behaves under a person's hands, over a scripted core. */
+
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { SCENES, type Scene } from "../app/scenes";
+import { enter, PHONE, stageSet, type StageSet } from "../app/stage-set";
+
+vi.setConfig({ testTimeout: 60_000 });
+let set: StageSet;
+beforeAll(async () => { set = await stageSet(); }, 120_000);
+afterAll(async () => set?.close());
+
+function scene(name: string): Scene {
+  const found = SCENES.find((one) => one.name === name);
+  if (!found) throw new Error(`no scene ${name}`);
+  return found;
+}
+
+/** All that stands in the document, and in its fields. */
+async function everything(page: Page): Promise<string> {
+  return page.evaluate(() => document.documentElement.outerHTML + [...document.querySelectorAll("input, textarea")].map((field) => (field as HTMLInputElement).value).join("\n"));
+}
+
+describe("a secret", () => {
+  test("is nowhere in the document once it was used", async () => {
+    const { page } = await enter(set, scene("unlock"));
+    await page.getByRole("textbox", { name: "Passphrase" }).fill("correct horse battery");
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "Back up" }).waitFor();
+    expect(await everything(page)).not.toContain("horse");
+  });
+  test("is nowhere in the document once it was refused", async () => {
+    const { page } = await enter(set, scene("unlock-wrong"));
+    expect(await everything(page)).not.toContain("horse");
+    expect(await page.locator("#secret").evaluate((field) => document.activeElement === field)).toBe(true);
+  });
+  test("does not go over to another way of unlocking", async () => {
+    const { page } = await enter(set, scene("unlock"));
+    await page.locator("#secret").fill("correct horse battery");
+    await page.getByRole("radio", { name: "Recovery code" }).check();
+    expect(await everything(page)).not.toContain("horse");
+  });
+});
+
+describe("a locked page", () => {
+  test("shows no name of what was looked at", async () => {
+    const { page } = await enter(set, scene("browse"));
+    await page.getByRole("button", { name: "Lock", exact: true }).click();
+    await page.getByText("The keys are gone from this page").waitFor();
+    expect(await everything(page)).not.toContain("panorama");
+    await page.goBack();
+    expect(await everything(page)).not.toContain("panorama");
+  });
+});
+
+describe("with the keyboard alone", () => {
+  test("a folder is walked through, a file looked at, and the place found again", async () => {
+    const { page } = await enter(set, scene("browse"));
+    const grid = page.getByRole("grid");
+    await grid.focus();
+    await page.keyboard.press("End");
+    const active = () => grid.evaluate((element) => document.getElementById(element.getAttribute("aria-activedescendant") ?? "")?.textContent ?? "");
+    expect(await active()).toContain("東京の写真.jpg");
+    await page.keyboard.press("ArrowUp");
+    expect(await active()).toContain("README.txt");
+    await page.keyboard.press(" ");
+    await page.getByText("1 selected").waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByText("Lisbon, in March").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByText("Lisbon, in March").waitFor({ state: "detached" });
+    expect(await grid.evaluate((element) => document.activeElement === element)).toBe(true);
+    await page.keyboard.press("Home");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "2024" }).waitFor();
+  });
+  test("a warning is answered with Enter, and the page stays open", async () => {
+    const { page } = await enter(set, scene("lock-soon"));
+    await page.keyboard.press("Enter");
+    await page.getByText("Still there?").waitFor({ state: "detached" });
+    await page.getByRole("heading", { name: "Back up" }).waitFor();
+  });
+  test("the content is reached without passing the menu", async () => {
+    const { page } = await enter(set, scene("choose"));
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe("content");
+  });
+});
+
+describe("the address", () => {
+  test("names the screen and never a file, and back leads back", async () => {
+    const { page } = await enter(set, scene("browse"));
+    await page.getByText("2026", { exact: true }).click();
+    await page.getByRole("heading", { name: "2026" }).waitFor();
+    expect(new URL(page.url()).hash).toBe("#restore");
+    expect(await page.evaluate(() => JSON.stringify(history.state))).toMatch(/^\{"step":\d+\}$/);
+    await page.goBack();
+    await page.getByRole("heading", { name: "Pictures" }).waitFor();
+    await page.goBack();
+    await page.getByRole("heading", { name: "Restore" }).waitFor();
+    await page.goForward();
+    await page.getByRole("heading", { name: "Pictures" }).waitFor();
+  });
+});
+
+describe("ten thousand entries", () => {
+  test("are some fifty rows in the document, wherever one is", async () => {
+    const { page } = await enter(set, scene("browse-many"));
+    const grid = page.getByRole("grid");
+    for (const share of [0, 0.37, 0.99]) {
+      await grid.evaluate((element, at) => { element.scrollTop = element.scrollHeight * at; }, share);
+      await page.waitForFunction((at) => {
+        const rows = [...document.querySelectorAll("[data-row]")].map((row) => Number((row as HTMLElement).dataset["row"]));
+        return rows.length < 80 && Math.min(...rows) <= at * 10_000 + 1 && Math.max(...rows) >= Math.min(9_999, at * 10_000);
+      }, share);
+    }
+  });
+  test("are sorted by size at a click, the largest first", async () => {
+    const { page } = await enter(set, scene("browse-many"));
+    await page.getByRole("button", { name: "Size" }).click();
+    await page.getByRole("grid").evaluate((element) => { element.scrollTop = 0; });
+    const first = page.locator("[data-row='0']");
+    await first.waitFor();
+    expect(await first.locator(".size").textContent()).toBe("22.0 MiB");
+    expect(await page.getByRole("columnheader", { name: "Size" }).getAttribute("aria-sort")).toBe("descending");
+  });
+});
+
+describe("nothing jumps", () => {
+  test.each([["a wide window", undefined], ["a phone", PHONE]] as const)("while a backup runs, pauses, is offline and tries again, on %s", async (_name, viewport) => {
+    const places: string[] = [];
+    for (const name of ["running", "running-paused", "running-offline", "running-retrying", "running-verifying"]) {
+      const { page } = await enter(set, scene(name), viewport ? { viewport } : {});
+      places.push(await page.evaluate(() => [".progress", ".now", ".safe", ".figures", ".throughput"].map((one) => {
+        const place = document.querySelector(one)?.getBoundingClientRect();
+        return `${one} ${place?.top} ${one === ".safe" ? "" : place?.height}`;
+      }).join(", ")));
+      await page.context().close();
+    }
+    expect(new Set(places).size, places.join("\n")).toBe(1);
+  });
+});
+
+describe("what is dropped on the page", () => {
+  test("becomes a backup to be started, from any screen", async () => {
+    const { page } = await enter(set, scene("status"));
+    await page.evaluate(() => {
+      const dropped = new DataTransfer();
+      dropped.items.add(new File(["x"], "x"));
+      dispatchEvent(new DragEvent("drop", { dataTransfer: dropped, cancelable: true }));
+    });
+    await page.getByRole("button", { name: "Start backup" }).waitFor();
+  });
+});
+
+describe("colours", () => {
+  test("follow the system, and the settings where they say otherwise", async () => {
+    const { page } = await enter(set, scene("settings"), { colorScheme: "light" });
+    const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const becomes = (colour: string) => page.waitForFunction((wanted) => getComputedStyle(document.documentElement).backgroundColor === wanted, colour);
+    const light = await ground();
+    await page.emulateMedia({ colorScheme: "dark" });
+    const dark = await ground();
+    expect(dark).not.toBe(light);
+    await page.getByRole("radio", { name: "Light" }).check();
+    await becomes(light);
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.getByRole("radio", { name: "Dark" }).check();
+    await becomes(dark);
+    await page.getByRole("radio", { name: "System" }).check();
+    await becomes(light);
+  });
+});

@@ -1,0 +1,193 @@
+//! Between the tab and the command: what one has stored, the other restores bit for bit.
+
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { Machine, type Tab, backUp, generate, harness, launch, listing, open, unlock } from "./kit";
+
+let browser: Browser;
+let web: string;
+let machine: Machine;
+let tab: Tab;
+
+beforeAll(async () => {
+  [web, browser] = [await harness(), await launch()];
+});
+afterAll(async () => {
+  await browser?.close();
+  if (web) rmSync(web, { recursive: true });
+});
+beforeEach(async () => {
+  machine = new Machine();
+  machine.init();
+  await machine.serve(web);
+  tab = await open(browser, machine.url);
+});
+afterEach(async () => {
+  const { strays } = tab;
+  await tab.context.close();
+  await machine.end();
+  expect(strays).toEqual([]);
+});
+
+/** The tree of a snapshot, as the command restores it. */
+function restored(snapshot: string): Record<string, string> {
+  rmSync(machine.path("out"), { recursive: true, force: true });
+  machine.copal(["restore", snapshot, "--target", "out"]);
+  return listing(machine.path("out"));
+}
+
+test("a folder that went in through the tab is restored by the command bit for bit, and only changes are stored again", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder);
+  await unlock(tab);
+  const first = await backUp(tab, folder);
+  const expected = Object.fromEntries(Object.entries(listing(folder)).map(([path, hash]) => [`Pictures/${path}`, hash]));
+  expect(first).toMatchObject({ files: Object.keys(expected).length, receipt: "verified", resumed: false });
+  expect(first.leftOut).toMatchObject({ unreadable: 0, excluded: 0 });
+  expect(restored(first.snapshot)).toEqual(expected);
+
+  const again = await backUp(tab, folder);
+  expect(again).toMatchObject({ files: first.files, unchangedFiles: first.files, newBytes: 0, receipt: "verified" });
+  expect(again.storedBytes).toBeLessThan(20_000);
+
+  writeFileSync(join(folder, "new.txt"), "new");
+  writeFileSync(join(folder, "many/3/file 3.txt"), "changed");
+  rmSync(join(folder, "same/b.bin"));
+  const third = await backUp(tab, folder);
+  expect(third).toMatchObject({ newFiles: 1, changedFiles: 1, files: first.files });
+  expect(third.storedBytes).toBeLessThan(60_000);
+  const now = Object.fromEntries(Object.entries(listing(folder)).map(([path, hash]) => [`Pictures/${path}`, hash]));
+  expect(restored(third.snapshot)).toEqual(now);
+  // It ends with another code if it finds anything.
+  machine.copal(["check", "--read-data"]);
+});
+
+test("what a browser that remembers nothing backs up again is known, and not uploaded twice", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 200 });
+  await unlock(tab);
+  await backUp(tab, folder);
+  const other = await open(browser, machine.url);
+  await unlock(other);
+  const again = await backUp(other, folder);
+  expect(again.newBytes).toBe(0);
+  expect(again.knownBytes).toBeGreaterThan(12 << 20);
+  expect(other.strays).toEqual([]);
+  await other.context.close();
+});
+
+test("a folder that is dropped on the page is backed up whole", async () => {
+  const folder = machine.path("Dropped");
+  generate(folder, { files: 250, large: 5 << 20 });
+  await unlock(tab);
+  const box = (await tab.page.locator("#drop").boundingBox())!;
+  const devtools = await tab.context.newCDPSession(tab.page);
+  const data = { items: [], files: [folder], dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver", "drop"] as const) {
+    await devtools.send("Input.dispatchDragEvent", { type, x: box.x + 5, y: box.y + 5, data });
+  }
+  const result = await tab.page.evaluate(async () => {
+    while (!window.dropped) await new Promise((resolve) => setTimeout(resolve, 20));
+    const folder = await window.dropped;
+    const run = await window.core.startBackup({ folder: folder.id, label: "", excludes: ["zeros.*", "many/1/"], remember: false });
+    return { folder, result: await run.done };
+  });
+  expect(result.folder).toMatchObject({ name: "Dropped", via: "drop" });
+  expect(result.result.leftOut.excluded).toBe(2);
+  const expected = Object.entries(listing(folder)).filter(([path]) => !path.startsWith("zeros.") && !path.startsWith("many/1/"));
+  expect(restored(result.result.snapshot)).toEqual(Object.fromEntries(expected.map(([path, hash]) => [`Dropped/${path}`, hash])));
+});
+
+test("what the command has backed up is browsed, searched, previewed and downloaded in the tab bit for bit", async () => {
+  const folder = machine.path("source/Papers");
+  generate(folder, { files: 300 });
+  execFileSync("ln", ["-s", "text.log", join(folder, "link")]);
+  mkdirSync(join(folder, "nothing in it"));
+  machine.copal(["backup", "source/Papers"], { COPAL_REPOSITORY: machine.url });
+  await unlock(tab);
+  const seen = await tab.page.evaluate(async () => {
+    const { snapshots, damage } = await window.core.snapshots();
+    const snapshot = snapshots[0]!;
+    let at = "";
+    const path: string[] = [];
+    // Down to the folder that was backed up: the command keeps whole paths.
+    for (;;) {
+      const page = await window.core.directory(snapshot.id, at, null, 100);
+      if (page.entries.length !== 1 || page.entries[0]!.kind !== "directory") break;
+      at = page.entries[0]!.id;
+      path.push(page.entries[0]!.name);
+    }
+    const names: string[] = [];
+    for (let next: string | null = null, more = true; more; ) {
+      const page: Awaited<ReturnType<typeof window.core.directory>> = await window.core.directory(snapshot.id, at, next, 3);
+      names.push(...page.entries.map(({ name, kind }) => `${kind}:${name}`));
+      [next, more] = [page.next, page.next !== null];
+    }
+    const search = await (await window.core.search(snapshot.id, at, "FILE 29")).done;
+    const text = (await (await window.core.search(snapshot.id, at, "übergr")).done).hits[0]!;
+    const preview = await window.core.preview(snapshot.id, text.id, 1_000);
+    return {
+      damage, at, path, names, snapshot, measure: await window.core.measure(snapshot.id, [at]),
+      hits: search.hits.length, preview: { ...preview, bytes: new TextDecoder().decode(preview.bytes) },
+    };
+  });
+  const expected = listing(folder);
+  expect(seen.damage).toEqual([]);
+  expect(seen.path.at(-1)).toBe("Papers");
+  expect(seen.names).toContain("symlink:link");
+  expect(seen.names).toContain("directory:nothing in it");
+  expect(seen.names.length).toBe(new Set(seen.names).size);
+  expect(seen.hits).toBe(Object.keys(expected).filter((path) => /file 29/.test(path)).length);
+  expect(seen.preview).toMatchObject({ bytes: "Grüße", kind: "text" });
+  expect(seen.measure.files).toBe(Object.keys(expected).length - 1);
+
+  const zip = await download(seen.snapshot.id, [seen.at]);
+  expect(zip.result).toMatchObject({ files: Object.keys(expected).length - 1, damaged: [], skipped: [] });
+  execFileSync("unzip", ["-q", zip.path, "-d", machine.path("unzipped")]);
+  const unzipped = machine.path("unzipped/Papers");
+  expect(listing(unzipped)).toEqual(expected);
+
+  const one = await download(seen.snapshot.id, [`${seen.at}/noise.bin`]);
+  cpSync(one.path, machine.path("single"));
+  expect(execFileSync("cmp", [machine.path("single"), join(folder, "noise.bin")]).toString()).toBe("");
+});
+
+async function download(snapshot: string, entries: string[]) {
+  const arriving = tab.page.waitForEvent("download");
+  const result = await tab.page.evaluate(
+    async ({ snapshot, entries }) => {
+      const run = await window.core.download(snapshot, entries, { askWhere: false });
+      return run.done.catch((error: { problem?: unknown }) => Promise.reject(new Error(JSON.stringify(error.problem))));
+    },
+    { snapshot, entries },
+  );
+  const arrived = await arriving;
+  return { result, path: await arrived.path(), name: arrived.suggestedFilename() };
+}
+
+test("two snapshots are compared", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 60, large: 1 << 20 });
+  await unlock(tab);
+  await backUp(tab, folder);
+  writeFileSync(join(folder, "many/0/file 0.txt"), "changed");
+  writeFileSync(join(folder, "added.txt"), "added");
+  rmSync(join(folder, "text.log"));
+  await backUp(tab, folder);
+  const changes = await tab.page.evaluate(async () => {
+    const { snapshots } = await window.core.snapshots();
+    const [after, before] = snapshots;
+    const found: string[] = [];
+    for (let cursor: string | null = null, more = true; more; ) {
+      const page: Awaited<ReturnType<typeof window.core.compare>> = await window.core.compare(before!.id, after!.id, cursor, 2);
+      found.push(...page.changes.filter(({ before, after }) => (after ?? before)!.kind === "file").map(({ kind, path }) => `${kind} ${path}`));
+      [cursor, more] = [page.next, page.next !== null];
+    }
+    return found;
+  });
+  expect(changes.sort()).toEqual(["added Pictures/added.txt", "changed Pictures/many/0/file 0.txt", "removed Pictures/text.log"]);
+});

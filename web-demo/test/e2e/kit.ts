@@ -1,0 +1,265 @@
+//! A repository that `copal serve` serves, and a browser on it.
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, lstatSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { type Browser, type BrowserContext, type Page, chromium } from "playwright-core";
+import { build } from "vite";
+
+export const PASSPHRASE = "a harbour in winter";
+const ROOT = resolve(import.meta.dirname, "../..");
+const TARGET = process.env["CARGO_TARGET_DIR"] ?? resolve(ROOT, "../target");
+const COPAL = process.env["COPAL_PROGRAM"] ?? join(TARGET, "debug/copal");
+const CHROMIUM = process.env["COPAL_CHROMIUM"] ?? "/usr/bin/chromium";
+
+/** Directories of one test file, removed at its end. */
+export class Machine {
+  readonly home = mkdtempSync(join(tmpdir(), "copal-web-"));
+  #child: ChildProcess | null = null;
+  url = "";
+  /** Where the repository is, and what is needed to get there. */
+  repository = this.path("repository");
+  environment: Record<string, string> = {};
+
+  constructor() {
+    for (const needed of [COPAL, CHROMIUM]) {
+      if (!existsSync(needed)) throw new Error(`${needed} is missing: see docs/testing.md`);
+    }
+  }
+
+  path(name: string): string {
+    return join(this.home, name);
+  }
+
+  /** Runs the native command on the repository. */
+  copal(args: string[], more: Record<string, string> = {}): string {
+    return execFileSync(COPAL, args, { cwd: this.home, env: this.#env(more), encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  }
+
+  init(): void {
+    this.copal(["init", "--ingest", "service"]);
+  }
+
+  /** Serves the page in a directory beside the repository; on the port as before, if it did so before. */
+  async serve(web: string, args: string[] = [], wrapper: string[] = []): Promise<void> {
+    const listen = this.url === "" ? "127.0.0.1:0" : new URL(this.url).host;
+    const options = ["serve", "--json", "--listen", listen, "--open-slots", "--web", web, "--check-every", "0s", "--prune-every", "0s", ...args];
+    const [program, ...rest] = [...wrapper, COPAL, ...options];
+    const child = spawn(program!, rest, { cwd: this.home, env: this.#env({}, false), stdio: ["ignore", "pipe", "ignore"] });
+    this.#child = child;
+    const line = await new Promise<string>((resolve, reject) => {
+      let text = "";
+      child.stdout!.on("data", (data: Buffer) => {
+        text += data.toString();
+        if (text.includes("\n")) resolve(text);
+      });
+      child.once("exit", (code) => reject(new Error(`copal serve ended with ${code}`)));
+    });
+    this.url = (JSON.parse(line.split("\n")[0]!) as { gateway: string }).gateway;
+  }
+
+  /** Ends the server without a word. */
+  async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    const child = this.#child;
+    this.#child = null;
+    if (!child || child.exitCode !== null) return;
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill(signal);
+    await ended;
+  }
+
+  async end(): Promise<void> {
+    await this.kill();
+    rmSync(this.home, { recursive: true, force: true });
+  }
+
+  #env(more: Record<string, string>, hasPassphrase = true): Record<string, string> {
+    const { PATH } = process.env;
+    const secret: Record<string, string> = hasPassphrase ? { COPAL_PASSWORD: PASSPHRASE } : {};
+    return { PATH: PATH ?? "", HOME: this.path("home"), COPAL_REPOSITORY: this.repository, LANG: "C.UTF-8", ...this.environment, ...secret, ...more };
+  }
+}
+
+/** A real S3 server on a port of its own, with one bucket. */
+export class Bucket {
+  readonly #child: ChildProcess;
+
+  private constructor(
+    child: ChildProcess,
+    readonly endpoint: string,
+  ) {
+    this.#child = child;
+  }
+
+  static async start(folder: string): Promise<Bucket> {
+    const program = join(process.env["COPAL_TOOLS"] ?? join(TARGET, "tools"), "minio");
+    if (!existsSync(program)) throw new Error(`${program} is missing: "cargo xtask tools" builds it`);
+    mkdirSync(join(folder, "objects/copal"), { recursive: true });
+    const port = await freePort();
+    const env = { PATH: process.env["PATH"] ?? "", HOME: folder, MINIO_ROOT_USER: "copal-tests", MINIO_ROOT_PASSWORD: "copal-tests-secret", MINIO_BROWSER: "off" };
+    const child = spawn(program, ["server", "--quiet", "--address", `127.0.0.1:${port}`, "objects"], { cwd: folder, env, stdio: "ignore" });
+    const bucket = new Bucket(child, `http://127.0.0.1:${port}`);
+    for (const deadline = Date.now() + 60_000; ; ) {
+      const status = await fetch(bucket.endpoint).then(
+        (response) => response.status,
+        () => 0,
+      );
+      if (status === 403) return bucket;
+      if (Date.now() > deadline || child.exitCode !== null) throw new Error("the S3 server does not start");
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  get environment(): Record<string, string> {
+    return { AWS_ENDPOINT_URL_S3: this.endpoint, AWS_ACCESS_KEY_ID: "copal-tests", AWS_SECRET_ACCESS_KEY: "copal-tests-secret", AWS_REGION: "us-east-1" };
+  }
+
+  async end(): Promise<void> {
+    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
+    this.#child.kill("SIGKILL");
+    await ended;
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** The core without a display, built once. */
+export async function harness(): Promise<string> {
+  const outDir = mkdtempSync(join(tmpdir(), "copal-harness-"));
+  await build({
+    configFile: false,
+    root: join(import.meta.dirname, "harness"),
+    logLevel: "error",
+    worker: { format: "es" },
+    build: { outDir, emptyOutDir: true, target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  });
+  return outDir;
+}
+
+/** The flags with which a browser is quiet and needs no screen. */
+export const FLAGS = [
+  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync",
+];
+
+export async function launch(): Promise<Browser> {
+  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS, headless: true });
+}
+
+/** A page of its own context, and what it should not have done. */
+export interface Tab {
+  page: Page;
+  context: BrowserContext;
+  /** Requests to anybody but the server, and what the policy has forbidden. */
+  strays: string[];
+}
+
+/** Opens the page, with its core at hand as `window.core`. */
+export async function open(browser: Browser, url: string, allowed: string[] = []): Promise<Tab> {
+  const context = await browser.newContext({ acceptDownloads: true });
+  const page = await context.newPage();
+  const strays: string[] = [];
+  const origins = new Set([new URL(url).origin, ...allowed]);
+  context.on("request", (request) => {
+    const address = request.url();
+    if (!/^(blob|data):/.test(address) && !origins.has(new URL(address).origin)) strays.push(address);
+  });
+  page.on("console", (message) => {
+    if (/Content Security Policy|Trusted|Refused/i.test(message.text())) strays.push(message.text());
+  });
+  page.on("pageerror", (error) => strays.push(`error: ${error.message}`));
+  await page.goto(url);
+  await page.waitForSelector("body[data-ready=yes]", { state: "attached" });
+  return { page, context, strays };
+}
+
+export async function unlock({ page }: Tab, passphrase = PASSPHRASE): Promise<void> {
+  await page.evaluate(async (passphrase) => {
+    await window.core.environment();
+    await window.core.unlock({ by: "passphrase", passphrase });
+  }, passphrase);
+}
+
+/** Backs a folder up through the directory input. */
+export async function backUp({ page }: Tab, folder: string, label = "photos", excludes: string[] = []) {
+  await page.setInputFiles("#folder", folder);
+  return page.evaluate(
+    async ({ label, excludes }) => {
+      const files = (document.getElementById("folder") as HTMLInputElement).files!;
+      const folder = await window.core.folderFromInput(files);
+      const run = await window.core.startBackup({ folder: folder.id, label, excludes, remember: false });
+      return run.done.catch((error: { problem?: unknown }) => Promise.reject(new Error(JSON.stringify(error.problem))));
+    },
+    { label, excludes },
+  );
+}
+
+/** A folder of many kinds of files; the same for the same seed. */
+export function generate(root: string, options: { files?: number; seed?: number; large?: number } = {}): void {
+  const random = generator(options.seed ?? 1);
+  const noise = (length: number) => {
+    const bytes = Buffer.alloc(length);
+    for (let at = 0; at + 4 <= length; at += 4) bytes.writeUInt32LE(random(), at);
+    return bytes;
+  };
+  const put = (path: string, content: Buffer | string) => {
+    const full = join(root, path);
+    mkdirSync(dirname(full), { recursive: true });
+    writeFileSync(full, content);
+    // A file that was touched just before a backup is read again by the next one, whatever its times say.
+    utimesSync(full, LONG_AGO, LONG_AGO);
+  };
+  put("empty.txt", "");
+  put("naïve/übergrößen \u{1f600}.txt", "Grüße");
+  put("naïve/\uffee", "above the basic plane, UTF-16 sorts otherwise");
+  put("naïve/\u{10000}", "x");
+  put("e\u0301 decomposed", "not the same name as é");
+  put(`${Array.from({ length: 40 }, (_, at) => `d${at}`).join("/")}/deep.txt`, "deep");
+  put("zeros.bin", Buffer.alloc(3 << 20));
+  put("noise.bin", noise(options.large ?? 12 << 20));
+  put("text.log", Array.from({ length: 60_000 }, (_, at) => `line ${at} of a log that compresses well\n`).join(""));
+  put("same/a.bin", noise(300_000));
+  put("same/b.bin", readFileSync(join(root, "same/a.bin")));
+  for (let at = 0; at < (options.files ?? 2_000); at++) {
+    put(`many/${at % 23}/file ${at}.txt`, at % 7 === 0 ? noise(random() % 20_000) : `file ${at}\n`.repeat(random() % 200));
+  }
+}
+
+const LONG_AGO = new Date(Date.UTC(2024, 1, 29, 12, 34, 56));
+
+function generator(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  };
+}
+
+/** Every file below a directory with its content's hash, and every link with its target. */
+export function listing(root: string): Record<string, string> {
+  const found: Record<string, string> = {};
+  const visit = (path: string) => {
+    for (const name of readdirSync(join(root, path))) {
+      const below = path === "" ? name : `${path}/${name}`;
+      const stat = lstatSync(join(root, below));
+      if (stat.isDirectory()) visit(below);
+      else found[below] = createHash("sha256").update(readFileSync(join(root, below))).digest("hex");
+    }
+  };
+  visit("");
+  return found;
+}

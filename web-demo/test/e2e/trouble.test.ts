@@ -1,0 +1,288 @@
+//! Trouble: what goes wrong is said in the right words, and loses nothing.
+
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { Machine, PASSPHRASE, type Tab, backUp, generate, harness, launch, listing, open, unlock } from "./kit";
+
+let browser: Browser;
+let web: string;
+let machine: Machine;
+let tab: Tab;
+
+beforeAll(async () => {
+  [web, browser] = [await harness(), await launch()];
+});
+afterAll(async () => {
+  await browser?.close();
+  if (web) rmSync(web, { recursive: true });
+});
+beforeEach(async () => {
+  machine = new Machine();
+  machine.init();
+  await machine.serve(web);
+  tab = await open(browser, machine.url);
+});
+afterEach(async () => {
+  const { strays } = tab;
+  await tab.context.close();
+  await machine.end();
+  expect(strays.filter((stray) => !/ERR_|Failed to load/.test(stray))).toEqual([]);
+});
+
+/** The code of the problem that something fails with in the page. */
+function failing(code: string, argument: unknown = null): Promise<string> {
+  // As text, which the debugger runs: the page's policy lets nobody else make a script of a text.
+  return tab.page.evaluate<string>(`(async (core, argument) => {
+    try {
+      ${code};
+      return "nothing";
+    } catch (error) {
+      return error.problem?.code ?? String(error);
+    }
+  })(window.core, ${JSON.stringify(argument)})`);
+}
+
+function restoredAs(name: string, folder: string, snapshot: string): void {
+  machine.copal(["restore", snapshot, "--target", "out"]);
+  const expected = Object.fromEntries(Object.entries(listing(folder)).map(([path, hash]) => [`${name}/${path}`, hash]));
+  expect(listing(machine.path("out"))).toEqual(expected);
+}
+
+function packs(): number {
+  const folder = machine.path("repository/packs");
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).reduce((sum, name) => {
+    const stat = statSync(join(folder, name));
+    return stat.isFile() ? sum + stat.size : sum;
+  }, 0);
+}
+
+/** Begins a backup through the directory input and leaves it running. */
+async function begin(folder: string): Promise<void> {
+  await tab.page.setInputFiles("#folder", folder);
+  await tab.page.evaluate(async () => {
+    const files = (document.getElementById("folder") as HTMLInputElement).files!;
+    const folder = await window.core.folderFromInput(files);
+    const run = await window.core.startBackup({ folder: folder.id, label: "photos", excludes: [], remember: false });
+    const seen = { states: [] as string[], progress: null as unknown, outcome: null as unknown };
+    Object.assign(window, { seen, run });
+    run.onProgress((progress) => {
+      seen.progress = progress;
+      const state = `${progress.phase} ${progress.state} ${progress.problem?.code ?? ""}`;
+      if (seen.states.at(-1) !== state) seen.states.push(state);
+    });
+    run.done.then(
+      (result) => (seen.outcome = { result }),
+      (error: { problem: unknown }) => (seen.outcome = { problem: error.problem }),
+    );
+  });
+}
+
+interface Seen {
+  states: string[];
+  progress: { storedBytes: number; state: string; problem: { code: string } | null } | null;
+  outcome: { result?: { snapshot: string; receipt: string; resumed: boolean; files: number }; problem?: { code: string } } | null;
+}
+
+async function until(holds: (seen: Seen) => boolean, what: string): Promise<Seen> {
+  const deadline = Date.now() + 120_000;
+  for (;;) {
+    const seen = await tab.page.evaluate(() => (window as unknown as { seen: Seen }).seen);
+    if (holds(seen)) return seen;
+    if (Date.now() > deadline) throw new Error(`never: ${what}; ${JSON.stringify(seen)}`);
+    await tab.page.waitForTimeout(50);
+  }
+}
+
+test("a wrong passphrase is told as one, and the right one still opens", async () => {
+  expect(await failing(`await core.unlock({ by: "passphrase", passphrase: "no" })`)).toBe("passphrase-wrong");
+  expect(await failing(`await core.unlock({ by: "passphrase", passphrase: "" })`)).toBe("passphrase-empty");
+  expect(await failing(`await core.unlock({ by: "recovery-code", code: "ABC" })`)).toBe("code-malformed");
+  expect(await failing(`await core.snapshots()`)).toBe("locked");
+  await unlock(tab);
+  expect(await failing(`await core.snapshots()`)).toBe("nothing");
+  expect(await failing(`await core.lock(); await core.snapshots()`)).toBe("locked");
+});
+
+test("a server that is killed in the middle is waited for, and everything is there in the end", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 60, large: 36 << 20 });
+  await unlock(tab);
+  await begin(folder);
+  await until((seen) => (seen.progress?.storedBytes ?? 0) > 0, "something is stored");
+  await machine.kill();
+  const waiting = await until((seen) => seen.progress?.state === "retrying" || seen.outcome !== null, "it is retrying");
+  expect(waiting.outcome).toBeNull();
+  expect(waiting.progress?.problem?.code).toBe("server-gone");
+  await machine.serve(web);
+  const seen = await until((seen) => seen.outcome !== null, "it ends");
+  expect(seen.outcome).toMatchObject({ result: { receipt: "verified" } });
+  restoredAs("Pictures", folder, seen.outcome!.result!.snapshot);
+});
+
+test("without a network it pauses, says so, and goes on by itself", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 100, large: 36 << 20 });
+  await unlock(tab);
+  await begin(folder);
+  await until((seen) => (seen.progress?.storedBytes ?? 0) > 0, "something is stored");
+  await tab.context.setOffline(true);
+  const seen = await until((seen) => seen.progress?.state === "offline" || seen.outcome !== null, "it is offline");
+  expect(seen.outcome).toBeNull();
+  await tab.context.setOffline(false);
+  const { outcome } = await until((seen) => seen.outcome !== null, "it ends");
+  expect(outcome).toMatchObject({ result: { receipt: "verified" } });
+  restoredAs("Pictures", folder, outcome!.result!.snapshot);
+});
+
+test("a tab that is cancelled and reloaded goes on where it was, and uploads nothing twice", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 60, large: 40 << 20 });
+  await unlock(tab);
+  await begin(folder);
+  await until((seen) => (seen.progress?.storedBytes ?? 0) > 0, "something is stored");
+  await tab.page.evaluate(() => (window as unknown as { run: { cancel(): void } }).run.cancel());
+  expect((await until((seen) => seen.outcome !== null, "it ends")).outcome).toMatchObject({ problem: { code: "cancelled" } });
+  const before = packs();
+  expect(before).toBeGreaterThan(0);
+  await tab.page.reload();
+  await tab.page.waitForSelector("body[data-ready=yes]", { state: "attached" });
+  await unlock(tab);
+  const result = await backUp(tab, folder);
+  expect(result).toMatchObject({ receipt: "verified", resumed: true });
+  expect(result.storedBytes).toBeLessThan((56 << 20) - before + (2 << 20));
+  restoredAs("Pictures", folder, result.snapshot);
+});
+
+test("a tab that is closed in the middle leaves a sound repository, and the next run finishes", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 60, large: 36 << 20 });
+  await unlock(tab);
+  await begin(folder);
+  await until((seen) => (seen.progress?.storedBytes ?? 0) > 0, "something is stored");
+  await tab.page.close({ runBeforeUnload: false });
+  machine.copal(["check"]);
+  tab.page = await tab.context.newPage();
+  await tab.page.goto(machine.url);
+  await tab.page.waitForSelector("body[data-ready=yes]", { state: "attached" });
+  await unlock(tab);
+  const result = await backUp(tab, folder);
+  expect(result).toMatchObject({ receipt: "verified", resumed: true });
+  restoredAs("Pictures", folder, result.snapshot);
+});
+
+test("a device that was enrolled by a link backs up and compares, cannot restore, and is stopped when it is revoked", async () => {
+  const added = JSON.parse(machine.copal(["client", "add", "--name", "phone", "--role", "write-only", "--json"])) as { line: string };
+  const { line } = added;
+  await tab.page.goto("about:blank");
+  await tab.page.goto(`${machine.url}/#join=${encodeURIComponent(line)}`);
+  await tab.page.waitForSelector("body[data-ready=yes]", { state: "attached" });
+  expect(tab.page.url()).toBe(`${machine.url}/`);
+  const session = await tab.page.evaluate(async () => {
+    const environment = await window.core.environment();
+    return { link: environment.hasEnrollmentLink, session: await window.core.unlock({ by: "link", name: "phone" }) };
+  });
+  expect(session).toMatchObject({ link: true, session: { role: "write-only" } });
+  const folder = machine.path("Camera");
+  generate(folder, { files: 120, large: 4 << 20 });
+  const first = await backUp(tab, folder);
+  expect(first.receipt).toBe("verified");
+  await tab.page.reload();
+  await tab.page.waitForSelector("body[data-ready=yes]", { state: "attached" });
+  await tab.page.evaluate(async () => {
+    const { device } = await window.core.environment();
+    if (device.role !== "write-only") throw new Error(JSON.stringify(device));
+    await window.core.unlock({ by: "device" });
+  });
+  const again = await backUp(tab, folder);
+  expect(again).toMatchObject({ unchangedFiles: first.files, newBytes: 0 });
+  expect(await failing(`await core.snapshots()`)).toBe("not-permitted");
+  expect(await failing(`const status = await core.status(); if (status.receipts.length !== 2) throw new Error(JSON.stringify(status))`)).toBe("nothing");
+  restoredAs("Camera", folder, again.snapshot);
+  expect(await failing(`await core.unlock({ by: "enrollment", line: argument })`, line.slice(0, 50))).toBe("enrollment-malformed");
+  const id = (await tab.page.evaluate(async () => (await window.core.session())!.client))!;
+  machine.copal(["client", "revoke", id]);
+  await tab.page.waitForTimeout(11_000);
+  expect(await failing(`await core.unlock({ by: "device" })`)).toBe("device-revoked");
+  const thief = await open(browser, machine.url);
+  const stolen = await thief.page.evaluate(async (line) => {
+    await window.core.environment();
+    return window.core.unlock({ by: "enrollment", line }).then(() => "joined", (error: { problem: { code: string } }) => error.problem.code);
+  }, line);
+  expect(["enrollment-used", "device-revoked", "device-unknown", "enrollment-unknown"]).toContain(stolen);
+  await thief.context.close();
+});
+
+test("a disk that becomes full is told as such, and there is no damage", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 50, large: 40 << 20 });
+  await unlock(tab);
+  await machine.kill("SIGTERM");
+  machine.environment = { COPAL_FULL_AT: "20" };
+  await machine.serve(web);
+  await begin(folder);
+  expect((await until((seen) => seen.outcome !== null, "it ends")).outcome).toMatchObject({ problem: { code: "server-full" } });
+  await machine.kill("SIGTERM");
+  machine.environment = {};
+  machine.copal(["check", "--read-data"]);
+  await machine.serve(web);
+  const result = await backUp(tab, folder);
+  expect(result).toMatchObject({ receipt: "verified" });
+  restoredAs("Pictures", folder, result.snapshot);
+});
+
+test("a quota that is used up is told as such, and what is stored stays of use", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 50, large: 40 << 20 });
+  await machine.kill("SIGTERM");
+  await machine.serve(web, ["--quota", "24MiB"]);
+  await unlock(tab);
+  await begin(folder);
+  expect((await until((seen) => seen.outcome !== null, "it ends")).outcome).toMatchObject({ problem: { code: "quota" } });
+  await machine.kill("SIGTERM");
+  await machine.serve(web);
+  const result = await backUp(tab, folder);
+  expect(result).toMatchObject({ receipt: "verified" });
+  restoredAs("Pictures", folder, result.snapshot);
+});
+
+test("nothing secret is in what the browser keeps in the clear, nor in the address", async () => {
+  await unlock(tab);
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 20, large: 1 << 20 });
+  await backUp(tab, folder);
+  const kept = await tab.page.evaluate(async () => {
+    const rows: string[] = [JSON.stringify(localStorage), JSON.stringify(sessionStorage), document.cookie, location.href];
+    const database = await new Promise<IDBDatabase>((resolve, reject) => {
+      const request = indexedDB.open("copal");
+      request.onsuccess = () => resolve(request.result);
+      request.onerror = () => reject(request.error);
+    });
+    for (const table of database.objectStoreNames) {
+      rows.push(
+        await new Promise((resolve) => {
+          const request = database.transaction(table).objectStore(table).getAll();
+          request.onsuccess = () => resolve(JSON.stringify(request.result, (_, value: unknown) => (value instanceof Uint8Array ? new TextDecoder("latin1").decode(value) : value)));
+        }),
+      );
+    }
+    const names: string[] = [];
+    const visit = async (folder: FileSystemDirectoryHandle, path: string) => {
+      for await (const [name, handle] of (folder as unknown as { entries(): AsyncIterable<[string, FileSystemHandle]> }).entries()) {
+        if (handle.kind === "directory") await visit(handle as FileSystemDirectoryHandle, `${path}/${name}`);
+        else {
+          names.push(`${path}/${name}`);
+          rows.push(new TextDecoder("latin1").decode(await (await (handle as FileSystemFileHandle).getFile()).arrayBuffer()));
+        }
+      }
+    };
+    await visit(await navigator.storage.getDirectory(), "");
+    return { rows: rows.join("\n"), names };
+  });
+  expect(kept.names.length).toBeGreaterThan(0);
+  expect(kept.rows).not.toContain(PASSPHRASE);
+  // A copy of the tree is kept, sealed: no name of a file can be read in it.
+  expect(kept.rows).not.toContain("decomposed");
+});

@@ -1,0 +1,48 @@
+//! Carried: the reader for WASI, which every repository carries, and the command with it inside.
+
+use std::path::PathBuf;
+
+use crate::command::{cargo, succeed, target, workspace};
+use crate::environment::environment;
+use crate::module::Module;
+use crate::tools;
+
+/// Builds the reader, and sees to what tests run it in: wasmtime, as a package for Python.
+pub(crate) fn run() -> Result<(), String> {
+    build()?;
+    environment("wasi", &workspace().join("tests/wasi/requirements.txt")).map(|_| ())
+}
+
+/// Builds the reader; gives its file, where tests and `release` look for it.
+fn build() -> Result<PathBuf, String> {
+    tools::set_up_reader()?;
+    let arguments = ["build", "--package", "copal-reader", "--bin", "copal-reader", "--profile", "reader"];
+    succeed(cargo(&arguments).args(["--target", TARGET]))?;
+    let built = target().join(TARGET).join("reader/copal-reader.wasm");
+    let bytes = std::fs::read(&built).map_err(|error| format!("{}: {error}", built.display()))?;
+    let strange = Module::parse(&bytes)?.imports.into_iter().find(|import| !import.starts_with(WASI));
+    if let Some(import) = strange {
+        return Err(format!("the reader wants {import}, which WASI preview 1 does not have"));
+    }
+    if bytes.len() > MOST_BYTES {
+        return Err(format!("the reader has {} bytes, allowed are {MOST_BYTES}", bytes.len()));
+    }
+    let file = target().join("reader.wasm");
+    std::fs::write(&file, &bytes).map_err(|error| format!("{}: {error}", file.display()))?;
+    println!("{}: {} bytes", file.display(), bytes.len());
+    Ok(file)
+}
+
+/// Builds the command with the reader inside.
+pub(crate) fn release() -> Result<(), String> {
+    let reader = build()?;
+    succeed(cargo(&["build", "--release", "--package", "copal-cli", "--bin", "copal"]).env("COPAL_READER", reader))?;
+    println!("{}", target().join("release/copal").display());
+    Ok(())
+}
+
+const TARGET: &str = "wasm32-wasip1";
+/// What the reader may want from its host.
+const WASI: &str = "wasi_snapshot_preview1.";
+/// What a repository can bear: a few packs' worth of nothing.
+const MOST_BYTES: usize = 2_000_000;

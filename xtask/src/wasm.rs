@@ -1,0 +1,108 @@
+//! WebAssembly: the module that browsers load, made, run in Node against the golden repository and the command, and held
+//! to the golden session in every host.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::command::{cargo, output, succeed, target, workspace};
+use crate::environment::environment;
+use crate::module::Module;
+use crate::tally::Tally;
+
+/// Where the module, its JavaScript and its types are: what `web-demo` imports.
+pub(crate) fn package() -> PathBuf {
+    workspace().join("wasm/pkg")
+}
+
+/// Makes the package.
+pub(crate) fn build() -> Result<(), String> {
+    let module = module("copal_wasm.wasm", &["--lib"])?;
+    let mut bindgen = cargo(&["run", "--quiet", "--package", "copal-wasm-bindgen", "--"]);
+    succeed(bindgen.arg(module).arg(package()))
+}
+
+/// Makes the package, has Node restore with it what the command has saved, and save what the command restores; then runs
+/// the scripted session wherever the engine runs.
+pub(crate) fn run() -> Result<Tally, String> {
+    build()?;
+    let mut tally = Tally::default();
+    let mut check = |what: &str, holds: bool| {
+        println!("{} {what}", if holds { "ok    " } else { "FAILED" });
+        tally += Tally::of(holds);
+    };
+
+    let read = succeed(node("golden.mjs").arg(package()).arg(workspace().join("tests/golden")));
+    check("Node restores the golden repository", read.is_ok());
+    let saved = round_trip();
+    check("the command restores what Node has saved", saved.is_ok());
+    [read, saved].into_iter().filter_map(Result::err).for_each(|reason| println!("{reason}"));
+
+    let session = module("examples/session.wasm", &["--example", "session", "--no-default-features"])?;
+    let bytes = std::fs::read(&session).map_err(|error| format!("{}: {error}", session.display()))?;
+    let imports = Module::parse(&bytes)?.imports;
+    check(&format!("the session imports nothing {imports:?}"), imports.is_empty());
+    let golden = workspace().join("tests/golden/session.txt");
+    let expected = std::fs::read_to_string(&golden).map_err(|error| format!("{}: {error}", golden.display()))?;
+    let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
+    let python = environment("wasi", &workspace().join("tests/wasi/requirements.txt"))?.join("python");
+    let wasmtime = output(Command::new(python).arg(workspace().join("tests/wasm/run.py")).arg(&session));
+    let reports = [
+        ("wasmtime", wasmtime?),
+        ("Node, without JavaScript around the engine", output(node("run.mjs").arg(&session))?),
+        ("Node, sealed by its WebCrypto", output(node("node.mjs").arg(package()).arg(&golden))?),
+        ("Chromium, sealed by its WebCrypto", output(node("browser.mjs").arg(package()).arg(&golden).arg(chromium))?),
+    ];
+    for (host, report) in reports {
+        check(&format!("{host}: {} objects", expected.lines().count()), report == expected);
+        if report != expected {
+            let differing = expected.lines().find(|line| !report.lines().any(|made| made == *line));
+            println!("{}", differing.unwrap_or(&report));
+        }
+    }
+    Ok(tally)
+}
+
+/// A folder saved by Node, twice; then the command takes it in, checks it, and restores it.
+fn round_trip() -> Result<(), String> {
+    let place = target().join("tmp/round-trip");
+    let _ = std::fs::remove_dir_all(&place);
+    std::fs::create_dir_all(place.join("home")).map_err(|error| format!("{}: {error}", place.display()))?;
+    std::fs::write(place.join("password"), "secret words").map_err(|error| error.to_string())?;
+    let folder = workspace().join("engine/src");
+    let copal = |arguments: &[&str]| {
+        let mut command = Command::new(target().join("debug/copal"));
+        command.env("HOME", place.join("home")).env("XDG_STATE_HOME", place.join("state"));
+        command.env("XDG_CACHE_HOME", place.join("cache")).env("COPAL_PASSWORD_FILE", place.join("password"));
+        succeed(command.args(["--quiet", "--repository"]).arg(place.join("repository")).args(arguments))
+    };
+    succeed(&mut cargo(&["build", "--quiet", "--package", "copal-cli", "--bin", "copal"]))?;
+    copal(&["init"])?;
+    for _ in 0..2 {
+        let mut save = node("roundtrip.mjs");
+        save.arg(package()).arg(place.join("repository")).arg("secret words").arg(&folder).arg(place.join("kept"));
+        succeed(&mut save)?;
+        copal(&["ingest"])?;
+    }
+    copal(&["check", "--read-data"])?;
+    let out = place.join("out");
+    copal(&["restore", "latest", "--host", "browser", "--target", &out.to_string_lossy()])?;
+    succeed(Command::new("diff").arg("--recursive").arg(&folder).arg(out.join("src")))?;
+    std::fs::remove_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))
+}
+
+/// Builds for WebAssembly; gives where the module is.
+fn module(name: &str, arguments: &[&str]) -> Result<PathBuf, String> {
+    let mut build = cargo(&["build", "--package", "copal-wasm", "--release", "--target", TARGET]);
+    // The flags for WebAssembly are in cargo's configuration, which these variables would override.
+    build.args(arguments).env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    succeed(&mut build)?;
+    Ok(target().join(TARGET).join("release").join(name))
+}
+
+fn node(script: &str) -> Command {
+    let mut command = Command::new("node");
+    command.arg(workspace().join("tests/wasm").join(script));
+    command
+}
+
+const TARGET: &str = "wasm32-unknown-unknown";
