@@ -130,8 +130,11 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
     let metrics = Arc::new(Metrics::new());
     let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), service.note.clone());
     let router = Gateway::new(settings(service, &store, owner, bucket, &jobs), Some(Memory::default())).router();
-    let served =
-        if options.stdio { stdio::serve(router) } else { listen::serve(router, page, options, metrics, service.listening) };
+    let served = if options.stdio {
+        stdio::serve(router)
+    } else {
+        listen::serve(router, page, options, metrics, service.listening)
+    };
     jobs.finish();
     served
 }
