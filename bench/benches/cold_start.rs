@@ -1,4 +1,4 @@
-//! Cold start: from the start of a function's process to its first question for an invocation. Measures the programs that
+//! Cold start: from the start of a function's process to its first question for an invocation. Measures the program that
 //! `cargo xtask lambda` has built for this machine's processor.
 
 use std::io::{BufRead, BufReader};
@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 fn main() -> ExitCode {
     let mut is_fast = true;
+    let program = folder().join("copal-lambda/bootstrap");
     for function in FUNCTIONS {
-        let program = folder().join(function).join("bootstrap");
-        match median(&program) {
+        match median(&program, function) {
             Ok(median) => {
                 println!("cold start of {function:8} {:6.1} ms (median of {RUNS})", median.as_secs_f64() * 1000.0);
                 is_fast &= median < BAR;
@@ -29,16 +29,16 @@ fn main() -> ExitCode {
     if is_fast { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn median(program: &Path) -> std::io::Result<Duration> {
-    let mut times = (0..RUNS).map(|_| cold_start(program)).collect::<Result<Vec<_>, _>>()?;
+fn median(program: &Path, function: &str) -> std::io::Result<Duration> {
+    let mut times = (0..RUNS).map(|_| cold_start(program, function)).collect::<Result<Vec<_>, _>>()?;
     times.sort();
     Ok(times[RUNS / 2])
 }
 
-fn cold_start(program: &Path) -> std::io::Result<Duration> {
+fn cold_start(program: &Path, function: &str) -> std::io::Result<Duration> {
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let started = Instant::now();
-    let child = Ended(start(program, &listener.local_addr()?.to_string())?);
+    let child = Ended(start(program, function, &listener.local_addr()?.to_string())?);
     let (asked, question) = mpsc::channel();
     // A program that ends without a question leaves this thread behind, and the measurement fails.
     std::thread::spawn(move || asked.send(listener.accept().and_then(|(connection, _)| is_question(&connection))));
@@ -54,10 +54,11 @@ fn is_question(connection: &TcpStream) -> std::io::Result<bool> {
     Ok(line.starts_with("GET /2018-06-01/runtime/invocation/next "))
 }
 
-fn start(program: &Path, address: &str) -> std::io::Result<Child> {
+fn start(program: &Path, function: &str, address: &str) -> std::io::Result<Child> {
     let mut command = Command::new(program);
     command.env_clear().stdin(Stdio::null()).stdout(Stdio::null());
     command.env("COPAL_OWNER_FINGERPRINT", "00".repeat(32)).env("COPAL_BUCKET", "none").envs([
+        ("_HANDLER", function),
         ("AWS_LAMBDA_RUNTIME_API", address),
         ("AWS_LAMBDA_FUNCTION_NAME", "copal"),
         ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),

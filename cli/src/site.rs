@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use copal_engine::id::ClientId;
+use copal_engine::id::{ClientId, PackId};
 use copal_engine::keys::owner::OwnerSecret;
 use copal_store::adapt::{Adapt, AtOnce};
 use copal_store::cache::Cache;
 use copal_store::fs::FsStore;
-use copal_store::limit::{Limit, Rates};
+use copal_store::limit::{Limit, Rates, Within};
 use copal_store::retry::{Backoff, Pause, Retry, ThreadPause};
 use copal_store::s3::{BadConfig, S3Config, S3Store};
 use copal_store::{Store, StoreError};
@@ -107,7 +107,7 @@ impl Site {
 
     fn in_directory(location: &Location, store: FsStore, means: &Means) -> Self {
         let directory = Arc::new(store);
-        let store = limited(directory.clone(), means.rates, ThreadPause);
+        let store = limited(directory.clone(), means.rates, Within::Nobody, ThreadPause);
         Self { location: location.clone(), reached: Reached::Directory(directory), store }
     }
 
@@ -121,19 +121,20 @@ impl Site {
             Location::Ssh(address) => GatewayStore::ssh(address.clone()),
             Location::Directory(_) | Location::S3 { .. } => return None,
         };
-        let store = limited(Arc::new(gateway.clone().patient()), means.rates, ThreadPause);
+        let store = limited(Arc::new(gateway.clone().patient()), means.rates, Within::Nobody, ThreadPause);
         Some(Ok(Self { location: location.clone(), reached: Reached::Gateway(gateway), store }))
     }
 
     fn in_bucket(location: &Location, bucket: &str, prefix: &str, means: &Means) -> Result<Self, SiteError> {
         let mut config = S3Config::new(bucket, prefix);
+        config.rates = means.rates;
         config.storage_classes = means.storage_class.iter().map(|class| ("packs/".to_owned(), class.clone())).collect();
         config.kms_key.clone_from(&means.kms_key);
         let bare = Arc::new(wait(S3Store::open(config))?);
         let (pause, calls) = (bare.pause(), AtOnce::default());
         // Whoever is held back by the limit, or waits to try again, does not keep others from calling.
         let store = Retry::new(Adapt::new(bare.clone(), calls), Backoff::default(), pause.clone());
-        let store = limited(Arc::new(store), means.rates, pause);
+        let store = limited(Arc::new(store), means.rates, Within::Store, pause);
         let proof = means.cache.as_ref().map(|cache| cache.join("probed").join(bare.fingerprint()));
         Ok(Self { location: location.clone(), reached: Reached::Bucket(Bucket { bare, proof }), store })
     }
@@ -234,6 +235,14 @@ impl Site {
         }
     }
 
+    /// Asks the service behind a gateway to look at packs by itself; none where there is no gateway.
+    pub fn suspect(&self, packs: &[PackId]) -> Option<Result<(), StoreError>> {
+        match &self.reached {
+            Reached::Gateway(gateway) => Some(wait(gateway.suspect(packs))),
+            _ => None,
+        }
+    }
+
     /// Tells a gateway's store where this machine keeps its keys, and whom it trusts.
     pub fn introduce(&self, introduction: Introduction) {
         if let Reached::Gateway(gateway) = &self.reached {
@@ -284,8 +293,8 @@ fn holds_other_objects(store: &dyn Store) -> Result<bool, StoreError> {
 }
 
 /// A store that keeps to so many bytes a second, if that is wished.
-fn limited(store: Arc<dyn Store>, rates: Rates, pause: impl Pause + 'static) -> Arc<dyn Store> {
-    if rates == Rates::default() { store } else { Arc::new(Limit::new(store, rates, pause)) }
+fn limited(store: Arc<dyn Store>, rates: Rates, within: Within, pause: impl Pause + 'static) -> Arc<dyn Store> {
+    if rates == Rates::default() { store } else { Arc::new(Limit::new(store, rates, within, pause)) }
 }
 
 /// A directory that holds anything but what the store itself makes is somebody's.

@@ -51,6 +51,14 @@ pub enum DescriptorError {
     /// Signed, but by somebody else.
     #[error("the repository belongs to another owner")]
     Owner,
+    /// Superseded by one that the reader has seen before.
+    #[error("version {version} is the newest there is, and version {seen} was seen before")]
+    Older {
+        /// The version that was found.
+        version: u64,
+        /// The newest version that was ever seen.
+        seen: u64,
+    },
 }
 
 impl Descriptor {

@@ -9,8 +9,6 @@ use crate::services::Run;
 /// Merges as far as that is worth it.
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     let done = run.deadline.run(compact_until(&run.host, &run.deadline.budget())).await??;
-    run.metrics.count("Segments", done.segments_after);
-    run.metrics.count("SegmentsMerged", done.segments_before.saturating_sub(done.segments_after));
-    run.metrics.count("Unfinished", done.is_unfinished.into());
+    run.metrics.compacted(&done);
     Ok(json!({ "segments_before": done.segments_before, "segments_after": done.segments_after, "root": done.root }))
 }

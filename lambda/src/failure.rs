@@ -6,7 +6,6 @@ use lambda_runtime::Diagnostic;
 
 use crate::deadline::Expired;
 use crate::event::BadEvent;
-use crate::owner::OwnerError;
 
 /// Why an invocation ended in an error.
 #[derive(Debug, thiserror::Error)]
@@ -14,9 +13,12 @@ pub enum Failure {
     /// What the function was invoked with says nothing to it.
     #[error(transparent)]
     Event(#[from] BadEvent),
-    /// The repository is not that of the owner.
+    /// There is no descriptor.
+    #[error("there is no repository: it has no descriptor")]
+    NoRepository,
+    /// The descriptor is not the owner's, or cannot be used; an older one does not stand in for it.
     #[error(transparent)]
-    Owner(#[from] OwnerError),
+    Owner(JobError),
     /// The job failed.
     #[error(transparent)]
     Job(#[from] JobError),
@@ -36,7 +38,9 @@ impl Failure {
     pub fn name(&self) -> &'static str {
         match self {
             Failure::Event(_) => "BadEvent",
-            Failure::Owner(_) => "Owner",
+            // A store that fails is no matter of whose repository it is.
+            Failure::Owner(JobError::Store(_)) => "Store",
+            Failure::NoRepository | Failure::Owner(_) => "Owner",
             Failure::Job(JobError::Store(_)) => "Store",
             Failure::Job(JobError::Damaged { .. }) => "Damaged",
             Failure::Job(JobError::StateLost { .. }) => "StateLost",

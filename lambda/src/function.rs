@@ -2,12 +2,13 @@
 
 use std::time::{Instant, SystemTime};
 
+use copal_service::metrics::Metrics;
 use serde_json::Value;
 
 use crate::deadline::Deadline;
 use crate::event::{BadEvent, Request};
 use crate::failure::Failure;
-use crate::metrics::{self, Metrics};
+use crate::metrics;
 use crate::services::Services;
 use crate::{check, compact, ingest, prune};
 
@@ -39,7 +40,12 @@ impl Function {
     /// All of them.
     pub const ALL: [Function; 4] = [Function::Ingest, Function::Compact, Function::Prune, Function::Check];
 
-    /// Its name: that of its program, of its metrics' dimension, and of its scheduled job.
+    /// The function of that name.
+    pub fn named(name: &str) -> Option<Function> {
+        Function::ALL.into_iter().find(|function| function.name() == name)
+    }
+
+    /// Its name: that of its handler, of its metrics' dimension, and of its scheduled job.
     pub fn name(self) -> &'static str {
         match self {
             Function::Ingest => "ingest",
@@ -55,15 +61,15 @@ impl Function {
         let started = Instant::now();
         let mut metrics = Metrics::default();
         let answer = self.work(services, payload, deadline, &mut metrics).await;
-        metrics.seconds("Duration", started.elapsed().as_secs_f64());
-        metrics.count("Failures", u64::from(answer.is_err()));
+        metrics.ended(answer.is_err(), started.elapsed());
         match &answer {
             Ok(answer) => tracing::info!(%answer, "done"),
             Err(failure) => tracing::error!(failure = failure.name(), error = failure.chain(), "failed"),
         }
         let environment = services.environment;
         let repository = environment.repository();
-        metrics::write(&metrics.line(&environment.namespace, self.name(), &repository, &request, SystemTime::now()));
+        let (namespace, now) = (&environment.namespace, SystemTime::now());
+        metrics::write(&metrics::line(&metrics, namespace, self.name(), &repository, &request, now));
         answer
     }
 

@@ -8,13 +8,14 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::response::Response;
 use copal_service::gateway::{Gateway, Presigned, Presigner, Quota, Settings};
+use copal_service::metrics::{Metrics, REFUSED};
 use copal_store::s3::S3Store;
 use copal_store::{Key, Store, StoreError};
 use lambda_http::tower::ServiceExt;
 use lambda_http::{Request, RequestExt};
 
 use crate::environment::Environment;
-use crate::metrics::{self, Metrics};
+use crate::metrics;
 use crate::services::SystemEntropy;
 
 /// The gateway to the repository of this environment.
@@ -33,6 +34,8 @@ pub fn gateway(environment: &Environment, store: Arc<dyn Store>, presigner: Arc<
         cors: environment.cors.clone(),
         // The bucket's events say so.
         arrived: None,
+        // What a check notes, this function may not write.
+        suspected: None,
     };
     // Another request may reach another process: what one remembers says nothing.
     Gateway::new(settings, None)
@@ -50,11 +53,10 @@ pub async fn answer(router: Router, environment: &Environment, request: Request)
     let status = response.status();
     tracing::info!(%method, path, status = status.as_u16(), "answered");
     let mut metrics = Metrics::default();
-    metrics.count("Requests", 1).count("Refused", status.is_client_error().into());
-    metrics.count("Failures", status.is_server_error().into());
-    metrics.seconds("Duration", started.elapsed().as_secs_f64());
+    metrics.ended(status.is_server_error(), started.elapsed());
+    metrics.count(REFUSED, status.is_client_error().into());
     let repository = environment.repository();
-    metrics::write(&metrics.line(&environment.namespace, NAME, &repository, &id, SystemTime::now()));
+    metrics::write(&metrics::line(&metrics, &environment.namespace, NAME, &repository, &id, SystemTime::now()));
     response
 }
 
@@ -77,5 +79,5 @@ fn presigned(signed: copal_store::s3::Presigned) -> Presigned {
     Presigned { url: signed.url, headers: headers.collect() }
 }
 
-/// The function's name, a dimension of its metrics.
-const NAME: &str = "gateway";
+/// The function's name: that of its handler, and a dimension of its metrics.
+pub const NAME: &str = "gateway";

@@ -11,6 +11,7 @@ use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::repository::IngestBy;
 use copal_service::error::JobError;
 use copal_service::ingest::{Scope, work};
+use copal_service::metrics::{CLIENTS_UNDECIDED, MESSAGES, MESSAGES_FAILED, UNDECIDED_AGE};
 use copal_service::view::{self, Parts};
 use copal_service::{clients, objects};
 use copal_store::StoreTime;
@@ -143,6 +144,7 @@ async fn decide(run: &mut Run<'_>, scope: Scope<'_>, tally: &mut Tally) -> Resul
         tracing::warn!(object, why, "not believed");
     }
     tally.refused += done.refused.len() as u64;
+    run.metrics.decided(&done.receipts, done.refused.len());
     Ok(())
 }
 
@@ -181,11 +183,11 @@ impl Tally {
     }
 
     fn tell(&self, run: &mut Run<'_>) {
-        run.metrics.count("ManifestsAccepted", self.accepted).count("ManifestsRejected", self.rejected);
-        run.metrics.count("DecisionsRefused", self.refused);
-        run.metrics.count("Messages", self.messages).count("MessagesFailed", self.messages_failed);
+        // Nothing decided is told too.
+        run.metrics.decided(&[], 0);
+        run.metrics.count(MESSAGES, self.messages).count(MESSAGES_FAILED, self.messages_failed);
         if let Some(undecided) = self.undecided {
-            run.metrics.count("ClientsUndecided", undecided).seconds("UndecidedAge", self.oldest);
+            run.metrics.count(CLIENTS_UNDECIDED, undecided).note(UNDECIDED_AGE, self.oldest);
         }
     }
 

@@ -1,5 +1,6 @@
-//! The jobs of the service as AWS Lambda functions: `ingest`, `compact`, `prune`, `check` and the gateway. Each is a thin
-//! main: what the function is invoked with is converted, the job of the service is called, its result converted back.
+//! The jobs of the service as AWS Lambda functions: `ingest`, `compact`, `prune`, `check` and the gateway, all of them one
+//! program. Each is thin: what the function is invoked with is converted, the job of the service is called, its result
+//! converted back.
 //!
 //! The functions hold no key of the repository. Whose it is they read from its descriptor, which must be that of the owner
 //! whose fingerprint stands in the [`environment`].
@@ -10,7 +11,6 @@ pub mod deadline;
 pub mod metrics;
 pub mod log;
 pub mod failure;
-pub mod owner;
 pub mod services;
 pub mod event;
 pub mod ingest;

@@ -1,88 +1,44 @@
-//! Metrics: what a run tells CloudWatch, as lines of the embedded metric format, which CloudWatch reads from the log.
+//! Metrics: what a run tells CloudWatch, as lines of the embedded metric format, which CloudWatch reads from the log. What
+//! the numbers are is `service::metrics`' matter.
 
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use copal_service::metrics::{Metrics, Unit};
 use serde_json::{Map, Value, json};
 
-/// What a metric counts.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Things.
-    Count,
-    /// Bytes.
-    Bytes,
-    /// Seconds.
-    Seconds,
-}
-
-impl Unit {
-    fn name(self) -> &'static str {
-        match self {
-            Unit::Count => "Count",
-            Unit::Bytes => "Bytes",
-            Unit::Seconds => "Seconds",
-        }
+/// The line that CloudWatch reads. `function` and `repository` are its dimensions; the request's id is only logged.
+pub fn line(
+    metrics: &Metrics,
+    namespace: &str,
+    function: &str,
+    repository: &str,
+    request: &str,
+    time: SystemTime,
+) -> String {
+    let definition =
+        |(metric, _): &(copal_service::metrics::Metric, f64)| json!({ "Name": metric.name, "Unit": unit(metric.unit) });
+    let definitions: Vec<Value> = metrics.values().iter().map(definition).collect();
+    let millis = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+    let mut line = Map::new();
+    line.insert(
+        "_aws".to_owned(),
+        json!({
+            "Timestamp": millis,
+            "CloudWatchMetrics": [{
+                "Namespace": namespace,
+                "Dimensions": [["Function", "Repository"]],
+                "Metrics": definitions,
+            }],
+        }),
+    );
+    line.insert("Function".to_owned(), function.into());
+    line.insert("Repository".to_owned(), repository.into());
+    line.insert("requestId".to_owned(), request.into());
+    for (metric, value) in metrics.values() {
+        line.insert(metric.name.to_owned(), json!(value));
     }
-}
-
-/// The metrics of one run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Metrics {
-    values: Vec<(&'static str, Unit, f64)>,
-}
-
-impl Metrics {
-    /// Adds a number of things.
-    pub fn count(&mut self, name: &'static str, value: u64) -> &mut Self {
-        self.add(name, Unit::Count, value as f64)
-    }
-
-    /// Adds a number of bytes.
-    pub fn bytes(&mut self, name: &'static str, value: u64) -> &mut Self {
-        self.add(name, Unit::Bytes, value as f64)
-    }
-
-    /// Adds a time.
-    pub fn seconds(&mut self, name: &'static str, value: f64) -> &mut Self {
-        self.add(name, Unit::Seconds, value)
-    }
-
-    /// What was noted under a name.
-    pub fn value(&self, name: &str) -> Option<f64> {
-        self.values.iter().find(|(of, ..)| *of == name).map(|(.., value)| *value)
-    }
-
-    fn add(&mut self, name: &'static str, unit: Unit, value: f64) -> &mut Self {
-        self.values.push((name, unit, value));
-        self
-    }
-
-    /// The line that CloudWatch reads. `function` and `repository` are its dimensions; the request's id is only logged.
-    pub fn line(&self, namespace: &str, function: &str, repository: &str, request: &str, time: SystemTime) -> String {
-        let definitions: Vec<Value> =
-            self.values.iter().map(|(name, unit, _)| json!({ "Name": name, "Unit": unit.name() })).collect();
-        let millis = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-        let mut line = Map::new();
-        line.insert(
-            "_aws".to_owned(),
-            json!({
-                "Timestamp": millis,
-                "CloudWatchMetrics": [{
-                    "Namespace": namespace,
-                    "Dimensions": [["Function", "Repository"]],
-                    "Metrics": definitions,
-                }],
-            }),
-        );
-        line.insert("Function".to_owned(), function.into());
-        line.insert("Repository".to_owned(), repository.into());
-        line.insert("requestId".to_owned(), request.into());
-        for (name, _, value) in &self.values {
-            line.insert((*name).to_owned(), json!(value));
-        }
-        Value::Object(line).to_string()
-    }
+    Value::Object(line).to_string()
 }
 
 /// Writes a line to the log at once, whole.
@@ -91,16 +47,27 @@ pub fn write(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
+/// The unit's name in CloudWatch.
+fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Count => "Count",
+        Unit::Bytes => "Bytes",
+        Unit::Seconds => "Seconds",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use copal_service::metrics::{ALL, BYTES_READ, DURATION, MANIFESTS_ACCEPTED};
     use std::time::Duration;
 
     #[test]
     fn a_line_is_what_the_embedded_metric_format_asks_for() {
         let mut metrics = Metrics::default();
-        metrics.count("ManifestsAccepted", 2).bytes("BytesRead", 1 << 30).seconds("Duration", 0.5);
-        let line = metrics.line("Copal", "ingest", "bucket/a/", "r-1", UNIX_EPOCH + Duration::from_millis(1_700_000));
+        metrics.count(MANIFESTS_ACCEPTED, 2).count(BYTES_READ, 1 << 30).note(DURATION, 0.5);
+        let time = UNIX_EPOCH + Duration::from_millis(1_700_000);
+        let line = line(&metrics, "Copal", "ingest", "bucket/a/", "r-1", time);
         let read: Value = serde_json::from_str(&line).unwrap();
         let expected = json!({
             "_aws": {
@@ -124,5 +91,12 @@ mod tests {
         });
         assert_eq!(read, expected);
         assert!(!line.contains('\n'));
+    }
+
+    #[test]
+    fn no_metric_has_the_name_of_another_field_and_all_fit_into_one_line() {
+        assert!(ALL.iter().all(|metric| !["_aws", "Function", "Repository", "requestId"].contains(&metric.name)));
+        // CloudWatch takes at most 100 of a line.
+        assert!(ALL.len() <= 100);
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use copal_engine::repository::Descriptor;
+use copal_service::gateway::read_facts;
 use copal_service::host::{Entropy, Host};
+use copal_service::metrics::Metrics;
 use copal_service::view::Parts;
 use copal_store::Store;
 
@@ -11,8 +13,6 @@ use crate::deadline::Deadline;
 use crate::environment::Environment;
 use crate::event::Place;
 use crate::failure::Failure;
-use crate::metrics::Metrics;
-use crate::owner;
 
 /// What every invocation of a function works with.
 pub struct Services<'a> {
@@ -41,7 +41,9 @@ pub struct Run<'a> {
 impl Services<'_> {
     /// Begins a run: makes sure that the repository is the owner's.
     pub async fn begin<'a>(&'a self, deadline: Deadline, metrics: &'a mut Metrics) -> Result<Run<'a>, Failure> {
-        let descriptor = deadline.run(owner::descriptor(self.store, self.environment.owner)).await??;
+        let facts =
+            deadline.run(read_facts(self.store, Some(self.environment.owner))).await?.map_err(Failure::Owner)?;
+        let descriptor = facts.ok_or(Failure::NoRepository)?.descriptor;
         let host = Host {
             store: self.store,
             entropy: self.entropy,

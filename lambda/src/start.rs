@@ -1,4 +1,5 @@
-//! Start: what every main does: log, configuration, store, and the loop of the Runtime API.
+//! Start: from the process to the first invocation: which function it is, log, configuration, store, and the loop of the
+//! Runtime API.
 
 use std::convert::Infallible;
 use std::io::{Read, Write};
@@ -24,6 +25,9 @@ use crate::services::{Services, SystemEntropy};
 /// Why a function does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// No function has the name of the handler.
+    #[error("the handler is {0:?}, which is none of ingest, compact, prune, check and gateway")]
+    Handler(String),
     /// A variable is missing or cannot be used.
     #[error(transparent)]
     Environment(#[from] BadEnvironment),
@@ -32,8 +36,19 @@ pub enum StartError {
     Store(#[from] BadConfig),
 }
 
-/// Runs a function until its environment ends. One that cannot start says so to the Runtime API.
-pub fn run(function: Function) -> Result<(), Error> {
+/// Runs the function that the handler names until its environment ends. One that cannot start says so to the Runtime API.
+pub fn run() -> Result<(), Error> {
+    log::set_up();
+    let handler = std::env::var(HANDLER).unwrap_or_default();
+    match Function::named(&handler) {
+        Some(function) => run_jobs(function),
+        None if handler == gateway::NAME => run_gateway(),
+        None => refuse(StartError::Handler(handler)),
+    }
+}
+
+/// Answers events and schedules.
+fn run_jobs(function: Function) -> Result<(), Error> {
     runtime()?.block_on(async {
         let (environment, bucket) = match open().await {
             Ok(opened) => opened,
@@ -51,8 +66,8 @@ pub fn run(function: Function) -> Result<(), Error> {
     })
 }
 
-/// Runs the gateway until its environment ends.
-pub fn run_gateway() -> Result<(), Error> {
+/// Answers requests.
+fn run_gateway() -> Result<(), Error> {
     runtime()?.block_on(async {
         let (environment, bucket) = match open().await {
             Ok(opened) => opened,
@@ -65,9 +80,8 @@ pub fn run_gateway() -> Result<(), Error> {
     })
 }
 
-/// Sets up the log, and what the function runs on.
+/// What the function runs on.
 fn runtime() -> std::io::Result<Runtime> {
-    log::set_up();
     // Jobs wait for the store most of the time; hashing uses the thread that is left.
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
@@ -118,4 +132,6 @@ fn post_init_error(address: &str, body: &str) -> std::io::Result<()> {
     connection.read(&mut [0; 64]).map(drop)
 }
 
+/// What Lambda calls the handler that a function is configured with.
+const HANDLER: &str = "_HANDLER";
 const PATIENCE: Duration = Duration::from_secs(1);

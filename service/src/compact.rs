@@ -10,6 +10,7 @@ use copal_engine::layout;
 use copal_engine::limits::SEGMENT_ENTRIES;
 use copal_engine::state::{DoomedRecord, DoomedState, RunKind, SegmentRecord};
 use copal_engine::time::Time;
+use copal_store::Store;
 
 use crate::budget::Budget;
 use crate::commit::{Proposal, commit};
@@ -41,7 +42,8 @@ pub async fn compact(host: &Host<'_>) -> Result<Report, JobError> {
 /// The same, one domain after another, each in a root of its own, until the budget is over. What is merged needs nothing
 /// more, so the next run goes on by itself.
 pub async fn compact_until(host: &Host<'_>, budget: &Budget) -> Result<Report, JobError> {
-    compact_within(host, &Limits { cover: windows().cover, entries: SEGMENT_ENTRIES }, budget).await
+    let limits = Limits { cover: windows().cover, entries: entries_most(host.store) };
+    compact_within(host, &limits, budget).await
 }
 
 async fn compact_within(host: &Host<'_>, limits: &Limits, budget: &Budget) -> Result<Report, JobError> {
@@ -73,6 +75,11 @@ struct Limits {
     cover: usize,
     /// Entries of one segment.
     entries: u64,
+}
+
+/// As many entries as the format allows in a segment, or as surely fit into the largest object that the store takes.
+fn entries_most(store: &dyn Store) -> u64 {
+    store.largest().map_or(SEGMENT_ENTRIES, |bytes| SEGMENT_ENTRIES.min(bytes / ENTRY_BYTES))
 }
 
 async fn compact_domain(host: &Host<'_>, domain: DomainId, limits: &Limits) -> Result<Report, JobError> {
@@ -228,6 +235,8 @@ impl Cut {
 /// Which segments there are.
 const NAMES: Parts =
     Parts { kinds: &[RunKind::Segments, RunKind::Doomed, RunKind::OverlayRuns], domains: Some(BTreeSet::new()) };
+/// More than an entry ever takes: its own 32 bytes, and those of a block and a pack that it has to itself.
+const ENTRY_BYTES: u64 = 96;
 /// So often a compaction is begun again after another writer won.
 const ATTEMPTS: u32 = 16;
 

@@ -12,6 +12,7 @@ use copal_engine::retention::{Held, expirable, held};
 use copal_engine::state::{RunKind, SnapshotState};
 use copal_engine::time::Time;
 
+use crate::budget::Budget;
 use crate::error::JobError;
 use crate::host::Host;
 use crate::ingest::{self, Scope};
@@ -26,6 +27,8 @@ pub struct Report {
     pub expired: Vec<SnapshotId>,
     /// Changes and expiries that were found waiting and are not believed, and why.
     pub refused: Vec<(String, String)>,
+    /// Whether the budget was over before everything had expired. What has counts; the next run goes on.
+    pub is_unfinished: bool,
     /// Series of which nothing expires, and why.
     pub held: Vec<Held>,
 }
@@ -33,8 +36,19 @@ pub struct Report {
 /// Lets expire what the policy in force no longer keeps. Without a policy, or with nothing to expire, nothing is
 /// written.
 pub async fn expire(host: &Host<'_>, by: IngestBy) -> Result<Report, JobError> {
+    expire_until(host, by, &Budget::unlimited()).await
+}
+
+/// The same, one expiry after another until the budget is over. Each counts by itself.
+pub async fn expire_until(host: &Host<'_>, by: IngestBy, budget: &Budget) -> Result<Report, JobError> {
     let mut report = Report::default();
-    for _ in 0..ATTEMPTS {
+    // What expires takes as many expiries as it takes; only where none of them counts another service is in the way.
+    let mut in_vain = 0;
+    while in_vain < ATTEMPTS {
+        if budget.is_over() {
+            report.is_unfinished = true;
+            return Ok(report);
+        }
         // An expiry is believed on the last change it knows only: what waits is folded in before.
         fold(host, by, &mut report).await?;
         let view = view::read_parts(host.store, &SNAPSHOTS).await?;
@@ -47,7 +61,9 @@ pub async fn expire(host: &Host<'_>, by: IngestBy) -> Result<Report, JobError> {
         let is_kept = |id: &SnapshotId| {
             view.state.snapshots.values().any(|known| known.id == *id && known.state == SnapshotState::Kept)
         };
-        if !expiry.snapshots.iter().any(is_kept) {
+        if expiry.snapshots.iter().any(is_kept) {
+            in_vain += 1;
+        } else {
             report.expired.extend(expiry.snapshots);
         }
     }

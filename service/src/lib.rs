@@ -17,6 +17,7 @@ pub mod gateway;
 pub mod host;
 pub mod ingest;
 mod lookup;
+pub mod metrics;
 pub mod objects;
 pub mod policy;
 pub mod prune;

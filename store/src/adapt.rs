@@ -179,6 +179,10 @@ impl<S: Store> Store for Adapt<S> {
         self.inner.is_far()
     }
 
+    fn largest(&self) -> Option<u64> {
+        self.inner.largest()
+    }
+
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.admitted(self.inner.map(key)).await
     }

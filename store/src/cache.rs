@@ -187,6 +187,10 @@ impl<S: Store> Store for Cache<S> {
         self.inner.is_far()
     }
 
+    fn largest(&self) -> Option<u64> {
+        self.inner.largest()
+    }
+
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         if let Some(bytes) = self.copy(key).await? {
             return Ok(bytes);

@@ -174,6 +174,10 @@ impl<S: Store> Store for Fault<S> {
     fn is_far(&self) -> bool {
         self.inner.is_far()
     }
+
+    fn largest(&self) -> Option<u64> {
+        self.inner.largest()
+    }
 }
 
 impl<S: fmt::Debug> fmt::Debug for Fault<S> {

@@ -10,12 +10,12 @@ use bytes::Bytes;
 use crate::retry::Pause;
 use crate::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 
-/// Holds objects back so that no more bytes pass than are allowed. Each goes at once when its time has come: the limit
-/// holds over the time that an object takes, not within it. Listings and the like are not counted.
+/// Holds objects back so that no more bytes pass than are allowed. Listings and the like are not counted.
 #[derive(Debug)]
 pub struct Limit<S, P> {
     inner: S,
     pause: P,
+    within: Within,
     up: Option<Bucket>,
     down: Option<Bucket>,
 }
@@ -27,6 +27,47 @@ pub struct Rates {
     pub upload: Option<u64>,
     /// What is read.
     pub download: Option<u64>,
+}
+
+/// Who sees to it that the bytes of one object do not pass all at once.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Within {
+    /// Nobody can: the limit holds over the time that an object takes, not within it.
+    Nobody,
+    /// The store, which keeps to the same rates within each object: one begins when those before it are through.
+    Store,
+}
+
+/// The pace of one transfer.
+#[derive(Debug)]
+pub struct Pace {
+    rate: u64,
+    began: Instant,
+    passed: u64,
+}
+
+impl Pace {
+    /// Begins a transfer at so many bytes a second.
+    pub fn begin(rate: u64) -> Pace {
+        Pace { rate: rate.max(1), began: Instant::now(), passed: 0 }
+    }
+
+    /// Counts a piece; gives the time until it may have passed.
+    pub fn pass(&mut self, bytes: usize) -> Duration {
+        self.passed += bytes as u64;
+        (self.began + lasts(self.passed, self.rate)).saturating_duration_since(Instant::now())
+    }
+
+    /// Bytes that pass at once: few enough that nobody else notices.
+    pub fn piece(&self) -> usize {
+        (self.rate / 16).clamp(PIECES.start, PIECES.end) as usize
+    }
+}
+
+/// How long so many bytes take; nobody waits longer than a year.
+pub(crate) fn lasts(bytes: u64, rate: u64) -> Duration {
+    let nanoseconds = u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1));
+    Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX)).min(YEAR)
 }
 
 /// Bytes that may pass by and by; what passed in advance is waited for by those who come after.
@@ -41,30 +82,39 @@ impl Bucket {
         Bucket { rate: rate.max(1), free: Mutex::default() }
     }
 
-    /// Takes so many bytes; gives the time until they may pass.
-    fn take(&self, bytes: u64, now: Instant) -> Duration {
+    /// Takes so many bytes for who has begun at that time; gives when they may begin to pass and when they have passed.
+    fn take(&self, bytes: u64, began: Instant) -> Range<Instant> {
         let mut free = self.free.lock().expect("nothing panics while it holds the time");
-        let nanoseconds = u128::from(bytes) * 1_000_000_000 / u128::from(self.rate);
-        // Nobody waits longer than a year.
-        let lasts = Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX)).min(YEAR);
-        let end = free.map_or(now, |free| free.max(now)) + lasts;
+        let start = free.map_or(began, |free| free.max(began));
+        let end = start + lasts(bytes, self.rate);
         *free = Some(end);
-        end - now
+        start..end
     }
 }
 
 impl<S: Store, P: Pause> Limit<S, P> {
     /// Wraps a store.
-    pub fn new(inner: S, rates: Rates, pause: P) -> Limit<S, P> {
-        Limit { inner, pause, up: rates.upload.map(Bucket::new), down: rates.download.map(Bucket::new) }
+    pub fn new(inner: S, rates: Rates, within: Within, pause: P) -> Limit<S, P> {
+        Limit { inner, pause, within, up: rates.upload.map(Bucket::new), down: rates.download.map(Bucket::new) }
     }
 
-    async fn wait(&self, bucket: Option<&Bucket>, bytes: u64) {
-        if let Some(bucket) = bucket {
-            let wait = bucket.take(bytes, Instant::now());
-            if !wait.is_zero() {
-                self.pause.sleep(wait).await;
-            }
+    /// Waits until bytes whose number is known may begin to pass, or where nobody else looks to that, have passed.
+    async fn before(&self, bucket: Option<&Bucket>, bytes: u64) {
+        let Some(bucket) = bucket else { return };
+        let time = bucket.take(bytes, Instant::now());
+        self.until(if self.within == Within::Store { time.start } else { time.end }).await;
+    }
+
+    /// Waits until bytes have passed whose number was not known when they began to.
+    async fn after(&self, bucket: Option<&Bucket>, bytes: u64, began: Instant) {
+        let Some(bucket) = bucket else { return };
+        self.until(bucket.take(bytes, began).end).await;
+    }
+
+    async fn until(&self, time: Instant) {
+        let wait = time.saturating_duration_since(Instant::now());
+        if !wait.is_zero() {
+            self.pause.sleep(wait).await;
         }
     }
 }
@@ -72,20 +122,28 @@ impl<S: Store, P: Pause> Limit<S, P> {
 #[async_trait]
 impl<S: Store, P: Pause> Store for Limit<S, P> {
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
-        self.wait(self.up.as_ref(), bytes.len() as u64).await;
+        self.before(self.up.as_ref(), bytes.len() as u64).await;
         self.inner.create(key, bytes).await
     }
 
     /// How many bytes there are shows when they have come: they are waited for afterwards.
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        let began = Instant::now();
         let bytes = self.inner.read(key).await?;
-        self.wait(self.down.as_ref(), bytes.len() as u64).await;
+        self.after(self.down.as_ref(), bytes.len() as u64, began).await;
         Ok(bytes)
     }
 
     async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let began = Instant::now();
+        if self.within == Within::Store {
+            // A range that no object has is refused, and not first waited for.
+            let bytes = range.end.saturating_sub(range.start).min(RANGE);
+            self.before(self.down.as_ref(), bytes).await;
+            return self.inner.read_range(key, range).await;
+        }
         let bytes = self.inner.read_range(key, range).await?;
-        self.wait(self.down.as_ref(), bytes.len() as u64).await;
+        self.after(self.down.as_ref(), bytes.len() as u64, began).await;
         Ok(bytes)
     }
 
@@ -113,13 +171,22 @@ impl<S: Store, P: Pause> Store for Limit<S, P> {
         self.inner.is_far()
     }
 
+    fn largest(&self) -> Option<u64> {
+        self.inner.largest()
+    }
+
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
+        let began = Instant::now();
         let bytes = self.inner.map(key).await?;
-        self.wait(self.down.as_ref(), bytes.len() as u64).await;
+        self.after(self.down.as_ref(), bytes.len() as u64, began).await;
         Ok(bytes)
     }
 }
 
+/// More than is read of a pack at once.
+const RANGE: u64 = 64 << 20;
+/// Bytes of a piece.
+const PIECES: Range<u64> = 1 << 10..64 << 10;
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 #[cfg(test)]
@@ -128,32 +195,58 @@ mod tests {
     use crate::memory::MemoryStore;
     use futures::executor::block_on;
 
+    fn milliseconds(number: u64) -> Duration {
+        Duration::from_millis(number)
+    }
+
     #[test]
     fn bytes_wait_for_those_before_them() {
         let (bucket, now) = (Bucket::new(1_000), Instant::now());
-        assert_eq!(bucket.take(500, now), Duration::from_millis(500));
-        assert_eq!(bucket.take(2_000, now), Duration::from_millis(2_500));
-        assert_eq!(bucket.take(0, now + Duration::from_secs(1)), Duration::from_millis(1_500));
+        assert_eq!(bucket.take(500, now), now..now + milliseconds(500));
+        assert_eq!(bucket.take(2_000, now), now + milliseconds(500)..now + milliseconds(2_500));
+        let later = now + milliseconds(1_000);
+        assert_eq!(bucket.take(0, later).end, now + milliseconds(2_500));
     }
 
     #[test]
     fn time_in_which_nothing_passed_is_not_saved_up() {
         let (bucket, now) = (Bucket::new(1_000), Instant::now());
         bucket.take(1_000, now);
-        assert_eq!(bucket.take(1_000, now + Duration::from_secs(60)), Duration::from_secs(1));
+        let later = now + milliseconds(60_000);
+        assert_eq!(bucket.take(1_000, later), later..later + milliseconds(1_000));
     }
 
     #[test]
     fn each_direction_has_a_limit_of_its_own() -> Result<(), StoreError> {
         let rates = Rates { upload: Some(1_000_000), download: None };
-        let store = Limit::new(MemoryStore::new(), rates, Sleeps::default());
+        let store = Limit::new(MemoryStore::new(), rates, Within::Nobody, Sleeps::default());
         let key = Key::new("a").expect("a key");
         block_on(store.create(&key, vec![0; 1_000_000].into()))?;
         let slept = store.pause.slept();
-        assert!(slept > Duration::from_millis(900), "{slept:?}");
+        assert!(slept > milliseconds(900), "{slept:?}");
         block_on(store.read(&key))?;
         assert_eq!(store.pause.slept(), slept);
         Ok(())
+    }
+
+    #[test]
+    fn a_store_that_keeps_the_pace_itself_begins_when_those_before_are_through() -> Result<(), StoreError> {
+        let rates = Rates { upload: Some(1_000_000), download: None };
+        let store = Limit::new(MemoryStore::new(), rates, Within::Store, Sleeps::default());
+        block_on(store.create(&Key::new("a").expect("a key"), vec![0; 1_000_000].into()))?;
+        assert!(store.pause.slept().is_zero());
+        block_on(store.create(&Key::new("b").expect("a key"), vec![0; 1_000_000].into()))?;
+        assert!(store.pause.slept() > milliseconds(900));
+        Ok(())
+    }
+
+    #[test]
+    fn a_transfer_passes_piece_by_piece() {
+        let mut pace = Pace::begin(1_000_000);
+        assert_eq!(pace.piece(), 62_500);
+        let first = pace.pass(100_000);
+        let second = pace.pass(100_000);
+        assert!(first <= milliseconds(100) && second > first && second <= milliseconds(200), "{first:?}, {second:?}");
     }
 
     #[derive(Default)]

@@ -8,13 +8,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::{Created, Key, ListPage, Listed, Stat, Store, StoreError, StoreTime};
+use crate::{Created, Key, ListPage, Listed, Op, Stat, Store, StoreError, StoreTime};
 
 /// Objects in an ordered map. Time stands still but for one nanosecond at each creation, so that ages are
 /// ordered.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     state: Mutex<State>,
+    largest: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -33,6 +34,11 @@ impl MemoryStore {
     /// An empty store at the epoch.
     pub fn new() -> MemoryStore {
         MemoryStore::default()
+    }
+
+    /// An empty store that takes no object of more bytes.
+    pub fn bounded(largest: u64) -> MemoryStore {
+        MemoryStore { largest: Some(largest), ..MemoryStore::default() }
     }
 
     /// Sets the clock, also back.
@@ -70,6 +76,9 @@ impl MemoryStore {
 #[async_trait]
 impl Store for MemoryStore {
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        if self.largest.is_some_and(|largest| bytes.len() as u64 > largest) {
+            return Err(StoreError::Io { op: Op::Create, key: key.to_string(), source: "it is too large".into() });
+        }
         let mut state = self.state();
         if state.objects.contains_key(key) {
             return Ok(Created::Exists);
@@ -118,6 +127,10 @@ impl Store for MemoryStore {
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
         self.state().objects.remove(key);
         Ok(())
+    }
+
+    fn largest(&self) -> Option<u64> {
+        self.largest
     }
 
     async fn now(&self) -> Result<StoreTime, StoreError> {

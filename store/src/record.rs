@@ -155,6 +155,10 @@ impl<S: Store> Store for Record<S> {
     fn is_far(&self) -> bool {
         self.inner.is_far()
     }
+
+    fn largest(&self) -> Option<u64> {
+        self.inner.largest()
+    }
 }
 
 const LOG_HELD: &str = "nothing panics while it holds the log";

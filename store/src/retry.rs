@@ -135,6 +135,10 @@ impl<S: Store, P: Pause> Store for Retry<S, P> {
     fn is_far(&self) -> bool {
         self.inner.is_far()
     }
+
+    fn largest(&self) -> Option<u64> {
+        self.inner.largest()
+    }
 }
 
 #[cfg(test)]

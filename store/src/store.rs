@@ -55,6 +55,11 @@ pub trait Store: Send + Sync {
     fn is_far(&self) -> bool {
         false
     }
+
+    /// The most bytes that an object created here may have, where that is less than anything that is written may need.
+    fn largest(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// What became of a creation.
@@ -145,6 +150,9 @@ macro_rules! store_by_reference {
             }
             fn is_far(&self) -> bool {
                 (**self).is_far()
+            }
+            fn largest(&self) -> Option<u64> {
+                (**self).largest()
             }
         }
     )*};

@@ -8,7 +8,7 @@ use copal_store::cache::Cache;
 use copal_store::conformance;
 use copal_store::fault::{Fate, Fault};
 use copal_store::fs::FsStore;
-use copal_store::limit::{Limit, Rates};
+use copal_store::limit::{Limit, Rates, Within};
 use copal_store::memory::MemoryStore;
 use copal_store::record::Record;
 use copal_store::retry::{Backoff, Retry, ThreadPause};
@@ -40,7 +40,7 @@ fn adapt_conforms() {
 #[test]
 fn limit_conforms() {
     let rates = Rates { upload: Some(1 << 40), download: Some(1 << 40) };
-    conformance::run(|| Limit::new(MemoryStore::new(), rates, ThreadPause));
+    conformance::run(|| Limit::new(MemoryStore::new(), rates, Within::Nobody, ThreadPause));
 }
 
 #[test]

@@ -1,25 +1,19 @@
 //! The real compiled functions, run as Lambda runs them, over a real S3 server.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use copal_engine::client::Role;
 use copal_engine::layout;
-use copal_engine::receipt::{Outcome as Decision, Receipt};
-use copal_service::view;
-use copal_store::s3::S3Store;
-use copal_store::{Store, list_all};
+use copal_engine::receipt::Outcome as Decision;
+use copal_service::metrics::ALL;
+use copal_tests::kit::Client;
 use copal_tests::kit::lambda::event::{batch, failures, notification};
-use copal_tests::kit::lambda::{Cloud, Deployment, Faults, Outcome};
-use copal_tests::kit::repository::key;
-use copal_tests::kit::s3::{Kind, Server};
-use copal_tests::kit::{Client, Failure, How, Reader, Repository, SeededEntropy, Tree, tree};
-use futures::executor::block_on;
+use copal_tests::kit::lambda::world::{World, files, until};
+use copal_tests::kit::lambda::{Faults, Outcome};
 use serde_json::{Value, json};
 
 #[test]
 fn a_manifest_is_decided_soon_after_it_was_uploaded() {
-    let world = World::new();
+    let world = World::start();
     let cloud = world.cloud(|_| {});
     let client = world.register(1);
     world.upload(&client, b"letter");
@@ -41,7 +35,7 @@ fn a_manifest_is_decided_soon_after_it_was_uploaded() {
 #[test]
 fn events_that_come_twice_late_and_in_another_order_lead_to_the_same_state() {
     for seed in 1..=3 {
-        let world = World::new();
+        let world = World::start();
         let faults = Faults {
             seed,
             duplicated: 500,
@@ -69,7 +63,7 @@ fn events_that_come_twice_late_and_in_another_order_lead_to_the_same_state() {
 
 #[test]
 fn a_manifest_whose_event_was_dropped_is_found_by_reconciliation() {
-    let world = World::new();
+    let world = World::start();
     let cloud = world.cloud(|deployment| deployment.faults = Faults { dropped: 1000, ..Faults::default() });
     let client = world.register(1);
     world.upload(&client, b"letter");
@@ -82,7 +76,7 @@ fn a_manifest_whose_event_was_dropped_is_found_by_reconciliation() {
 
 #[test]
 fn an_ingest_that_is_killed_loses_nothing_and_its_messages_come_again() {
-    let world = World::new();
+    let world = World::start();
     let cloud = world.cloud(|_| {});
     let client = world.register(1);
     let ingest = cloud.function("ingest");
@@ -109,7 +103,7 @@ fn an_ingest_that_is_killed_loses_nothing_and_its_messages_come_again() {
 
 #[test]
 fn a_function_that_waits_for_a_store_that_is_away_ends_in_time_and_the_next_one_works() {
-    let mut world = World::new();
+    let mut world = World::start();
     let cloud = world.cloud(|deployment| {
         deployment.timeout = Duration::from_secs(4);
         deployment.faults = Faults { dropped: 1000, ..Faults::default() };
@@ -126,7 +120,7 @@ fn a_function_that_waits_for_a_store_that_is_away_ends_in_time_and_the_next_one_
 
 #[test]
 fn of_a_batch_only_what_failed_is_reported() {
-    let world = World::new();
+    let world = World::start();
     let cloud = world.cloud(|deployment| deployment.faults = Faults { dropped: 1000, ..Faults::default() });
     let client = world.register(1);
     world.upload(&client, b"letter");
@@ -139,7 +133,7 @@ fn of_a_batch_only_what_failed_is_reported() {
 
 #[test]
 fn a_message_that_nobody_understands_becomes_a_dead_letter() {
-    let world = World::new();
+    let world = World::start();
     let cloud = world.cloud(|deployment| deployment.receives_most = 2);
     cloud.queue().send(&json!({ "hello": "world" }));
     until("it is put aside", || (cloud.queue().dead().len() == 1).then_some(()));
@@ -148,7 +142,7 @@ fn a_message_that_nobody_understands_becomes_a_dead_letter() {
 
 #[test]
 fn scheduled_jobs_run_and_a_process_serves_many_invocations() {
-    let world = World::new();
+    let world = World::start();
     let cloud = world.cloud(|_| {});
     let client = world.register(1);
     (1..=3).for_each(|number| world.upload(&client, &[number]));
@@ -161,13 +155,31 @@ fn scheduled_jobs_run_and_a_process_serves_many_invocations() {
     }
     for function in ["compact", "prune", "check"] {
         assert_eq!(cloud.function(function).cold_starts().len(), 1, "{function} is started once");
-        assert_eq!(cloud.function(function).metrics().len(), 2, "{function} writes metrics for each run");
+        let metrics = cloud.function(function).metrics();
+        assert_eq!(metrics.len(), 2, "{function} writes metrics for each run");
+        metrics.iter().for_each(assert_embedded);
+    }
+    cloud.function("ingest").metrics().iter().for_each(assert_embedded);
+}
+
+/// A line is in CloudWatch's embedded metric format, and says nothing that the operators' table does not know.
+fn assert_embedded(line: &Value) {
+    let told = &line["_aws"]["CloudWatchMetrics"][0];
+    assert_eq!((&told["Namespace"], &told["Dimensions"]), (&json!("Copal"), &json!([["Function", "Repository"]])));
+    assert!(line["_aws"]["Timestamp"].is_u64() && line["Function"].is_string() && line["Repository"].is_string());
+    let definitions = told["Metrics"].as_array().expect("definitions");
+    assert!(definitions.iter().any(|of| of["Name"] == "Runs") && line["Runs"] == json!(1.0), "{line}");
+    for of in definitions {
+        let known = ALL.iter().find(|metric| of["Name"] == metric.name);
+        let known = known.unwrap_or_else(|| panic!("{of} stands in no table"));
+        assert_eq!(of["Unit"], json!(format!("{:?}", known.unit)));
+        assert!(line[known.name].is_number(), "{line} has no {}", known.name);
     }
 }
 
 #[test]
 fn a_function_that_cannot_start_says_why() {
-    let world = World::new();
+    let world = World::start();
     let cloud = world.cloud(|deployment| deployment.variables.retain(|(name, _)| name != "COPAL_OWNER_FINGERPRINT"));
     let report = cloud.run("check");
     let told = |outcome: &Outcome| match outcome {
@@ -179,7 +191,7 @@ fn a_function_that_cannot_start_says_why() {
 
 #[test]
 fn a_function_of_another_owner_touches_nothing() {
-    let world = World::new();
+    let world = World::start();
     let cloud = world.cloud(|deployment| {
         deployment.variables.push(("COPAL_OWNER_FINGERPRINT".to_owned(), "07".repeat(32)));
         deployment.faults = Faults { dropped: 1000, ..Faults::default() };
@@ -196,7 +208,7 @@ fn a_function_of_another_owner_touches_nothing() {
 
 #[test]
 fn no_access_key_is_ever_logged() {
-    let world = World::new();
+    let world = World::start();
     let cloud = world.cloud(|deployment| deployment.variables.push(("COPAL_LOG".to_owned(), "debug".to_owned())));
     let client = world.register(1);
     world.upload(&client, b"letter");
@@ -205,88 +217,4 @@ fn no_access_key_is_ever_logged() {
     let log = cloud.function("ingest").log();
     assert!(log.len() > 10, "so much is logged that the test means something");
     assert!(log.iter().all(|line| !line.contains(&secret)));
-}
-
-/// A bucket with the kit's repository in it.
-struct World {
-    server: Server,
-    bucket: String,
-    store: Arc<S3Store>,
-    repository: Repository,
-    entropy: SeededEntropy,
-}
-
-impl World {
-    fn new() -> Self {
-        let server = Server::start(Kind::Versity);
-        let bucket = server.bucket();
-        let store = Arc::new(server.store(&bucket, ""));
-        let repository = Repository::new();
-        block_on(repository.create(store.as_ref())).expect("the store takes it");
-        Self { server, bucket, store, repository, entropy: SeededEntropy::new(5) }
-    }
-
-    /// Functions for it.
-    fn cloud(&self, change: impl FnOnce(&mut Deployment)) -> Cloud {
-        let mut variables: Vec<(String, String)> =
-            self.server.environment().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        let fingerprint = self.repository.owner.fingerprint().to_string();
-        variables.push(("COPAL_OWNER_FINGERPRINT".to_owned(), fingerprint));
-        let mut deployment = Deployment::new(&self.bucket, "", variables);
-        change(&mut deployment);
-        Cloud::start(&deployment, self.store.clone())
-    }
-
-    fn register(&self, number: u8) -> Client {
-        block_on(self.repository.register(self.store.as_ref(), number, Role::Full)).expect("the store takes it")
-    }
-
-    /// A backup that leaves the decision to the functions.
-    fn upload(&self, client: &Client, content: &[u8]) {
-        let how = How { ingests: false, patience: 1, ..How::default() };
-        let host = self.repository.host(self.store.as_ref(), &self.entropy);
-        let result = block_on(client.back_up(&host, &files(content), &how));
-        assert!(matches!(result, Ok(_) | Err(Failure::Patience { last: None })), "{result:?}");
-    }
-
-    /// The answer to a manifest, once it is there.
-    fn receipt(&self, client: &Client, number: u64) -> Receipt {
-        let name = layout::receipt(client.id, number);
-        let bytes = until("the manifest is answered", || block_on(self.store.read(&key(&name))).ok());
-        Receipt::decode(client.id, number, &bytes).expect("receipts can be read")
-    }
-
-    fn restore(&self, receipt: &Receipt) -> Tree {
-        let view = block_on(view::read(self.store.as_ref())).expect("the state can be read");
-        let snapshot = view.state.snapshots.values().find(|of| of.id == receipt.manifest.snapshot());
-        let snapshot = snapshot.expect("the snapshot is known").clone();
-        let reader = Reader::new(&self.repository);
-        block_on(reader.restore(self.store.as_ref(), &view, &snapshot)).expect("the snapshot is whole")
-    }
-
-    fn has(&self, name: &str) -> bool {
-        block_on(self.store.stat(&key(name))).expect("the store answers").is_some()
-    }
-
-    fn names(&self) -> Vec<String> {
-        let listed = block_on(list_all(self.store.as_ref(), "")).expect("the store answers");
-        listed.into_iter().map(|listed| listed.key.as_str().to_owned()).collect()
-    }
-}
-
-fn files(content: &[u8]) -> Tree {
-    tree([("a/letter", content), ("b/large", &content.repeat(300)[..])])
-}
-
-/// Waits until something is so.
-fn until<T>(what: &str, is_it: impl FnMut() -> Option<T>) -> T {
-    let mut is_it = is_it;
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        if let Some(found) = is_it() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "not within a minute: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

@@ -1,19 +1,19 @@
-//! Lambda: the functions as AWS takes them: a zip with one program named `bootstrap`, for each processor.
+//! Lambda: the functions as AWS takes them: for each processor a zip with one program named `bootstrap`, which is all of
+//! them.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::command::{cargo, output, succeed, target, workspace};
+use crate::command::{cargo, count, output, succeed, target, workspace};
 use crate::environment::environment;
 use crate::tally::Tally;
 use crate::{elf, tools};
 
-/// The functions' programs.
-const FUNCTIONS: &[&str] = &["ingest", "compact", "prune", "check", "gateway"];
 /// What a zip may have, so that a cold start loads little.
 const ZIP_MOST: u64 = 6_000_000;
 
@@ -43,35 +43,38 @@ impl fmt::Display for Processor {
     }
 }
 
-/// Builds the zips for both processors and checks each: its size, and that its program is for that processor. The
-/// program for the other processor than this machine's starts under qemu. Counts one test for every zip and for qemu.
+/// Builds the zips for both processors and checks each: its size, that its program is for that processor, that it starts,
+/// and that it decides about a manifest in a real bucket. The one for the other processor than this machine's runs under
+/// qemu.
 pub(crate) fn run() -> Result<Tally, String> {
+    tools::set_up()?;
     tools::set_up_lambda()?;
     let programs = environment("cargo-lambda", &workspace().join("lambda/requirements.txt"))?;
     let mut tally = Tally::default();
     for processor in [Processor::Arm, Processor::Intel] {
         let folder = build(processor, &programs)?;
-        for function in FUNCTIONS {
-            let checked = check(processor, function, &folder);
-            if let Err(reason) = &checked {
-                println!("{function} for {processor}: {reason}");
-            }
-            tally += Tally::of(checked.is_ok());
-        }
-        if processor == Processor::Arm {
-            let started = start_under_qemu(&folder.join("ingest/bootstrap"));
-            println!(
-                "ingest for {processor} under qemu: {}",
-                started.as_ref().err().unwrap_or(&"asks for an invocation".into())
-            );
-            tally += Tally::of(started.is_ok());
-        }
+        let program = folder.join(PROGRAM).join("bootstrap");
+        tally += told(&format!("zip for {processor}"), check(processor, &program, &folder));
+        let runner = runner(processor, program, &folder)?;
+        tally += told(&format!("start for {processor}"), start(&runner));
+        let mut test =
+            cargo(&["test", "--package", "copal-tests", "--test", "lambda_runtime", "a_manifest_is_decided"]);
+        tally += count(test.env("COPAL_FUNCTIONS", runner).env("COPAL_TOOLS", target().join("tools")))?;
     }
     println!("{tally}");
     Ok(tally)
 }
 
-/// Builds the programs of all functions, stripped; gives the folder they lie in.
+/// One check, with what it found.
+fn told(what: &str, checked: Result<String, String>) -> Tally {
+    match &checked {
+        Ok(found) => println!("ok     {what}: {found}"),
+        Err(reason) => println!("FAILED {what}: {reason}"),
+    }
+    Tally::of(checked.is_ok())
+}
+
+/// Builds the program, stripped; gives the folder that its own lies in.
 fn build(processor: Processor, programs: &Path) -> Result<PathBuf, String> {
     let folder = target().join("lambda").join(processor.name());
     let mut command = cargo(&["lambda", "build", "--package", "copal-lambda", "--profile", "release-lambda"]);
@@ -85,19 +88,20 @@ fn build(processor: Processor, programs: &Path) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// Packs a function, and checks what AWS would refuse or what would make it slow.
-fn check(processor: Processor, function: &str, folder: &Path) -> Result<(), String> {
-    let program = folder.join(function).join("bootstrap");
-    let bytes = std::fs::read(&program).map_err(|error| format!("{}: {error}", program.display()))?;
+/// Packs the program, and checks what AWS would refuse or what would make a start slow.
+fn check(processor: Processor, program: &Path, folder: &Path) -> Result<String, String> {
+    let bytes = std::fs::read(program).map_err(|error| format!("{}: {error}", program.display()))?;
     let machine = elf::machine(&bytes)?;
     if machine != processor.name() {
         return Err(format!("it is built for {machine}"));
     }
-    let zip = folder.join(format!("{function}.zip"));
-    pack(&program, &zip)?;
+    let zip = folder.join(format!("{PROGRAM}.zip"));
+    pack(program, &zip)?;
     let size = std::fs::metadata(&zip).map_err(|error| error.to_string())?.len();
-    println!("{function:8} {machine:8} program {:>9} B, zip {size:>9} B  {}", bytes.len(), zip.display());
-    if size > ZIP_MOST { Err(format!("its zip has {size} bytes, allowed are {ZIP_MOST}")) } else { Ok(()) }
+    if size > ZIP_MOST {
+        return Err(format!("it has {size} bytes, allowed are {ZIP_MOST}"));
+    }
+    Ok(format!("{size} bytes, its program {}: {}", bytes.len(), zip.display()))
 }
 
 /// A zip with this one program, always with the same bytes for the same program.
@@ -105,15 +109,30 @@ fn pack(program: &Path, zip: &Path) -> Result<(), String> {
     output(Command::new("python3").arg("-c").arg(PACK).arg(program).arg(zip)).map(drop)
 }
 
-/// Starts a program of the other processor and waits until it asks for its first invocation.
-fn start_under_qemu(program: &Path) -> Result<(), String> {
+/// What runs a program: itself, or where it is another processor's a script that has qemu do it.
+fn runner(processor: Processor, program: PathBuf, folder: &Path) -> Result<PathBuf, String> {
+    let name = processor.name();
+    if name == std::env::consts::ARCH {
+        return Ok(program);
+    }
+    let script = folder.join("under-qemu");
+    let text = format!("#!/bin/sh\nexec qemu-{name}-static -L /usr/{name}-linux-gnu '{}'\n", program.display());
+    let written = std::fs::write(&script, text)
+        .and_then(|()| std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)));
+    written.map_err(|error| format!("{}: {error}", script.display()))?;
+    Ok(script)
+}
+
+/// Starts a program and waits until it asks for its first invocation.
+fn start(runner: &Path) -> Result<String, String> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
     listener.set_nonblocking(true).map_err(|error| error.to_string())?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
-    let mut command = Command::new("qemu-aarch64-static");
-    command.args(["-L", "/usr/aarch64-linux-gnu"]).arg(program).env_clear().stdin(Stdio::null());
-    let mut child = command.envs(variables(&address.to_string())).spawn().map_err(|error| error.to_string())?;
-    let until = Instant::now() + PATIENCE;
+    let mut command = Command::new(runner);
+    command.env_clear().envs(variables(&address.to_string())).stdin(Stdio::null());
+    let started = Instant::now();
+    let mut child = command.spawn().map_err(|error| format!("{}: {error}", runner.display()))?;
+    let until = started + PATIENCE;
     let asked = loop {
         match listener.accept() {
             Ok((connection, _)) => {
@@ -131,10 +150,13 @@ fn start_under_qemu(program: &Path) -> Result<(), String> {
             Err(error) => break Err(format!("it asked for nothing: {error}")),
         }
     };
+    let took = started.elapsed();
     // It has no end of its own.
     let _ = child.kill().and_then(|()| child.wait());
     match asked?.as_str() {
-        line if line.starts_with("GET /2018-06-01/runtime/invocation/next ") => Ok(()),
+        line if line.starts_with("GET /2018-06-01/runtime/invocation/next ") => {
+            Ok(format!("it asks for an invocation after {took:.1?}"))
+        }
         line => Err(format!("it asked for {line:?}")),
     }
 }
@@ -143,6 +165,7 @@ fn start_under_qemu(program: &Path) -> Result<(), String> {
 fn variables(address: &str) -> Vec<(&'static str, String)> {
     let set = |name, value: &str| (name, value.to_owned());
     vec![
+        set("_HANDLER", "ingest"),
         set("AWS_LAMBDA_RUNTIME_API", address),
         set("AWS_LAMBDA_FUNCTION_NAME", "ingest"),
         set("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
@@ -155,6 +178,8 @@ fn variables(address: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
+/// The program's name where cargo-lambda puts it.
+const PROGRAM: &str = "copal-lambda";
 const PATIENCE: Duration = Duration::from_secs(60);
 const PACK: &str = "
 import sys, zipfile

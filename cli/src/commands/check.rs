@@ -28,6 +28,10 @@ pub(super) fn run(context: &Context<'_>, options: &args::check::Check) -> Result
     if let Some(error) = &outcome.unnoted {
         context.report.warn(&format!("what was found could not be noted in the repository: {error}"));
     }
+    if outcome.asked > 0 {
+        let packs = human::things(outcome.asked, "pack", "packs");
+        context.report.note(&format!("the service was asked to look at {packs} itself, and notes what is so"));
+    }
     if !outcome.replaced.is_empty() {
         let packs = human::things(outcome.replaced.len() as u64, "damaged pack is", "damaged packs are");
         context.report.note(&format!("{packs} not needed any more; prune removes what is left of them"));

@@ -116,9 +116,11 @@ impl<'a> Context<'a> {
     /// Opens a repository as the write-only client that this machine is.
     pub(super) fn open_enrolled(&self, site: &Site, credentials: Credentials) -> Result<Enrolled, Failure> {
         // Without a cache every file is read again, and that is all.
-        let cache_dir = self.places()?.cache_of(credentials.repository);
+        let places = self.places()?;
+        let state_dir = places.state_of(credentials.repository);
+        let cache_dir = places.cache_of(credentials.repository);
         let cache_dir = cache_dir.inspect_err(|error| self.report.warn(&format!("{error}: every file is read"))).ok();
-        Enrolled::open(site, credentials, cache_dir).map_err(|error| of_open(error, Kind::Passphrase))
+        Enrolled::open(site, credentials, &state_dir, cache_dir).map_err(|error| of_open(error, Kind::Passphrase))
     }
 
     /// Opens the repository with the secret at hand. Nobody is asked for one where the machine is to do without.
@@ -164,7 +166,7 @@ impl<'a> Context<'a> {
         let repository = repository.map_err(|error| of_open(error, credential.kind()))?;
         if repository.descriptor.is_none() {
             let state = match &repository.descriptor_fault {
-                Some((object, fault)) => format!("{object} is damaged ({fault})"),
+                Some((object, fault)) => format!("{object} cannot be used ({fault})"),
                 None => "is lost".to_owned(),
             };
             self.report.warn(&format!("the repository's descriptor {state}: it can be read, but not written to"));

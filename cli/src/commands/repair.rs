@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use copal_engine::id::{ChunkId, DomainId};
 use copal_engine::index::{Bits, Status};
 use copal_engine::state::PackRecord;
-use copal_service::check::note;
 use copal_service::view::View;
 
 use super::context::Context;
@@ -18,8 +17,7 @@ use crate::report::human;
 use crate::report::progress::Progress;
 use crate::report::upkeep::RepairReport;
 use crate::repository::{Repository, restore_copies, restore_descriptor};
-use crate::verify::{Fates, Hits, read_again, walk};
-use crate::wait::wait;
+use crate::verify::{Fates, Hits, noted, read_again, walk};
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let mut repository = context.open_bare()?;
@@ -61,7 +59,7 @@ fn look_again(repository: &Repository, view: &View) -> Result<(), Failure> {
     let harmed = view.state.packs.iter().filter(|(_, record)| record.is_missing || record.is_damaged);
     let harmed: Vec<(_, &PackRecord)> = harmed.map(|(id, record)| (*id, record)).collect();
     let harm = read_again(repository, &harmed).map_err(of_store)?;
-    wait(note(&repository.host(), &harm)).map_err(of_job)
+    noted(repository, view, &harm).map(drop).map_err(of_job)
 }
 
 /// What a check found to be lost and prune has not forgotten yet.

@@ -15,8 +15,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use bytes::Bytes;
-use copal_engine::id::{ClientId, ObjectHash, RepositoryId};
+use copal_engine::id::{ClientId, ObjectHash, PackId, RepositoryId};
 use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::limits::PACK_BYTES;
 use copal_engine::request::{Request, Terms, WINDOW};
 use copal_store::retry::{Backoff, Pause, Retry};
 use copal_store::{Created, Key, ListPage, Listed, Op, Stat, Store, StoreError, StoreTime};
@@ -91,6 +92,21 @@ impl GatewayStore {
     /// Signs from now on as whoever joins with this enrollment key.
     pub fn join_as(&self, client: ClientId, enrollment: SigningKey) {
         self.identity.join_as(client, enrollment);
+    }
+
+    /// Asks the service to look at packs that were found harmed, or whole again: it alone notes what is so.
+    pub async fn suspect(&self, packs: &[PackId]) -> Result<(), StoreError> {
+        let asked = Asked { op: Op::Create, key: "the note of what was found" };
+        for some in packs.chunks(SUSPECTS) {
+            let named: Vec<String> = some.iter().map(ToString::to_string).collect();
+            let body = json!({ "objects": named }).to_string();
+            let question = Question::new(Method::POST, "/v1/suspects").sending(body.into());
+            let reply = self.ask(&asked, question).await?;
+            if !reply.status.is_success() {
+                return Err(of_reply(&asked, &reply));
+            }
+        }
+        Ok(())
     }
 
     /// What the gateway says of its repository; none if there is none yet.
@@ -333,6 +349,11 @@ impl Store for GatewayStore {
     fn is_far(&self) -> bool {
         true
     }
+
+    /// What a gateway takes.
+    fn largest(&self) -> Option<u64> {
+        Some(PACK_BYTES)
+    }
 }
 
 /// Waits on the threads of the network, so that one wait holds up no other call.
@@ -358,6 +379,8 @@ fn value(text: &str) -> HeaderValue {
 const NO_GATEWAY: &str = "what answers at this address is no gateway: it says 404";
 /// What requests through a pipe are addressed to.
 pub const PIPE_ORIGIN: &str = "http://stdio";
+/// Packs that one request names.
+const SUSPECTS: usize = 256;
 /// Objects that one listing asks for.
 const LIST_MOST: usize = 10_000;
 

@@ -9,7 +9,7 @@ use copal_service::error::JobError;
 use copal_service::{clients, objects};
 use copal_store::{Created, Store, StoreError};
 
-use super::{Repository, list_descriptors};
+use super::{Repository, list_descriptors, seen};
 use crate::wait::wait;
 
 /// Writes a new descriptor if the newest cannot be used; gives its name. It says what the newest sound one says. If there
@@ -22,7 +22,7 @@ pub fn restore_descriptor(repository: &Repository) -> Result<Option<String>, Job
     let (store, owner) = (repository.store(), &repository.owner);
     let known = list_descriptors(store.as_ref())?;
     let newest = known.iter().filter_map(|(name, _)| layout::trailing_number(name)).max();
-    let version = newest.unwrap_or(0) + 1;
+    let version = newest.unwrap_or(0).max(seen::newest(repository.state_dir())) + 1;
     let is_ours = |descriptor: &&Descriptor| {
         descriptor.verify_owner(&owner.verifying_key()).is_ok() && descriptor.repository == owner.repository()
     };

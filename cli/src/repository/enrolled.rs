@@ -17,7 +17,7 @@ use copal_service::host::Host;
 use copal_store::Store;
 use zeroize::Zeroizing;
 
-use super::{ClientError, LocalClient, OpenError, list_descriptors};
+use super::{ClientError, LocalClient, OpenError, list_descriptors, seen};
 use crate::entropy::SystemEntropy;
 use crate::places::{PlaceError, create_private_dir, write_private};
 use crate::site::Site;
@@ -141,14 +141,21 @@ pub struct Enrolled {
 }
 
 impl Enrolled {
-    /// Opens the repository of a site, if its newest descriptor is that of the owner who enrolled the client.
-    pub fn open(site: &Site, credentials: Credentials, cache_dir: Option<PathBuf>) -> Result<Self, OpenError> {
+    /// Opens the repository of a site, if its newest descriptor is that of the owner who enrolled the client, and none older
+    /// than this machine has seen.
+    pub fn open(
+        site: &Site,
+        credentials: Credentials,
+        state_dir: &Path,
+        cache_dir: Option<PathBuf>,
+    ) -> Result<Self, OpenError> {
         let store = site.store();
         let (object, newest) =
             list_descriptors(&store)?.pop().ok_or_else(|| OpenError::NoRepository(site.location().clone()))?;
         let (descriptor, kem) = newest
             .and_then(|descriptor| {
                 let kem = owners_kem(&descriptor, credentials.repository, credentials.owner)?;
+                seen::compare(state_dir, &descriptor)?;
                 Ok((descriptor, kem))
             })
             .map_err(|source| OpenError::Descriptor { object, source })?;

@@ -9,6 +9,7 @@ mod enrolled;
 mod init;
 mod join;
 mod kept;
+mod seen;
 mod slots;
 mod unlock;
 
@@ -124,12 +125,15 @@ impl Repository {
         }
         let (owner, slot) = unlock(site.location(), slots, input)?;
         site.know_owner(&owner);
+        let state_dir = state_dir(owner.repository());
         let (descriptor, descriptor_fault) = match newest_descriptor(&descriptors, &owner)? {
-            Newest::Whole(descriptor) => (Some(*descriptor), None),
+            Newest::Whole(descriptor) => match seen::compare(&state_dir, &descriptor) {
+                Ok(()) => (Some(*descriptor), None),
+                Err(fault) => (None, Some((layout::descriptor(descriptor.version), fault))),
+            },
             Newest::Damaged(object, fault) => (None, Some((object, fault))),
             Newest::None => (None, None),
         };
-        let state_dir = state_dir(owner.repository());
         Ok(Self { store, site: site.clone(), descriptor, descriptor_fault, owner: Arc::new(owner), slot, state_dir })
     }
 

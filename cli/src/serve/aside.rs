@@ -83,4 +83,8 @@ impl Store for Aside {
     fn is_far(&self) -> bool {
         self.inner.is_far()
     }
+
+    fn largest(&self) -> Option<u64> {
+        self.inner.largest()
+    }
 }

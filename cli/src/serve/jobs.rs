@@ -8,17 +8,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use copal_engine::id::{ClientId, OwnerFingerprint};
+use copal_engine::id::{ClientId, OwnerFingerprint, PackId};
 use copal_engine::receipt::{IngestBy, Outcome};
 use copal_engine::repository::Descriptor;
 use copal_service::budget::Budget;
-use copal_service::check::{Depth, Kind};
+use copal_service::check::{self, Depth};
 use copal_service::compact::compact_until;
 use copal_service::error::JobError;
-use copal_service::expire::expire;
+use copal_service::expire::expire_until;
 use copal_service::gateway::read_facts;
 use copal_service::host::Host;
-use copal_service::ingest::{Scope, ingest};
+use copal_service::ingest::{self, Scope};
+use copal_service::metrics::{self, DAMAGE};
 use copal_service::{policy, prune, report, view};
 use copal_store::Store;
 
@@ -56,6 +57,7 @@ pub enum JobNote {
 /// The threads of the jobs.
 pub(super) struct Jobs {
     arrivals: SyncSender<ClientId>,
+    suspects: SyncSender<Vec<PackId>>,
     ending: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -95,18 +97,19 @@ impl Jobs {
             let ending = ending.clone();
             thread::spawn(move || own.ingest_arrivals(&arrived, every, &ending))
         }];
-        // Upkeep is for those who serve for long.
-        if !options.stdio {
-            let plan = [
-                (Upkeep::Expire, options.expire_every.0),
-                (Upkeep::Compact, options.compact_every.0),
-                (Upkeep::Prune, options.prune_every.0),
-                (Upkeep::Check, options.check_every.0),
-            ];
-            let ending = ending.clone();
-            threads.push(thread::spawn(move || work.keep_up(&plan, &ending)));
-        }
-        Self { arrivals, ending, threads }
+        let plan = [
+            (Upkeep::Expire, options.expire_every.0),
+            (Upkeep::Compact, options.compact_every.0),
+            (Upkeep::Prune, options.prune_every.0),
+            (Upkeep::Check, options.check_every.0),
+        ];
+        // Upkeep by the clock is for those who serve for long.
+        let plan = if options.stdio { Vec::new() } else { plan.to_vec() };
+        // Who is told to wait asks again, or the next check finds it.
+        let (suspects, suspected) = sync_channel(64);
+        let also_ending = ending.clone();
+        threads.push(thread::spawn(move || work.keep_up(&plan, &suspected, &also_ending)));
+        Self { arrivals, suspects, ending, threads }
     }
 
     /// Tells that a client may have uploaded a manifest.
@@ -117,10 +120,18 @@ impl Jobs {
         }
     }
 
+    /// Tells that packs may be harmed, or whole again.
+    pub(super) fn suspecter(&self) -> impl Fn(Vec<PackId>) + Send + Sync + 'static {
+        let suspects = self.suspects.clone();
+        move |packs| match suspects.try_send(packs) {
+            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        }
+    }
+
     /// Lets what has arrived be decided, and upkeep come to the end of its step; what is left goes on in another process.
     pub(super) fn finish(self) {
         self.ending.store(true, Ordering::Relaxed);
-        drop(self.arrivals);
+        drop((self.arrivals, self.suspects));
         for thread in self.threads {
             let _ = thread.join();
         }
@@ -156,26 +167,23 @@ impl Work {
     }
 
     fn ingest(&self, scope: Scope<'_>) {
-        self.run("ingest", |host, descriptor| {
+        self.run("ingest", |host, descriptor, metrics| {
             if descriptor.ingest != IngestBy::Service {
                 return Ok(());
             }
-            for receipt in wait(ingest(host, descriptor.ingest, scope, &|_| false))? {
-                let is_accepted = receipt.outcome == Outcome::Accepted;
-                self.metrics.count_manifest(is_accepted);
-                self.metrics.root.set(receipt.root as i64);
-                if !is_accepted {
-                    let words = receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text()));
-                    let why = words.collect::<Vec<_>>().join("; ");
-                    (self.note)(&JobNote::Rejected { client: receipt.client, number: receipt.number, why });
-                }
+            let done = wait(ingest::work(host, descriptor.ingest, scope, &|_| false))?;
+            metrics.decided(&done.receipts, done.refused.len());
+            for receipt in done.receipts.iter().filter(|receipt| receipt.outcome == Outcome::Rejected) {
+                let words = receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text()));
+                let why = words.collect::<Vec<_>>().join("; ");
+                (self.note)(&JobNote::Rejected { client: receipt.client, number: receipt.number, why });
             }
             Ok(())
         });
     }
 
-    /// Does each job of the plan whenever its time has come.
-    fn keep_up(&self, plan: &[(Upkeep, Duration)], ending: &Arc<AtomicBool>) {
+    /// Does each job of the plan whenever its time has come, and looks at packs as soon as somebody suspects them.
+    fn keep_up(&self, plan: &[(Upkeep, Duration)], suspected: &Receiver<Vec<PackId>>, ending: &Arc<AtomicBool>) {
         let asked = ending.clone();
         let budget = Budget::until(move || asked.load(Ordering::Relaxed));
         let mut due: Vec<_> = plan
@@ -193,42 +201,59 @@ impl Work {
                     *next = Instant::now() + *every;
                 }
             }
-            thread::sleep(TICK);
+            match suspected.recv_timeout(TICK) {
+                Ok(packs) => self.look(packs.into_iter().chain(suspected.try_iter().flatten()).collect()),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
         }
+        let left: BTreeSet<PackId> = suspected.try_iter().flatten().collect();
+        if !left.is_empty() {
+            self.look(left);
+        }
+    }
+
+    fn look(&self, packs: BTreeSet<PackId>) {
+        self.run("look", |host, descriptor, _| {
+            // Where clients decide, they note it themselves.
+            if descriptor.ingest != IngestBy::Service {
+                return Ok(());
+            }
+            let findings = wait(check::look(host, &packs))?;
+            if findings > 0 {
+                (self.note)(&JobNote::Damage { findings });
+            }
+            Ok(())
+        });
     }
 
     fn upkeep(&self, job: Upkeep, budget: &Budget) {
         match job {
-            Upkeep::Expire => self.run("expire", |host, descriptor| {
-                let report = wait(expire(host, descriptor.ingest))?;
-                self.metrics.expired.inc_by(report.expired.len() as u64);
-                self.metrics.held.set(report.held.len() as i64);
+            Upkeep::Expire => self.run("expire", |host, descriptor, metrics| {
+                metrics.expired(&wait(expire_until(host, descriptor.ingest, budget))?);
                 Ok(())
             }),
-            Upkeep::Compact => self.run("compact", |host, _| {
-                self.metrics.root.set(wait(compact_until(host, budget))?.root as i64);
+            Upkeep::Compact => self.run("compact", |host, _, metrics| {
+                metrics.compacted(&wait(compact_until(host, budget))?);
                 Ok(())
             }),
-            Upkeep::Prune => self.run("prune", |host, descriptor| {
+            Upkeep::Prune => self.run("prune", |host, descriptor, metrics| {
                 let view = wait(view::read(host.store))?;
                 let sizes = [descriptor.parameters.pack_target.into(), descriptor.parameters.tree_pack_target.into()];
                 let plain = prune::Options::new(sizes);
                 let policy = wait(policy::current(host, &view))?;
                 let grace = policy.map_or(plain.grace, |(_, policy)| policy.grace());
-                let report = wait(report::prune(host, &prune::Options { grace, budget: budget.clone(), ..plain }))?;
-                self.metrics.bytes_deleted.inc_by(report.bytes_deleted);
-                self.metrics.bytes_pending.set(report.bytes_pending as i64);
+                let options = prune::Options { grace, budget: budget.clone(), ..plain };
+                metrics.pruned(&wait(report::prune(host, &options))?);
                 Ok(())
             }),
-            Upkeep::Check => self.run("check", |host, _| {
+            Upkeep::Check => self.run("check", |host, _, metrics| {
                 let view = wait(view::read(host.store))?;
                 let policy = wait(policy::current(host, &view))?;
                 let parts = policy.map_or(CHECK_PARTS, |(_, policy)| policy.check_parts());
-                let report = wait(report::check(host, Depth::Data { part: 1, parts }, budget))?;
-                let needed = report.findings.iter().filter(|finding| finding.kind != Kind::Stale).count() as u64;
-                self.metrics.findings.set(needed as i64);
-                if needed > 0 {
-                    (self.note)(&JobNote::Damage { findings: needed });
+                metrics.checked(&wait(report::check(host, Depth::Data { part: 1, parts }, budget))?);
+                let findings = metrics.value(DAMAGE.name).unwrap_or_default() as u64;
+                if findings > 0 {
+                    (self.note)(&JobNote::Damage { findings });
                 }
                 Ok(())
             }),
@@ -236,8 +261,13 @@ impl Work {
     }
 
     /// Runs a job on the repository as its descriptor now says; without a repository there is nothing to do.
-    fn run(&self, job: &'static str, act: impl FnOnce(&Host<'_>, &Descriptor) -> Result<(), JobError>) {
+    fn run(
+        &self,
+        job: &'static str,
+        act: impl FnOnce(&Host<'_>, &Descriptor, &mut metrics::Metrics) -> Result<(), JobError>,
+    ) {
         let started = Instant::now();
+        let mut metrics = metrics::Metrics::default();
         let done = wait(read_facts(self.store.as_ref(), self.owner)).and_then(|facts| match facts {
             None => Ok(()),
             Some(facts) => {
@@ -248,10 +278,11 @@ impl Work {
                     repository: descriptor.repository,
                     owner_key: descriptor.owner_key,
                 };
-                act(&host, descriptor)
+                act(&host, descriptor, &mut metrics)
             }
         });
-        self.metrics.count_run(job, done.is_ok(), started.elapsed().as_secs_f64());
+        metrics.ended(done.is_err(), started.elapsed());
+        self.metrics.take(job, &metrics);
         if let Err(error) = done {
             (self.note)(&JobNote::Failed { job, why: error.to_string() });
         }

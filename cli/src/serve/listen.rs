@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
@@ -12,6 +12,7 @@ use axum::response::Response;
 use axum::routing::get;
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
+use copal_service::metrics::REFUSED;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -129,8 +130,14 @@ async fn expose(State(metrics): State<Arc<Metrics>>) -> ([(&'static str, &'stati
 async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned();
+    let started = Instant::now();
     let response = next.run(request).await;
-    metrics.count_request(&method, path, response.status().as_u16());
+    let status = response.status();
+    let mut run = copal_service::metrics::Metrics::default();
+    run.ended(status.is_server_error(), started.elapsed());
+    run.count(REFUSED, status.is_client_error().into());
+    metrics.take("gateway", &run);
+    metrics.answered(&method, path, status.as_u16());
     response
 }
 

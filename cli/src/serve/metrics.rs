@@ -1,29 +1,26 @@
-//! Metrics: what Prometheus is told.
+//! Metrics: what Prometheus is told: the numbers of `service::metrics`, by job, and what only a host that lives on knows.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 
 use axum::http::Method;
+use copal_service::metrics::{self, ALL, Metric, Sum, Unit};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
 
 use crate::clock;
 
 /// Counters and gauges, and their names.
 pub(super) struct Metrics {
     registry: Registry,
-    requests: Family<Request, Counter>,
-    runs: Family<Run, Counter>,
-    seconds: Family<Job, Gauge<f64, std::sync::atomic::AtomicU64>>,
+    totals: HashMap<&'static str, Family<Job, Counter<f64, AtomicU64>>>,
+    levels: HashMap<&'static str, Family<Job, Gauge<f64, AtomicU64>>>,
+    responses: Family<Request, Counter>,
     succeeded: Family<Job, Gauge>,
-    manifests: Family<Manifest, Counter>,
-    pub(super) findings: Gauge,
-    pub(super) root: Gauge,
-    pub(super) bytes_deleted: Counter,
-    pub(super) bytes_pending: Gauge,
-    pub(super) expired: Counter,
-    pub(super) held: Gauge,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -34,73 +31,57 @@ struct Request {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Run {
-    job: &'static str,
-    outcome: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Job {
     job: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Manifest {
-    outcome: &'static str,
 }
 
 impl Metrics {
     pub(super) fn new() -> Self {
         let mut metrics = Self {
             registry: Registry::with_prefix("copal"),
-            requests: Family::default(),
-            runs: Family::default(),
-            seconds: Family::default(),
+            totals: HashMap::new(),
+            levels: HashMap::new(),
+            responses: Family::default(),
             succeeded: Family::default(),
-            manifests: Family::default(),
-            findings: Gauge::default(),
-            root: Gauge::default(),
-            bytes_deleted: Counter::default(),
-            bytes_pending: Gauge::default(),
-            expired: Counter::default(),
-            held: Gauge::default(),
         };
         let registry = &mut metrics.registry;
-        registry.register("requests", "Requests to the gateway", metrics.requests.clone());
-        registry.register("job_runs", "Runs of jobs, by how they ended", metrics.runs.clone());
-        registry.register("job_seconds", "How long the last run of a job took", metrics.seconds.clone());
+        for metric in ALL {
+            match metric.sum {
+                Sum::Total => {
+                    let family = metrics.totals.entry(metric.name).or_default();
+                    registry.register(series(metric), metric.about, family.clone());
+                }
+                Sum::Level => {
+                    let family = metrics.levels.entry(metric.name).or_default();
+                    registry.register(series(metric), metric.about, family.clone());
+                }
+            }
+        }
+        registry.register("responses", "Answers of the gateway", metrics.responses.clone());
         let about = "When a job last ended well, in seconds since 1970";
-        registry.register("job_succeeded", about, metrics.succeeded.clone());
-        registry.register("manifests", "Manifests that were decided", metrics.manifests.clone());
-        let about = "What the last check found wrong and is needed";
-        registry.register("check_findings", about, metrics.findings.clone());
-        registry.register("root", "Number of the newest root a job has seen", metrics.root.clone());
-        let deleted = metrics.bytes_deleted.clone();
-        registry.register_with_unit("pruned", "Bytes that prune deleted", Unit::Bytes, deleted);
-        let pending = metrics.bytes_pending.clone();
-        registry.register_with_unit("pending", "Bytes that wait for their grace period", Unit::Bytes, pending);
-        registry.register("expired_snapshots", "Snapshots that expired", metrics.expired.clone());
-        let about = "Suspicious snapshots that nobody has released: nothing of their series expires";
-        registry.register("held_snapshots", about, metrics.held.clone());
+        registry.register("succeeded", about, metrics.succeeded.clone());
         metrics
     }
 
-    pub(super) fn count_request(&self, method: &Method, path: String, status: u16) {
+    /// A request was answered.
+    pub(super) fn answered(&self, method: &Method, path: String, status: u16) {
         let method = label(method);
-        self.requests.get_or_create(&Request { method, path, status: status.into() }).inc();
+        self.responses.get_or_create(&Request { method, path, status: status.into() }).inc();
     }
 
-    pub(super) fn count_manifest(&self, is_accepted: bool) {
-        let outcome = if is_accepted { "accepted" } else { "rejected" };
-        self.manifests.get_or_create(&Manifest { outcome }).inc();
-    }
-
-    /// A job has ended.
-    pub(super) fn count_run(&self, job: &'static str, is_done: bool, seconds: f64) {
-        let outcome = if is_done { "done" } else { "failed" };
-        self.runs.get_or_create(&Run { job, outcome }).inc();
-        self.seconds.get_or_create(&Job { job }).set(seconds);
-        if is_done {
+    /// A run has ended, or a request, which is one of the job `gateway`.
+    pub(super) fn take(&self, job: &'static str, run: &metrics::Metrics) {
+        for (metric, value) in run.values() {
+            match metric.sum {
+                Sum::Total => {
+                    self.totals[metric.name].get_or_create(&Job { job }).inc_by(*value);
+                }
+                Sum::Level => {
+                    self.levels[metric.name].get_or_create(&Job { job }).set(*value);
+                }
+            }
+        }
+        if run.value(metrics::FAILURES.name) == Some(0.0) {
             self.succeeded.get_or_create(&Job { job }).set(clock::now().to_unix().0);
         }
     }
@@ -111,6 +92,22 @@ impl Metrics {
         encode(&mut text, &self.registry).expect("a text takes every letter");
         text
     }
+}
+
+/// The metric's name in Prometheus' manner, without what all of them begin with and what totals end with: `bytes_deleted`
+/// for `BytesDeleted`.
+fn series(metric: &Metric) -> String {
+    let mut name = String::new();
+    for letter in metric.name.chars() {
+        if letter.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    if metric.unit == Unit::Seconds {
+        name.push_str("_seconds");
+    }
+    name
 }
 
 /// A method as a label. Whoever asks can make up others, and a label is never forgotten.
@@ -124,15 +121,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_are_those_of_cloudwatch_in_the_manner_of_prometheus() {
+        assert_eq!(series(&metrics::BYTES_DELETED), "bytes_deleted");
+        assert_eq!(series(&metrics::DURATION), "duration_seconds");
+    }
+
+    #[test]
+    fn totals_add_up_over_runs_and_of_levels_the_last_stands() {
+        let told = Metrics::new();
+        for (deleted, pending) in [(3, 7), (4, 5)] {
+            let mut run = metrics::Metrics::default();
+            run.count(metrics::BYTES_DELETED, deleted).count(metrics::BYTES_PENDING, pending);
+            told.take("prune", &run);
+        }
+        let text = told.text();
+        assert!(text.contains("copal_bytes_deleted_total{job=\"prune\"} 7.0\n"), "{text}");
+        assert!(text.contains("copal_bytes_pending{job=\"prune\"} 5.0\n"), "{text}");
+    }
+
+    #[test]
     fn methods_that_somebody_made_up_are_one_label() {
         let metrics = Metrics::new();
-        metrics.count_request(&Method::GET, "/v1/time".to_owned(), 200);
+        metrics.answered(&Method::GET, "/v1/time".to_owned(), 200);
         for number in 0..1_000 {
             let method = Method::from_bytes(format!("M{number}").as_bytes()).unwrap();
-            metrics.count_request(&method, String::new(), 405);
+            metrics.answered(&method, String::new(), 405);
         }
         let text = metrics.text();
-        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("copal_requests_total{")).collect();
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("copal_responses_total{")).collect();
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(lines.iter().any(|line| line.contains("method=\"other\"") && line.ends_with(" 1000")), "{lines:?}");
     }

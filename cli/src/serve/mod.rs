@@ -14,7 +14,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use copal_engine::id::{ClientId, OwnerFingerprint};
+use copal_engine::id::{ClientId, OwnerFingerprint, PackId};
 use copal_service::error::JobError;
 use copal_service::gateway::{Facts, Gateway, Memory, Presigner, Quota, Settings, read_facts};
 use copal_store::s3::BadConfig;
@@ -130,8 +130,11 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
     let metrics = Arc::new(Metrics::new());
     let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), service.note.clone());
     let router = Gateway::new(settings(service, &store, owner, bucket, &jobs), Some(Memory::default())).router();
-    let served =
-        if options.stdio { stdio::serve(router) } else { listen::serve(router, page, options, metrics, service.listening) };
+    let served = if options.stdio {
+        stdio::serve(router)
+    } else {
+        listen::serve(router, page, options, metrics, service.listening)
+    };
     jobs.finish();
     served
 }
@@ -158,7 +161,7 @@ fn settings(
     jobs: &Jobs,
 ) -> Settings {
     let options = service.options;
-    let announce = jobs.announcer();
+    let (announce, suspect) = (jobs.announcer(), jobs.suspecter());
     let origin = if options.stdio { Some(PIPE_ORIGIN.to_owned()) } else { options.public_url.clone() };
     Settings {
         // What waits for a disk must not hold up who waits for the network.
@@ -175,5 +178,6 @@ fn settings(
         quota: Quota { stored: options.quota.map(|size| size.0), daily: options.daily_quota.map(|size| size.0) },
         cors: options.cors.clone(),
         arrived: Some(Arc::new(move |client: ClientId| announce(client))),
+        suspected: Some(Arc::new(move |packs: Vec<PackId>| suspect(packs))),
     }
 }

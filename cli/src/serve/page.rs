@@ -186,7 +186,8 @@ mod tests {
     fn page() -> (tempfile::TempDir, Page) {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("assets")).unwrap();
-        for (name, content) in [("index.html", "page"), ("assets/a-1.wasm", "module"), ("assets/a-1.wasm.br", "small")] {
+        for (name, content) in [("index.html", "page"), ("assets/a-1.wasm", "module"), ("assets/a-1.wasm.br", "small")]
+        {
             fs::write(directory.path().join(name), content).unwrap();
         }
         let page = Page::read(directory.path(), Some("https://bucket.example")).unwrap();

@@ -4,12 +4,13 @@
 mod fates;
 mod findings;
 mod hits;
+mod noted;
 mod packs;
 mod trees;
 
 use copal_engine::id::PackId;
 use copal_engine::state::PackRecord;
-use copal_service::check::{Depth, Harm, inspect, note};
+use copal_service::check::{Depth, Harm, inspect};
 use copal_service::error::JobError;
 use copal_service::view::{self, View};
 use copal_store::StoreError;
@@ -24,6 +25,7 @@ use crate::wait::wait;
 pub use fates::Fates;
 use findings::Findings;
 pub use hits::{Hit, Hits, Impact};
+pub use noted::noted;
 pub use packs::{genuine, read_again};
 pub use trees::walk;
 
@@ -67,6 +69,8 @@ pub struct Outcome {
     pub replaced: Vec<PackId>,
     /// Why what was found could not be noted in the state.
     pub unnoted: Option<JobError>,
+    /// How many packs the service was asked to look at, because it alone notes what is so.
+    pub asked: u64,
     /// Whether the newest state could not be read, so that only records were checked.
     pub is_state_lost: bool,
 }
@@ -117,7 +121,10 @@ fn dig(
         outcome.bytes_read += opened.bytes_read;
         opened.tell(&mut harm);
     }
-    outcome.unnoted = wait(note(&repository.host(), &harm)).err();
+    match noted(repository, before, &harm) {
+        Ok(asked) => outcome.asked = asked,
+        Err(error) => outcome.unnoted = Some(error),
+    }
     let faults = std::mem::take(&mut opened.faults);
     let fates = Fates::new(harm, opened);
     for attempt in 1.. {

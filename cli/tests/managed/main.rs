@@ -7,6 +7,7 @@ mod gateway;
 mod kit;
 mod long;
 mod nothing_opens;
+mod older;
 mod policy;
 mod service;
 mod status;

@@ -15,7 +15,7 @@ use copal_engine::keys::slot::{Slot, SlotInput};
 use copal_engine::repository::Descriptor;
 use copal_engine::{client, layout};
 
-use kit::{Machine, PASSPHRASE, Run, assert_same, noise, text};
+use kit::{Harm, Machine, PASSPHRASE, Run, assert_same, noise, text};
 use server::{At, Server, client_of, get, now, send, signed_get};
 
 fn machine() -> Machine {
@@ -45,6 +45,26 @@ fn a_served_repository_is_used_like_any_other() {
     machine.at(&server.url, &["forget", "--keep-last", "1"]).ok();
     assert_eq!(machine.snapshots().len(), 1);
     machine.run(&["check", "--full"]).ok();
+}
+
+#[test]
+fn what_a_check_through_the_gateway_finds_the_service_notes_and_the_next_backup_heals() {
+    let machine = Machine::bare();
+    let init = ["--key-file", "key", "init", "--ingest", "service"];
+    machine.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    machine.write("noise", noise(1, 300_000));
+    let server = Server::start(&machine, &[]);
+    machine.at(&server.url, &["backup", "source"]).ok();
+    let [pack] = machine.packs(0).try_into().expect("one pack of data");
+    machine.damage(&pack, Harm::Flip);
+    let found = machine.at(&server.url, &["check", "--read-data"]).exits(4);
+    assert!(found.err.contains("the service was asked to look at 1 pack itself"), "{found}");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while machine.packs(0).len() == 1 {
+        assert!(Instant::now() < deadline, "nothing is stored again");
+        machine.at(&server.url, &["backup", "source"]).ok();
+    }
+    restores(&machine, &server.url);
 }
 
 #[test]
@@ -173,15 +193,15 @@ fn prometheus_is_told_of_requests_and_jobs() {
     let deadline = Instant::now() + Duration::from_secs(60);
     let text = loop {
         let text = get(&metrics);
-        let ran = |job: &&str| text.contains(&format!("copal_job_runs_total{{job=\"{job}\",outcome=\"done\"}}"));
+        let ran = |job: &&str| text.contains(&format!("copal_succeeded{{job=\"{job}\"}}"));
         if jobs.iter().all(ran) {
             break text;
         }
         assert!(Instant::now() < deadline, "{text}");
         std::thread::sleep(Duration::from_millis(100));
     };
-    assert!(text.contains("copal_requests_total{method=\"GET\",path=\"/v1/objects\",status=\"200\"}"), "{text}");
-    assert!(text.contains("copal_check_findings 0") && text.ends_with("# EOF\n"), "{text}");
+    assert!(text.contains("copal_responses_total{method=\"GET\",path=\"/v1/objects\",status=\"200\"}"), "{text}");
+    assert!(text.contains("copal_damage{job=\"check\"} 0.0") && text.ends_with("# EOF\n"), "{text}");
     assert!(get(&format!("{}/metrics", server.url)).starts_with("HTTP/1.1 404"), "not where clients come");
     assert!(get(&format!("{}/v1/health", server.url)).contains("\"ok\""));
     machine.run(&["check", "--full"]).ok();

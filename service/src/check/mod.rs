@@ -127,6 +127,13 @@ pub async fn check_until(host: &Host<'_>, depth: Depth, budget: &Budget) -> Resu
     Ok(report)
 }
 
+/// Looks at packs that somebody found harmed, or whole again, and notes what is so; gives how many are not whole.
+pub async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<u64, JobError> {
+    let harm = data::look(host, packs).await?;
+    note(host, &harm).await?;
+    Ok((harm.missing.len() + harm.damaged.len()) as u64)
+}
+
 /// Checks without noting anything. What was learned about packs may be noted afterwards, with what else the caller has
 /// learned; none if the newest state cannot be read, and then nothing may be written.
 pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Harm>), JobError> {

@@ -213,3 +213,13 @@ impl Store for Overtaken<'_> {
         self.repository.store.now().await
     }
 }
+
+#[test]
+fn segments_stay_below_what_the_store_takes() {
+    let repository = Repository { store: MemoryStore::bounded(8_000), ..Repository::default() };
+    (0..8).for_each(|pack| repository.add(pack, &numbers(u64::from(pack) * 100..u64::from(pack) * 100 + 30)));
+    let before = repository.copies(0..800);
+    let report = block_on(compact(&repository.host())).unwrap();
+    assert!(report.segments_after > 1 && report.segments_after < report.segments_before, "{report:?}");
+    assert_eq!(repository.copies(0..800), before);
+}

@@ -9,7 +9,7 @@ use copal_engine::client::ClientRecord;
 use copal_engine::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, PackId};
 use copal_engine::keys::owner::{KemPublic, fingerprint};
 use copal_engine::layout;
-use copal_engine::repository::Descriptor;
+use copal_engine::repository::{Descriptor, DescriptorError};
 use copal_engine::root::Root;
 use copal_engine::state::{RunReader, State, StateFold};
 use copal_engine::time::Time;
@@ -61,8 +61,8 @@ pub async fn read_facts(store: &dyn Store, owner: Option<OwnerFingerprint>) -> R
     let descriptor = Descriptor::decode(version, &bytes).map_err(|error| damaged(&error))?;
     let kem = KemPublic::from_slice(&descriptor.kem_public).ok_or_else(|| damaged(&"it holds no public key"))?;
     let found = fingerprint(descriptor.repository, &descriptor.owner_key, &kem);
-    if owner.is_some_and(|owner| owner != found) {
-        return Err(damaged(&"it is signed by another owner than the one expected"));
+    if let Some(wanted) = owner.filter(|wanted| *wanted != found) {
+        return Err(damaged(&format_args!("it is of the owner {found}, not of {wanted}")));
     }
     Ok(Some(Facts { descriptor, bytes, owner: found }))
 }
@@ -81,9 +81,15 @@ impl Known {
         {
             return Ok(Some(facts.clone()));
         }
-        // Whoever the owner was once, it stays.
-        let expected = pinned.or(kept.map(|(_, facts)| facts.owner));
+        // Whoever the owner was once, it stays, and what was superseded does not come back.
+        let expected = pinned.or(kept.as_ref().map(|(_, facts)| facts.owner));
         let Some(facts) = read_facts(store, expected).await? else { return Ok(None) };
+        let (version, seen) = (facts.descriptor.version, kept.map_or(0, |(_, facts)| facts.descriptor.version));
+        if version < seen {
+            return Err(
+                JobError::damaged(&layout::descriptor(version), DescriptorError::Older { version, seen }).into()
+            );
+        }
         let facts = Arc::new(facts);
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, facts.clone()));
         Ok(Some(facts))

@@ -25,7 +25,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware;
 use axum::routing::{get, post};
-use copal_engine::id::{ClientId, OwnerFingerprint};
+use copal_engine::id::{ClientId, OwnerFingerprint, PackId};
 use copal_store::{Key, Store, StoreError};
 
 use crate::host::Entropy;
@@ -62,6 +62,8 @@ pub struct Settings {
     pub cors: Option<String>,
     /// Is told of clients who may have uploaded a manifest.
     pub arrived: Option<Arc<dyn Fn(ClientId) + Send + Sync>>,
+    /// Is told of packs that a full client found harmed, or whole again, and looks at them by itself.
+    pub suspected: Option<Arc<dyn Fn(Vec<PackId>) + Send + Sync>>,
 }
 
 /// Hands out addresses at which the store itself takes or gives one object.
@@ -115,6 +117,7 @@ impl Gateway {
             .route("/v1/receipts/{client}/{number}", get(state::receipt))
             .route("/v1/uploads", post(transfers::uploads))
             .route("/v1/downloads", post(transfers::downloads))
+            .route("/v1/suspects", post(transfers::suspects))
             .route("/v1/objects", get(objects::list))
             .route(
                 "/v1/objects/{*key}",

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use copal_engine::id::ObjectHash;
+use copal_engine::client::Role;
+use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::request::write_digest;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -15,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::call::Call;
 use super::objects::{key_of, readable, tell};
 use super::problem::Problem;
-use super::rights::{self, Upload};
+use super::rights::{self, Caller, Upload};
 use super::{Gateway, Presigned, TRANSFER_SECONDS, quota};
 
 #[derive(Deserialize)]
@@ -101,6 +103,23 @@ pub(super) async fn downloads(State(gateway): State<Arc<Gateway>>, mut call: Cal
         answers.push(answer(key.as_str(), "GET", given, is_signed));
     }
     Ok(Json(json!({ "objects": answers })).into_response())
+}
+
+/// `POST /v1/suspects`: packs that a full client found harmed, or whole again. The service looks at them by itself.
+pub(super) async fn suspects(State(gateway): State<Arc<Gateway>>, mut call: Call) -> Result<Response, Problem> {
+    call.facts()?;
+    if !matches!(call.caller, Caller::Owner | Caller::Client { role: Role::Full, .. }) {
+        return call.permitted(Err("full clients say which packs are harmed"));
+    }
+    let named: Vec<String> = batch(&gateway, &mut call).await?;
+    let packs = named.iter().map(|id| PackId::from_hex(id)).collect::<Result<Vec<_>, _>>();
+    let packs = packs.map_err(|error| Problem::bad_request(error.to_string()))?;
+    let Some(suspected) = &gateway.settings.suspected else {
+        let detail = "this gateway does not look at packs: a scheduled check does";
+        return Err(Problem::new("not-here", StatusCode::NOT_IMPLEMENTED, detail));
+    };
+    suspected(packs);
+    Ok((StatusCode::ACCEPTED, Json(json!({}))).into_response())
 }
 
 /// Reads the objects that a request names: a few, so that an answer stays small.

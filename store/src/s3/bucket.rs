@@ -9,6 +9,7 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use aws_sdk_s3::types::{ChecksumMode, ChecksumType, Delete, ObjectIdentifier};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_types::body::SdkBody;
 use base64::Engine;
 use bytes::Bytes;
 use tokio::sync::Mutex;
@@ -17,7 +18,9 @@ use super::BASE64;
 use super::clock::Clock;
 use super::config::{Connection, S3Config};
 use super::list::Places;
+use super::paced::Paced;
 use super::trouble::{Failed, Trouble};
+use crate::limit::lasts;
 use crate::{Created, Key, Op, Stat, StoreError, StoreTime};
 
 /// A bucket, and how it is reached.
@@ -34,6 +37,10 @@ pub(super) struct Bucket {
 impl Bucket {
     pub(super) async fn create(&self, key: &Key, bytes: Bytes, sum: String) -> Result<Created, StoreError> {
         let length = bytes.len() as u64;
+        let (body, pace) = match self.config.rates.upload {
+            Some(rate) => (SdkBody::from_body_1_x(Paced::new(bytes, rate)), lasts(length, rate)),
+            None => (SdkBody::from(bytes), Duration::ZERO),
+        };
         let request = self.connection.client.put_object();
         let request = request
             .bucket(&self.config.bucket)
@@ -44,11 +51,11 @@ impl Bucket {
             .set_storage_class(self.config.storage_class(key.as_str()))
             .set_server_side_encryption(self.config.encryption())
             .set_ssekms_key_id(self.config.kms_key.clone())
-            .body(bytes.into())
+            .body(body.into())
             .customize()
             // The signed checksum binds the body; hashing it a second time would bind it no better.
             .disable_payload_signing();
-        let time = self.config.patience + Duration::from_secs(length / SLOWEST);
+        let time = self.config.patience + Duration::from_secs(length / SLOWEST) + pace;
         match self.answer(Op::Create, key.as_str(), time, request.send()).await? {
             Ok(_) => Ok(Created::New),
             Err(failed) if failed.status == Some(412) => Ok(Created::Exists),

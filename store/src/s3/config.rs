@@ -21,6 +21,7 @@ use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use super::BadConfig;
 use super::clock::Clock;
 use crate::key;
+use crate::limit::Rates;
 
 /// Which bucket, behind which address, and how patiently it is asked.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub struct S3Config {
     pub kms_key: Option<String>,
     /// How long a connection, an answer to a small request, or the next piece of a body may take.
     pub patience: Duration,
+    /// Bytes a second within one object.
+    pub rates: Rates,
 }
 
 impl S3Config {
@@ -58,6 +61,7 @@ impl S3Config {
             storage_classes: Vec::new(),
             kms_key: None,
             patience: Duration::from_secs(60),
+            rates: Rates::default(),
         }
     }
 

@@ -8,6 +8,7 @@ use futures::stream::{self, StreamExt};
 
 use super::bucket::Bucket;
 use super::trouble::{Failed, Trouble};
+use crate::limit::Pace;
 use crate::{Key, Op, StoreError};
 
 /// A part of an object.
@@ -44,7 +45,9 @@ impl Bucket {
         whole.extend_from_slice(&first.bytes);
         let starts = (first.bytes.len() as u64..total).step_by(PART as usize);
         let parts = starts.map(|start| self.get(Op::Read, key, Some(start..total.min(start + PART)), tag.as_deref()));
-        let mut parts = stream::iter(parts).buffered(SIDE_BY_SIDE);
+        // Each part keeps to the rate by itself.
+        let at_once = if self.config.rates.download.is_some() { 1 } else { SIDE_BY_SIDE };
+        let mut parts = stream::iter(parts).buffered(at_once);
         while let Some(part) = parts.next().await {
             match part? {
                 Got::Part(part) => whole.extend_from_slice(&part.bytes),
@@ -123,11 +126,18 @@ impl Bucket {
     async fn body(&self, op: Op, key: &Key, mut body: ByteStream, length: u64) -> Result<Bytes, StoreError> {
         let broken = |what: String| Trouble::Connection(what).passing(op, key.as_str());
         let mut bytes = buffer(op, key, length)?;
+        let mut pace = self.config.rates.download.map(Pace::begin);
         loop {
             let piece = tokio::time::timeout(self.config.patience, body.next()).await;
             let silence = |_| Trouble::Silence(self.config.patience.as_secs()).passing(op, key.as_str());
             match piece.map_err(silence)? {
-                Some(Ok(piece)) => bytes.extend_from_slice(&piece),
+                Some(Ok(piece)) => {
+                    bytes.extend_from_slice(&piece);
+                    // What is not read yet holds up the server.
+                    if let Some(wait) = pace.as_mut().map(|pace| pace.pass(piece.len())) {
+                        tokio::time::sleep(wait).await;
+                    }
+                }
                 Some(Err(error)) => return Err(broken(error.to_string())),
                 None => break,
             }

@@ -23,6 +23,7 @@ mod clock;
 mod config;
 mod get;
 mod list;
+mod paced;
 mod presign;
 mod probe;
 mod trouble;

@@ -113,7 +113,7 @@ impl World {
 
     pub(super) async fn with(ingest: IngestBy, change: impl FnOnce(&mut Settings)) -> Self {
         let world = Self::bare(change);
-        world.put(layout::descriptor(1), descriptor(ingest)).await;
+        world.put(layout::descriptor(1), descriptor(1, ingest)).await;
         let sign = |record: ClientRecord| record.sign(owner().repository(), &owner().signing_key());
         world.put(layout::client(FULL, 1), sign(record(FULL, Role::Full, 1))).await;
         world.put(layout::client(WRITER, 1), sign(record(WRITER, Role::WriteOnly, 1))).await;
@@ -143,6 +143,7 @@ impl World {
             quota: Quota::default(),
             cors: None,
             arrived: None,
+            suspected: None,
         };
         change(&mut settings);
         Self { store, router: Gateway::new(settings, Some(Memory::default())).router() }
@@ -210,9 +211,9 @@ impl World {
     }
 }
 
-pub(super) fn descriptor(ingest: IngestBy) -> Vec<u8> {
+pub(super) fn descriptor(version: u64, ingest: IngestBy) -> Vec<u8> {
     let descriptor = Descriptor {
-        version: 1,
+        version,
         repository: owner().repository(),
         created: Time(0),
         parameters: Parameters::default(),

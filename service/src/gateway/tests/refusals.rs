@@ -6,11 +6,12 @@ use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::layout::{self, Place};
 use copal_engine::receipt::IngestBy;
 use copal_engine::request::{Signatory, Terms};
-use copal_store::Store;
 use copal_store::record::Record;
+use copal_store::{Key, Store};
 
 use super::kit::*;
-use crate::gateway::Quota;
+use crate::gateway::facts::Known;
+use crate::gateway::{Problem, Quota};
 
 const FULL_SIGNS: Signatory = Signatory::Client(FULL);
 const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
@@ -324,6 +325,23 @@ async fn a_descriptor_of_another_owner_than_the_pinned_one_is_refused() {
 }
 
 #[tokio::test]
+async fn a_descriptor_that_was_superseded_does_not_come_back() {
+    let world = World::new().await;
+    let known = Known::default();
+    let seen = async |now| {
+        let facts = known.facts(world.store.as_ref(), None, now).await?;
+        Ok::<_, Problem>(facts.expect("there is one").descriptor.version)
+    };
+    world.put(layout::descriptor(2), descriptor(2, IngestBy::Service)).await;
+    assert_eq!(seen(0).await, Ok(2));
+    world.store.delete(&Key::new(layout::descriptor(2)).unwrap()).await.unwrap();
+    let refused = seen(1_000).await.unwrap_err();
+    assert!(refused.detail.contains("version 2 was seen before"), "{}", refused.detail);
+    world.put(layout::descriptor(3), descriptor(3, IngestBy::Service)).await;
+    assert_eq!(seen(1_000).await, Ok(3));
+}
+
+#[tokio::test]
 async fn nobody_makes_a_repository_unless_the_operator_lets_them() {
     let first = |name: String| {
         let body = b"first".to_vec();
@@ -341,7 +359,7 @@ async fn nobody_makes_a_repository_unless_the_operator_lets_them() {
     let open = World::bare(|settings| settings.accept_init = true);
     assert_eq!(open.send(first(layout::root(1))).await.problem(), problem(403, "not-permitted"));
     assert_eq!(open.send(first("keys/00000000000000000000000000000007/a".into())).await.status, 201);
-    open.put(layout::descriptor(1), descriptor(IngestBy::Service)).await;
+    open.put(layout::descriptor(1), descriptor(1, IngestBy::Service)).await;
     let late = open.send(first("keys/00000000000000000000000000000008/a".into())).await;
     assert_eq!(late.problem(), problem(401, "signature-missing"), "there is a repository now");
 }

@@ -13,12 +13,13 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use super::environment::{Outcome, Report};
 use super::event;
 use super::function::{Function, Settings};
-use super::program::program;
+use super::program::functions;
 use super::queue::{Faults, Message, Queue};
 use super::url::FunctionUrl;
+use super::webhook::Webhook;
 
 /// What is deployed, and where.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Deployment {
     /// The bucket.
     pub bucket: String,
@@ -40,6 +41,8 @@ pub struct Deployment {
     pub faults: Faults,
     /// Whether events come by way of EventBridge.
     pub eventbridge: bool,
+    /// Where the server tells its events; without one they are made from what the bucket lists.
+    pub webhook: Option<Arc<Webhook>>,
     /// Jobs that run by themselves, and how often.
     pub schedules: Vec<(&'static str, Duration)>,
     /// Whether the functions' logs are shown.
@@ -62,6 +65,7 @@ impl Deployment {
             receives_most: 5,
             faults: Faults::default(),
             eventbridge: false,
+            webhook: None,
             schedules: Vec::new(),
             shows: false,
             gateway: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -93,7 +97,10 @@ impl Cloud {
         let queue = Arc::new(queue);
         let _entered = runtime.enter();
         let gateway = FunctionUrl::start(functions["gateway"].clone(), listener).expect("a listener becomes a server");
-        tokio::spawn(watch(store, deployment.clone(), queue.clone()));
+        match &deployment.webhook {
+            Some(webhook) => webhook.listen(queue.clone()).expect("a listener becomes a server"),
+            None => drop(tokio::spawn(watch(store, deployment.clone(), queue.clone()))),
+        }
         for _ in 0..deployment.concurrency {
             tokio::spawn(deliver(queue.clone(), functions["ingest"].clone(), deployment.batch));
         }
@@ -153,6 +160,7 @@ impl Drop for Cloud {
 
 fn settings(deployment: &Deployment, name: &'static str, gateway: SocketAddr) -> Settings {
     let mut variables = vec![
+        ("_HANDLER".to_owned(), name.to_owned()),
         ("COPAL_BUCKET".to_owned(), deployment.bucket.clone()),
         ("COPAL_PREFIX".to_owned(), deployment.prefix.clone()),
         ("COPAL_ORIGIN".to_owned(), format!("http://{gateway}")),
@@ -166,7 +174,7 @@ fn settings(deployment: &Deployment, name: &'static str, gateway: SocketAddr) ->
     };
     Settings {
         name: name.to_owned(),
-        program: program(name),
+        program: functions(),
         variables,
         timeout: deployment.timeout,
         concurrency,

@@ -10,9 +10,15 @@ pub mod queue;
 pub mod url;
 pub mod machine;
 pub mod cloud;
+pub mod team;
+pub mod world;
+pub mod webhook;
 
 pub use cloud::{Cloud, Deployment};
 pub use environment::{Environment, Outcome, Report};
 pub use function::{Function, Settings};
 pub use machine::Machine;
 pub use queue::{Faults, Queue};
+pub use team::Team;
+pub use webhook::Webhook;
+pub use world::World;

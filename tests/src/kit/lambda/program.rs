@@ -13,3 +13,11 @@ pub fn program(name: &str) -> PathBuf {
         panic!("there is no program {name} beside {}: build it with `cargo build --workspace --bins`", own.display())
     })
 }
+
+/// The program of the functions: `COPAL_FUNCTIONS`, such as the one that is deployed, or what cargo has built.
+///
+/// # Panics
+/// If it was not built.
+pub fn functions() -> PathBuf {
+    std::env::var_os("COPAL_FUNCTIONS").map_or_else(|| program("copal-lambda"), PathBuf::from)
+}

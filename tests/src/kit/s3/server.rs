@@ -7,11 +7,16 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use aws_sdk_s3::config::{BehaviorVersion, Region};
+use aws_sdk_s3::types::{
+    Event, FilterRule, FilterRuleName, NotificationConfiguration, NotificationConfigurationFilter, QueueConfiguration,
+    S3KeyFilter,
+};
 use copal_store::s3::{Credentials, S3Config, S3Store};
 use futures::executor::block_on;
 use tempfile::TempDir;
 
-use super::tools;
+use super::{runtime, tools};
 
 /// Which server.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -30,6 +35,7 @@ pub struct Server {
     address: SocketAddr,
     process: Option<Child>,
     buckets: AtomicU64,
+    webhook: Option<SocketAddr>,
 }
 
 impl Server {
@@ -38,12 +44,24 @@ impl Server {
     /// # Panics
     /// If it is not installed, or does not answer.
     pub fn start(kind: Kind) -> Server {
+        Server::launched(kind, None)
+    }
+
+    /// Starts MinIO, which can tell an address of new objects: those that [`Server::notify`] names.
+    ///
+    /// # Panics
+    /// If it is not installed, or does not answer.
+    pub fn telling(webhook: SocketAddr) -> Server {
+        Server::launched(Kind::Minio, Some(webhook))
+    }
+
+    fn launched(kind: Kind, webhook: Option<SocketAddr>) -> Server {
         let place = tempfile::tempdir().expect("a temporary directory");
         // Another process may take a port that was free a moment ago.
         for _ in 0..ATTEMPTS {
             let address = free_address();
-            if let Some(process) = launch(kind, place.path(), address) {
-                return Server { kind, place, address, process: Some(process), buckets: AtomicU64::new(0) };
+            if let Some(process) = launch(kind, place.path(), address, webhook) {
+                return Server { kind, place, address, process: Some(process), buckets: AtomicU64::new(0), webhook };
             }
         }
         panic!("{kind:?} does not start; it says: {}", said(place.path()));
@@ -85,6 +103,34 @@ impl Server {
         bucket
     }
 
+    /// Has the server tell its webhook of objects that appear below these folders of a bucket.
+    ///
+    /// # Panics
+    /// If it refuses.
+    pub fn notify(&self, bucket: &str, folders: &[String]) {
+        let below = |folder: &String| {
+            let rule = FilterRule::builder().name(FilterRuleName::Prefix).value(folder).build();
+            let key = S3KeyFilter::builder().filter_rules(rule).build();
+            let filter = NotificationConfigurationFilter::builder().key(key).build();
+            let queue = QueueConfiguration::builder().queue_arn(WEBHOOK).events(Event::from("s3:ObjectCreated:*"));
+            queue.filter(filter).build().expect("a queue and its events")
+        };
+        let queues = folders.iter().map(below).collect();
+        let notifications = NotificationConfiguration::builder().set_queue_configurations(Some(queues)).build();
+        let config = aws_sdk_s3::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .http_client(aws_smithy_http_client::Builder::new().build_http())
+            .credentials_provider(Credentials::new(NAME, SECRET, None, None, "the kit"))
+            .region(Region::new(REGION))
+            .endpoint_url(self.endpoint())
+            .force_path_style(true)
+            .build();
+        let client = aws_sdk_s3::Client::from_conf(config);
+        let request = client.put_bucket_notification_configuration().bucket(bucket);
+        let answer = runtime().block_on(request.notification_configuration(notifications).send());
+        answer.expect("the server takes it");
+    }
+
     /// How to reach a bucket.
     pub fn config(&self, bucket: &str, prefix: &str) -> S3Config {
         let mut config = S3Config::new(bucket, prefix);
@@ -117,7 +163,7 @@ impl Server {
     /// If it does not answer.
     pub fn restart(&mut self) {
         self.stop();
-        let started = (0..ATTEMPTS).find_map(|_| launch(self.kind, self.place.path(), self.address));
+        let started = (0..ATTEMPTS).find_map(|_| launch(self.kind, self.place.path(), self.address, self.webhook));
         assert!(started.is_some(), "{:?} does not start again; it says: {}", self.kind, said(self.place.path()));
         self.process = started;
     }
@@ -134,7 +180,7 @@ impl Drop for Server {
     }
 }
 
-fn launch(kind: Kind, place: &Path, address: SocketAddr) -> Option<Child> {
+fn launch(kind: Kind, place: &Path, address: SocketAddr, webhook: Option<SocketAddr>) -> Option<Child> {
     let (name, arguments): (_, &[&str]) = match kind {
         Kind::Versity => ("versitygw", &["--quiet", "--keep-alive", "--port", "ADDRESS", "posix", "objects"]),
         Kind::Minio => ("minio", &["server", "--quiet", "--address", "ADDRESS", "objects"]),
@@ -157,6 +203,8 @@ fn launch(kind: Kind, place: &Path, address: SocketAddr) -> Option<Child> {
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .envs([("ROOT_ACCESS_KEY", NAME), ("ROOT_SECRET_KEY", SECRET)])
         .envs([("MINIO_ROOT_USER", NAME), ("MINIO_ROOT_PASSWORD", SECRET), ("MINIO_BROWSER", "off")])
+        .envs(webhook.map(|_| ("MINIO_NOTIFY_WEBHOOK_ENABLE_KIT", "on".to_owned())))
+        .envs(webhook.map(|address| ("MINIO_NOTIFY_WEBHOOK_ENDPOINT_KIT", format!("http://{address}/"))))
         .stdin(Stdio::null())
         .stdout(output.try_clone().expect("the file is open"))
         .stderr(output);
@@ -199,6 +247,8 @@ fn free_address() -> SocketAddr {
 
 const NAME: &str = "copal-tests";
 const SECRET: &str = "a secret of the kit's servers";
+/// What MinIO calls the webhook.
+const WEBHOOK: &str = "arn:minio:sqs::KIT:webhook";
 const REGION: &str = "us-east-1";
 const ATTEMPTS: u32 = 5;
 const STARTING: Duration = Duration::from_secs(60);

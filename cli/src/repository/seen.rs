@@ -1,0 +1,73 @@
+//! Seen: the newest version of the descriptor that this machine has met. A store that shows an older one has lost it, or
+//! was put back, or lies.
+
+use std::fs;
+use std::path::Path;
+
+use copal_engine::repository::{Descriptor, DescriptorError};
+
+use crate::places::{create_private_dir, write_private};
+
+/// Refuses a descriptor that is older than one that was seen, and remembers a newer one.
+pub(super) fn compare(state_dir: &Path, descriptor: &Descriptor) -> Result<(), DescriptorError> {
+    let (version, seen) = (descriptor.version, newest(state_dir));
+    if version < seen {
+        return Err(DescriptorError::Older { version, seen });
+    }
+    // Nothing is older than the first.
+    if version > seen.max(1) {
+        // A machine that cannot keep it reads on: what it wants to do is no less right for that.
+        let kept = create_private_dir(state_dir);
+        let _ = kept.and_then(|()| write_private(&state_dir.join(FILE), format!("{version}\n").as_bytes()));
+    }
+    Ok(())
+}
+
+/// The newest version that was seen; 0 if nothing is known of any.
+pub(super) fn newest(state_dir: &Path) -> u64 {
+    let text = fs::read_to_string(state_dir.join(FILE));
+    text.ok().and_then(|text| text.trim_end().parse().ok()).unwrap_or(0)
+}
+
+const FILE: &str = "descriptor";
+
+#[cfg(test)]
+mod tests {
+    use copal_engine::id::{DomainId, RepositoryId};
+    use copal_engine::repository::{IngestBy, Parameters};
+    use copal_engine::time::Time;
+
+    use super::*;
+
+    fn version(version: u64) -> Descriptor {
+        Descriptor {
+            version,
+            repository: RepositoryId([1; 16]),
+            created: Time(0),
+            parameters: Parameters::default(),
+            owner_key: [2; 32],
+            kem_public: Vec::new(),
+            ingest: IngestBy::Client,
+            reader: None,
+            shared_domain: DomainId([3; 16]),
+        }
+    }
+
+    #[test]
+    fn a_descriptor_that_is_older_than_one_that_was_seen_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = directory.path().join("repository");
+        for seen in [1, 3, 3] {
+            assert_eq!(compare(&state, &version(seen)), Ok(()));
+        }
+        assert_eq!(compare(&state, &version(2)), Err(DescriptorError::Older { version: 2, seen: 3 }));
+        assert_eq!((newest(&state), compare(&state, &version(4))), (3, Ok(())));
+    }
+
+    #[test]
+    fn of_the_first_descriptor_nothing_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(compare(directory.path(), &version(1)), Ok(()));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}

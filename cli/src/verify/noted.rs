@@ -1,0 +1,30 @@
+//! Noted: what was learned about packs gets into the state. Behind a gateway the service alone writes that, and believes
+//! nobody: it is asked to look for itself.
+
+use std::collections::BTreeSet;
+
+use copal_engine::id::PackId;
+use copal_service::check::{Harm, note};
+use copal_service::error::JobError;
+use copal_service::view::View;
+use copal_store::StoreError;
+
+use crate::repository::Repository;
+use crate::wait::wait;
+
+/// Notes it; gives how many packs the service was asked to look at instead. `before` is the state that was checked.
+pub fn noted(repository: &Repository, before: &View, harm: &Harm) -> Result<u64, JobError> {
+    match wait(note(&repository.host(), harm)) {
+        Err(refused @ JobError::Store(StoreError::Denied { .. })) => {
+            let known = before.state.packs.iter().filter(|(_, record)| record.is_missing || record.is_damaged);
+            let healed = known.map(|(id, _)| id).filter(|id| harm.whole.contains_key(id));
+            let packs: BTreeSet<PackId> = harm.missing.iter().chain(&harm.damaged).chain(healed).copied().collect();
+            let packs: Vec<PackId> = packs.into_iter().collect();
+            match repository.site().suspect(&packs) {
+                Some(asked) => asked.map(|()| packs.len() as u64).map_err(JobError::from),
+                None => Err(refused),
+            }
+        }
+        noted => noted.map(|()| 0),
+    }
+}

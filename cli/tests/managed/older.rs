@@ -1,0 +1,60 @@
+//! A descriptor that was superseded does not come back: a machine that has seen a newer one says so, writes nothing, and
+//! still restores.
+
+use std::fs;
+
+use crate::kit::{Harm, Machine, Run};
+use crate::world::{joined, managed, upload};
+
+/// Machines that have seen version 2, and a store that shows version 1 again.
+fn put_back() -> (Machine, Machine) {
+    let owner = managed();
+    let camera = joined(&owner, "camera", "write-only");
+    camera.write("film", "first");
+    upload(&camera, &[]).ok();
+    owner.ok(&["ingest"]);
+    let [first] = owner.names("copal/").try_into().expect("one descriptor");
+    let bytes = fs::read(owner.object(&first)).unwrap();
+    owner.damage(&first, Harm::Flip);
+    owner.run(&["repair"]);
+    let [_, second] = owner.names("copal/").try_into().expect("a second descriptor");
+    owner.ok(&["snapshots"]);
+    upload(&camera, &[]).ok();
+    owner.replace(&first, &bytes);
+    owner.damage(&second, Harm::Delete);
+    (owner, camera)
+}
+
+#[test]
+fn who_has_seen_a_newer_descriptor_writes_nothing_below_an_older_one() {
+    let (owner, camera) = put_back();
+    let before = owner.objects();
+    let refused = owner.run(&["backup", "source"]).exits(4);
+    assert!(refused.err.contains("version 1 is the newest there is, and version 2 was seen before"), "{refused}");
+    camera.write("film", "second");
+    let refused = upload(&camera, &[]).exits(4);
+    assert!(refused.err.contains("version 2 was seen before"), "{refused}");
+    assert_eq!(owner.objects(), before);
+}
+
+#[test]
+fn an_older_descriptor_keeps_nobody_from_restoring_and_repair_supersedes_it() {
+    let (owner, camera) = put_back();
+    let listed = owner.run(&["snapshots", "--json"]).ok();
+    assert_eq!(listed.json().as_array().unwrap().len(), 1);
+    owner.run(&["repair"]);
+    assert_eq!(owner.names("copal/").last().unwrap().rsplit('/').next().unwrap().trim_start_matches('0'), "3");
+    owner.write("letter", "dear");
+    owner.run(&["backup", "source", "--no-wait"]).ok();
+    camera.write("film", "third");
+    upload(&camera, &[]).ok();
+}
+
+#[test]
+fn a_machine_that_has_seen_nothing_takes_what_is_there() {
+    let (owner, _) = put_back();
+    let fresh = crate::world::other(&owner);
+    fresh.write("letter", "dear");
+    let mut backup = fresh.command(&["backup", "source", "--no-wait"]);
+    backup.env("COPAL_KEY_FILE", owner.path("key")).ran().ok();
+}

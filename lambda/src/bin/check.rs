@@ -1,8 +1,0 @@
-//! Looks for damage, on a schedule.
-#![forbid(unsafe_code)]
-
-use copal_lambda::function::Function;
-
-fn main() -> Result<(), lambda_runtime::Error> {
-    copal_lambda::start::run(Function::Check)
-}
