@@ -1,12 +1,14 @@
 //! The golden repository, written by an earlier version, is read, checked and written to by this one.
 
+mod comparison;
 mod listing;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use listing::{comparable, is_root, listing, read};
+use comparison::{comparable, is_root, read};
+use listing::listing;
 use serde_json::Value;
 use tempfile::TempDir;
 

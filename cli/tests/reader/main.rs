@@ -4,6 +4,8 @@
 mod damage;
 #[path = "../kit/mod.rs"]
 mod kit;
+#[path = "../golden/comparison.rs"]
+mod comparison;
 #[path = "../golden/listing.rs"]
 mod listing;
 mod runtime;

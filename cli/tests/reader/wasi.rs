@@ -10,8 +10,9 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::comparison::{comparable, is_root, read};
 use crate::kit::{PASSPHRASE, noise};
-use crate::listing::{comparable, is_root, listing, read};
+use crate::listing::listing;
 use crate::runtime::{self, Given, Ran, reader_file};
 
 #[test]

@@ -86,9 +86,7 @@ impl Known {
         let Some(facts) = read_facts(store, expected).await? else { return Ok(None) };
         let (version, seen) = (facts.descriptor.version, kept.map_or(0, |(_, facts)| facts.descriptor.version));
         if version < seen {
-            return Err(
-                JobError::damaged(&layout::descriptor(version), DescriptorError::Older { version, seen }).into()
-            );
+            return Err(JobError::damaged(layout::descriptor(version), DescriptorError::Older { version, seen }).into());
         }
         let facts = Arc::new(facts);
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, facts.clone()));
