@@ -89,10 +89,17 @@ export const browser: Surroundings = {
   online: (signal) =>
     new Promise((resolve, reject) => {
       if (navigator.onLine) return resolve();
+      // A worker is not always told that the network is back: it is tried now and then.
+      const timer = setTimeout(resolve, TRIED_AGAIN);
       addEventListener("online", () => resolve(), { once: true, signal });
-      signal.addEventListener("abort", () => reject(signal.reason));
+      signal.addEventListener("abort", () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      });
     }),
 };
+
+const TRIED_AGAIN = 5_000;
 
 /** Patience for what somebody waits for: about half a minute. */
 export const BRIEF = 6;
