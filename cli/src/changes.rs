@@ -124,6 +124,7 @@ impl<'a> Chain<'a> {
         loop {
             change.number = self.number + 1;
             change.previous = self.hash;
+            change.sign_as_owner(self.repository.id(), &self.repository.owner.signing_key());
             let bytes = change.sign(self.repository.id(), &self.client.keys.manifest_key());
             let hash = ObjectHash::of(&bytes);
             let name = objects::key(layout::change(change.number));
@@ -187,7 +188,10 @@ fn pieces(operation: Operation) -> Vec<Operation> {
             }
             pieces
         }
-        policy @ Operation::Policy(_) => vec![policy],
+        Operation::Release { snapshots, signature } => {
+            lists(&snapshots).into_iter().map(|snapshots| Operation::Release { snapshots, signature }).collect()
+        }
+        policy @ (Operation::Policy(_) | Operation::OwnerPolicy { .. }) => vec![policy],
     }
 }
 
@@ -198,6 +202,8 @@ fn size(operation: &Operation) -> usize {
             add.iter().map(|(_, sealed)| sealed.len() + 24).sum::<usize>() + remove.len() * 17
         }
         Operation::Policy(bytes) => bytes.len(),
+        Operation::OwnerPolicy { policy, .. } => policy.len() + SIGNATURE_BYTES,
+        Operation::Release { .. } => SIGNATURE_BYTES,
         _ => 0,
     };
     own + operation.snapshots().len() * 17 + 32
@@ -205,6 +211,8 @@ fn size(operation: &Operation) -> usize {
 
 /// Snapshots in one operation: far below what a change may hold, so that tags fit beside them.
 const SNAPSHOTS: usize = 1 << 16;
+/// Bytes of an owner's signature in a change.
+const SIGNATURE_BYTES: usize = 66;
 /// Tags in one operation.
 const TAGS: usize = 256;
 /// Bytes of operations in one change; a record may have a little more.

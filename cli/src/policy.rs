@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use copal_engine::id::{DomainId, TagId};
 use copal_engine::keys::domain::DomainKeys;
-use copal_engine::retention::{BadPolicy, BadSpan, Count, Policy, SignedPolicy, Span};
+use copal_engine::retention::{BadPolicy, BadSpan, Count, Floor, Hold, Policy, SignedPolicy, Span};
 use serde::Deserialize;
 
 use crate::args::values;
@@ -31,6 +31,10 @@ pub struct PolicyFile {
     keep_within_yearly: Option<String>,
     keep_tags: Vec<Vec<String>>,
     floor: Option<String>,
+    floor_last: u32,
+    floor_age: Option<String>,
+    hold_share: Option<String>,
+    hold_from: Option<String>,
     timezone: String,
     grace: Option<String>,
     check_share: Option<String>,
@@ -67,6 +71,15 @@ pub enum PolicyError {
     /// The grace period cannot be read.
     #[error("grace is a length of time, like \"24h\" or \"7d\"")]
     Grace,
+    /// The age of the floor cannot be read.
+    #[error("floor-age is a length of time, like \"14d\"")]
+    FloorAge,
+    /// The share that raises a hold cannot be read.
+    #[error("hold-share is a whole percentage, like \"50%\", or \"off\"")]
+    HoldShare,
+    /// The size from which on a hold is raised cannot be read.
+    #[error("hold-from is a size, like \"64MiB\"")]
+    HoldFrom,
     /// The share cannot be read.
     #[error("check-share is the part of all packs that a check reads, like \"1/30\"")]
     Share,
@@ -134,7 +147,27 @@ impl PolicyFile {
             Some(text) => text.strip_prefix("1/").and_then(|parts| parts.parse().ok()).ok_or(PolicyError::Share)?,
             None => CHECK_PARTS,
         };
-        Ok(SignedPolicy::new(rules, &self.timezone, grace, parts)?)
+        Ok(SignedPolicy::new(rules, &self.timezone, grace, parts)?.with_guard(self.floor()?, self.hold()?)?)
+    }
+
+    fn floor(&self) -> Result<Floor, PolicyError> {
+        let age = self.floor_age.as_deref().map(str::parse::<values::Span>).transpose();
+        let age = age.map_err(|_| PolicyError::FloorAge)?.map_or(Duration::ZERO, |span| span.0);
+        Ok(Floor { last: self.floor_last, age })
+    }
+
+    /// What raises a hold: a share and a size, unless the file says otherwise.
+    fn hold(&self) -> Result<Option<Hold>, PolicyError> {
+        let share = match self.hold_share.as_deref() {
+            Some("off") => return Ok(None),
+            Some(text) => text.strip_suffix('%').and_then(|share| share.trim().parse().ok()),
+            None => Some(HOLD.share),
+        };
+        let least = match &self.hold_from {
+            Some(text) => text.parse::<values::Size>().map_err(|_| PolicyError::HoldFrom)?.0,
+            None => HOLD.least,
+        };
+        Ok(Some(Hold { share: share.ok_or(PolicyError::HoldShare)?, least }))
     }
 }
 
@@ -181,6 +214,19 @@ pub fn to_toml(policy: &SignedPolicy, names: &BTreeMap<TagId, String>) -> String
         let sets = sets.iter().map(|set| format!("[{}]", set.iter().cloned().collect::<Vec<_>>().join(", ")));
         line("keep-tags", format!("[{}]", sets.collect::<Vec<_>>().join(", ")));
     }
+    if policy.floor().last > 0 {
+        line("floor-last", policy.floor().last.to_string());
+    }
+    if !policy.floor().age.is_zero() {
+        line("floor-age", quoted(&seconds(policy.floor().age)));
+    }
+    match policy.hold() {
+        Some(hold) => {
+            line("hold-share", quoted(&format!("{}%", hold.share)));
+            line("hold-from", quoted(&bytes(hold.least)));
+        }
+        None => line("hold-share", quoted("off")),
+    }
     line("timezone", quoted(policy.zone()));
     line("grace", quoted(&seconds(policy.grace())));
     line("check-share", quoted(&format!("1/{}", policy.check_parts())));
@@ -218,6 +264,16 @@ fn seconds(time: Duration) -> String {
     }
 }
 
+/// A size in the largest unit that fits.
+fn bytes(size: u64) -> String {
+    match size {
+        _ if size == 0 || !size.is_multiple_of(1 << 10) => size.to_string(),
+        _ if !size.is_multiple_of(1 << 20) => format!("{}KiB", size >> 10),
+        _ if !size.is_multiple_of(1 << 30) => format!("{}MiB", size >> 20),
+        _ => format!("{}GiB", size >> 30),
+    }
+}
+
 /// A basic string of TOML.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
@@ -234,6 +290,8 @@ fn quoted(text: &str) -> String {
 
 /// What stands before the id of a tag whose name nobody knows.
 const ID: &str = "id:";
+/// What raises a hold, unless the file says otherwise.
+const HOLD: Hold = Hold { share: 50, least: 64 << 20 };
 /// Of so many parts of all packs a check reads one, unless the file says otherwise.
 const CHECK_PARTS: u32 = 30;
 
@@ -260,6 +318,10 @@ keep-within = "1y2m3d"
 keep-within-weekly = "6m"
 floor = "14d"
 keep-tags = [["a \"b\"", "c"], ["d"]]
+floor-last = 3
+floor-age = "336h"
+hold-share = "40%"
+hold-from = "1GiB"
 timezone = "CET-1CEST,M3.5.0,M10.5.0/3"
 grace = "36h"
 check-share = "1/12"
@@ -281,7 +343,12 @@ check-share = "1/12"
     fn what_is_left_out_keeps_everything_for_a_day_and_reads_all_in_thirty_checks() {
         let signed = policy("").unwrap();
         assert!(signed.rules().is_empty());
-        assert_eq!(to_toml(&signed, &BTreeMap::new()), "timezone = \"\"\ngrace = \"24h\"\ncheck-share = \"1/30\"\n");
+        let hold = "hold-share = \"50%\"\nhold-from = \"64MiB\"\n";
+        let rest = "timezone = \"\"\ngrace = \"24h\"\ncheck-share = \"1/30\"\n";
+        assert_eq!(to_toml(&signed, &BTreeMap::new()), format!("{hold}{rest}"));
+        let off = policy("hold-share = \"off\"").unwrap();
+        assert_eq!((off.hold(), off.floor()), (None, Floor::default()));
+        assert!(to_toml(&off, &BTreeMap::new()).starts_with("hold-share = \"off\"\ntimezone"));
     }
 
     #[test]
@@ -297,6 +364,10 @@ check-share = "1/12"
             ("keep-tags = [[]]", "without a tag"),
             ("keep-tags = [[\"id:zz\"]]", "no tag's id"),
             ("keep-last 3", "cannot be read"),
+            ("floor-age = \"long\"", "floor-age is"),
+            ("hold-share = \"half\"", "hold-share is"),
+            ("hold-share = \"0%\"", "1 to 100 percent"),
+            ("hold-from = \"much\"", "hold-from is"),
         ];
         for (text, words) in cases {
             let error = policy(text).unwrap_err().to_string();

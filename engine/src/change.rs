@@ -1,6 +1,7 @@
-//! Changes: a full client's signed decisions about snapshots that exist: forget, undelete, pin, tag, and the policy.
+//! Changes: a full client's signed decisions about snapshots that exist: forget, undelete, pin, tag, and the policy. What
+//! takes a protection away carries the owner's signature too: a client's key lies on its disk, the owner's does not.
 
-use ed25519_dalek::SigningKey;
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
 use crate::id::{ClientId, ObjectHash, RepositoryId, SnapshotId, TagId};
 use crate::limits::{CHANGE_OPERATIONS, CHANGE_SNAPSHOTS, POLICY_BYTES, SEALED_TEXT_BYTES, SNAPSHOT_TAGS};
@@ -8,7 +9,7 @@ use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 pub use crate::wire::chain::{Chain, ChainError, Link};
-use crate::wire::record::{self, Kind, RecordError, Unverified};
+use crate::wire::record::{self, Kind, RecordError, Unverified, label};
 
 /// One link of the repository's chain of changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +47,31 @@ pub enum Operation {
         remove: Vec<TagId>,
     },
     /// The policy that the service follows from now on, as `retention::SignedPolicy` writes it; at most
-    /// [`POLICY_BYTES`].
+    /// [`POLICY_BYTES`]. It does not follow one that the owner has signed.
     Policy(Vec<u8>),
+    /// The same, signed by the owner.
+    OwnerPolicy {
+        /// The policy.
+        policy: Vec<u8>,
+        /// The owner's signature, which [`Change::sign_as_owner`] makes.
+        signature: OwnerSignature,
+    },
+    /// These may differ from those before them as they do: they hold nothing up any longer.
+    Release {
+        /// The snapshots.
+        snapshots: Vec<SnapshotId>,
+        /// The owner's signature, which [`Change::sign_as_owner`] makes.
+        signature: OwnerSignature,
+    },
+}
+
+/// An owner's signature of an operation, bound to its place in the chain.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct OwnerSignature(pub [u8; 64]);
+
+impl OwnerSignature {
+    /// Where the signature will stand.
+    pub const NONE: Self = Self([0; 64]);
 }
 
 /// A change whose signature and name were checked, with the hash of its bytes. Only [`Change::verify`] makes one.
@@ -65,6 +89,31 @@ impl Change {
     /// Writes the record, signed with the client's manifest key.
     pub fn sign(&self, repository: RepositoryId, key: &SigningKey) -> Vec<u8> {
         record::sign(Kind::Change, repository, &self.body(), key)
+    }
+
+    /// Signs what needs the owner's signature, as it stands at this place of the chain.
+    pub fn sign_as_owner(&mut self, repository: RepositoryId, key: &SigningKey) {
+        let place = (self.number, self.previous);
+        for operation in &mut self.operations {
+            let signed = operation.signed_by_owner(repository, place).map(|bytes| key.sign(&bytes).to_bytes());
+            if let (Some(stands), Some(signed)) = (operation.owner_signature_mut(), signed) {
+                *stands = OwnerSignature(signed);
+            }
+        }
+    }
+
+    /// Whether the owner has signed everything that needs it, for this place of the chain.
+    pub fn is_signed_by_owner(&self, repository: RepositoryId, key: &[u8; 32]) -> bool {
+        let place = (self.number, self.previous);
+        let mut signed = self.operations.iter().filter_map(|operation| {
+            Some((operation.signed_by_owner(repository, place)?, operation.owner_signature()?))
+        });
+        let is_by = |key: &VerifyingKey, (bytes, signature): (Vec<u8>, &OwnerSignature)| {
+            key.verify_strict(&bytes, &Signature::from_bytes(&signature.0)).is_ok()
+        };
+        // Most changes need none: the key is not looked at then.
+        let Some(first) = signed.next() else { return true };
+        VerifyingKey::from_bytes(key).is_ok_and(|key| is_by(&key, first) && signed.all(|signed| is_by(&key, signed)))
     }
 
     /// The client that a change says it is from, for finding its key. Nothing may be believed yet.
@@ -139,8 +188,48 @@ impl Operation {
     pub fn snapshots(&self) -> &[SnapshotId] {
         match self {
             Operation::Forget(ids) | Operation::Undelete(ids) | Operation::Pin(ids) | Operation::Unpin(ids) => ids,
-            Operation::Tag { snapshots, .. } => snapshots,
-            Operation::Policy(_) => &[],
+            Operation::Tag { snapshots, .. } | Operation::Release { snapshots, .. } => snapshots,
+            Operation::Policy(_) | Operation::OwnerPolicy { .. } => &[],
+        }
+    }
+
+    /// The policy it brings, if it brings one, and whether the owner has to have signed that.
+    pub fn policy(&self) -> Option<(&[u8], bool)> {
+        match self {
+            Operation::Policy(policy) => Some((policy, false)),
+            Operation::OwnerPolicy { policy, .. } => Some((policy, true)),
+            _ => None,
+        }
+    }
+
+    /// What the owner signs of it; nothing of what any full client may decide.
+    fn signed_by_owner(&self, repository: RepositoryId, (number, previous): (u64, ObjectHash)) -> Option<Vec<u8>> {
+        let mut bytes = match self {
+            Operation::OwnerPolicy { .. } => label("owner-policy"),
+            Operation::Release { .. } => label("release"),
+            _ => return None,
+        };
+        bytes.extend_from_slice(repository.as_bytes());
+        bytes.extend_from_slice(&number.to_le_bytes());
+        bytes.extend_from_slice(previous.as_bytes());
+        match self {
+            Operation::OwnerPolicy { policy, .. } => bytes.extend_from_slice(policy),
+            other => other.snapshots().iter().for_each(|id| bytes.extend_from_slice(id.as_bytes())),
+        }
+        Some(bytes)
+    }
+
+    fn owner_signature(&self) -> Option<&OwnerSignature> {
+        match self {
+            Operation::OwnerPolicy { signature, .. } | Operation::Release { signature, .. } => Some(signature),
+            _ => None,
+        }
+    }
+
+    fn owner_signature_mut(&mut self) -> Option<&mut OwnerSignature> {
+        match self {
+            Operation::OwnerPolicy { signature, .. } | Operation::Release { signature, .. } => Some(signature),
+            _ => None,
         }
     }
 
@@ -153,6 +242,15 @@ impl Operation {
             Self::Tag { snapshots, add, remove } => return write_tags(writer, snapshots, add, remove),
             Self::Policy(policy) => {
                 writer.array(2).uint(6).bytes(policy);
+                return;
+            }
+            Self::OwnerPolicy { policy, signature } => {
+                writer.array(3).uint(7).bytes(policy).bytes(&signature.0);
+                return;
+            }
+            Self::Release { snapshots, signature } => {
+                write_snapshots(writer.array(3).uint(8), snapshots);
+                writer.bytes(&signature.0);
                 return;
             }
         };
@@ -176,6 +274,11 @@ impl Operation {
                 remove: reader.list(SNAPSHOT_TAGS, |tag| Ok(TagId(tag.fixed()?)))?,
             },
             (6, 2) => Self::Policy(reader.bytes(POLICY_BYTES)?.to_vec()),
+            (7, 3) => Self::OwnerPolicy {
+                policy: reader.bytes(POLICY_BYTES)?.to_vec(),
+                signature: OwnerSignature(reader.fixed()?),
+            },
+            (8, 3) => Self::Release { snapshots: read_snapshots(reader)?, signature: OwnerSignature(reader.fixed()?) },
             _ => return Err(wrong),
         })
     }
@@ -228,6 +331,8 @@ mod tests {
                 remove: vec![TagId([4; 16])],
             },
             Operation::Policy(b"policy".to_vec()),
+            Operation::OwnerPolicy { policy: b"policy".to_vec(), signature: OwnerSignature([7; 64]) },
+            Operation::Release { snapshots: ids(), signature: OwnerSignature([8; 64]) },
         ];
         Change { number, previous, client: CLIENT, time: Time(-3), operations }
     }
@@ -277,9 +382,40 @@ mod tests {
     fn an_operation_this_version_does_not_know_is_refused() {
         let mut body = Change { operations: vec![Operation::Pin(vec![])], ..change(1, ObjectHash::NONE) }.body();
         let code = body.len() - 2;
-        body[code] = 7;
+        body[code] = 9;
         let bytes = record::sign(Kind::Change, REPOSITORY, &body, &key());
         assert!(matches!(verify(1, &bytes), Err(RecordError::Malformed { .. })));
+    }
+
+    #[test]
+    fn what_takes_a_protection_away_is_signed_by_the_owner_for_its_place_and_no_other() {
+        let owner = SigningKey::from_bytes(&[5; 32]);
+        let public = owner.verifying_key().to_bytes();
+        let mut signed = change(2, ObjectHash([1; 32]));
+        assert!(!signed.is_signed_by_owner(REPOSITORY, &public));
+        signed.sign_as_owner(REPOSITORY, &owner);
+        assert!(signed.is_signed_by_owner(REPOSITORY, &public));
+        assert!(!signed.is_signed_by_owner(RepositoryId([8; 16]), &public));
+        assert!(!signed.is_signed_by_owner(REPOSITORY, key().verifying_key().as_bytes()));
+        let moved = Change { number: 3, ..signed.clone() };
+        let rechained = Change { previous: ObjectHash([2; 32]), ..signed.clone() };
+        let mut more = signed.clone();
+        if let Some(Operation::Release { snapshots, .. }) = more.operations.last_mut() {
+            snapshots.push(SnapshotId([9; 16]));
+        }
+        let mut swapped = signed.clone();
+        let policy = Operation::OwnerPolicy { policy: b"another".to_vec(), signature: policy_signature(&signed) };
+        swapped.operations = vec![policy];
+        for forged in [moved, rechained, more, swapped] {
+            assert!(!forged.is_signed_by_owner(REPOSITORY, &public));
+        }
+        let plain = Change { operations: vec![Operation::Pin(vec![])], ..signed };
+        assert!(plain.is_signed_by_owner(REPOSITORY, &public));
+    }
+
+    fn policy_signature(change: &Change) -> OwnerSignature {
+        let signatures = change.operations.iter().filter_map(Operation::owner_signature);
+        *signatures.into_iter().next().expect("it has a policy")
     }
 
     #[test]

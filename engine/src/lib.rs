@@ -21,6 +21,7 @@ pub mod seal;
 // records
 pub mod layout;
 pub mod block;
+pub mod extent;
 pub mod pack;
 pub mod receipt;
 pub mod state;

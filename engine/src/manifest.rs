@@ -2,6 +2,7 @@
 
 use ed25519_dalek::SigningKey;
 
+use crate::extent::Extent;
 use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, RepositoryId, SnapshotId, SourceId, TagId};
 use crate::limits::{MANIFEST_PACKS, SEALED_INFO_BYTES, SESSION_BLOCKS, SESSION_RECORD_BYTES, SNAPSHOT_TAGS};
 use crate::time::Time;
@@ -48,6 +49,8 @@ pub struct SnapshotClaim {
     pub counter: u64,
     /// The sealed description, a stored block.
     pub info: Vec<u8>,
+    /// About how large it is, if its client says so.
+    pub extent: Option<Extent>,
 }
 
 /// A manifest whose signature and name were checked, with the hash of its bytes. Only [`Manifest::verify`] makes one.
@@ -81,6 +84,13 @@ impl Manifest {
             return Err(RecordError::Misplaced { kind: Kind::Manifest.name() });
         }
         Ok(VerifiedManifest { manifest, hash: ObjectHash::of(bytes), checked: () })
+    }
+
+    /// About how large its snapshot is, if it says so; of what was stored for it at least the packs that it names itself.
+    pub fn extent(&self) -> Option<Extent> {
+        let extent = self.snapshot.as_ref()?.extent?;
+        let named = self.packs.iter().fold(0u64, |sum, (_, length)| sum.saturating_add(*length));
+        Some(Extent { stored: extent.stored.max(named), ..extent })
     }
 
     fn body(&self) -> Vec<u8> {
@@ -136,7 +146,8 @@ impl From<&VerifiedManifest> for Link {
 
 impl SnapshotClaim {
     fn write(&self, writer: &mut Writer) {
-        writer.map(8).key(0).bytes(self.root.as_bytes()).key(1).bool(self.partial).key(2).time(self.client_time);
+        writer.map(8 + u64::from(self.extent.is_some()));
+        writer.key(0).bytes(self.root.as_bytes()).key(1).bool(self.partial).key(2).time(self.client_time);
         writer.key(3).bytes(self.source.as_bytes());
         let mut tags = self.tags.clone();
         tags.sort_unstable();
@@ -146,6 +157,9 @@ impl SnapshotClaim {
             writer.bytes(tag.as_bytes());
         }
         writer.key(5).bytes(&self.session_record).key(6).uint(self.counter).key(7).bytes(&self.info);
+        if let Some(extent) = &self.extent {
+            extent.write(writer.key(8));
+        }
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -159,6 +173,7 @@ impl SnapshotClaim {
             session_record: fields.required(5)?.bytes(SESSION_RECORD_BYTES)?.to_vec(),
             counter: read_counter(fields.required(6)?)?,
             info: fields.required(7)?.bytes(SEALED_INFO_BYTES)?.to_vec(),
+            extent: fields.optional(8)?.map(Extent::read).transpose()?,
         };
         fields.end()?;
         Ok(claim)
@@ -214,6 +229,7 @@ mod tests {
             session_record: b"session".to_vec(),
             counter: 12,
             info: b"sealed".to_vec(),
+            extent: Some(Extent { entries: 40, bytes: 5_000, stored: 3_072 }),
         }
     }
 
@@ -241,8 +257,10 @@ mod tests {
     fn a_manifest_reads_back_with_and_without_its_optional_parts() {
         let full = manifest(1, ObjectHash::NONE);
         let bare = Manifest { root_seen: None, snapshot: None, packs: vec![], ..full.clone() };
-        assert_eq!(verified(&full).manifest, full);
-        assert_eq!(verified(&bare).manifest, bare);
+        let silent = Manifest { snapshot: Some(SnapshotClaim { extent: None, ..claim() }), ..full.clone() };
+        for manifest in [full, bare, silent] {
+            assert_eq!(verified(&manifest).manifest, manifest);
+        }
     }
 
     #[test]
@@ -251,6 +269,15 @@ mod tests {
         let hash = ObjectHash::of(&full.sign(REPOSITORY, &key()));
         assert_eq!((verified(&full).hash, verified(&full).snapshot_id()), (hash, Some(hash.snapshot())));
         assert_eq!(verified(&Manifest { snapshot: None, ..full }).snapshot_id(), None);
+    }
+
+    #[test]
+    fn no_less_was_stored_for_a_snapshot_than_its_manifest_names() {
+        let less = manifest(1, ObjectHash::NONE);
+        assert_eq!(less.extent().unwrap().stored, 3_072);
+        let named = Manifest { packs: vec![(PackId([8; 32]), 4_000)], ..less.clone() };
+        assert_eq!(named.extent(), Some(Extent { entries: 40, bytes: 5_000, stored: 4_000 }));
+        assert_eq!(Manifest { snapshot: None, ..less }.extent(), None);
     }
 
     #[test]

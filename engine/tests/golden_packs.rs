@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use copal_engine::extent::Extent;
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag, SnapshotId, SourceId, TagId};
 use copal_engine::index::{Bits, Mark, NewSegment, SegmentWriter, write_overlay};
 use copal_engine::layout::Place;
@@ -134,6 +135,8 @@ fn run_of_snapshots_is_as_it_always_was() {
         pinned: true,
         state_time: Time(NOW + 2),
         by_full_client: true,
+        extent: None,
+        released: false,
     };
     let client = ClientId([7; 16]);
     let snapshots = [((client, 258), Some(snapshot)), ((client, 3), None)];
@@ -146,6 +149,36 @@ fn run_of_snapshots_is_as_it_always_was() {
          11111111111111111102581809090909090909090909090909090909090909090909090903f4041b18d75b8423f30000\
          051b18d75b8423f3000106500a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0782500b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b50\
          0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c080109f50a1b18d75b8423f300020bf5"
+    );
+}
+
+#[test]
+fn run_of_a_snapshot_that_was_released_is_as_it_always_was() {
+    let snapshot = SnapshotRecord {
+        id: SnapshotId([8; 16]),
+        domain: DOMAIN,
+        root: id(9),
+        partial: false,
+        client_time: Time(NOW),
+        accepted: Time(NOW + 1),
+        source: SourceId([10; 16]),
+        tags: vec![],
+        state: SnapshotState::Kept,
+        pinned: false,
+        state_time: Time(NOW + 2),
+        by_full_client: true,
+        extent: Some(Extent::about(78_611, 1_300_000_001, 207_654_321)),
+        released: true,
+    };
+    let snapshots = [((ClientId([7; 16]), 258), Some(snapshot))];
+    let delta = StateDelta { snapshots: snapshots.into(), ..StateDelta::default() };
+    assert_eq!(
+        hex(&run(RunKind::Snapshots, &delta).bytes),
+        "434f50414c52554e02000000000000000000000000000000000000000000000022222222222222222222222222222222\
+         010000000000000018008d000000070707070707070707070707070707070000000000000102ae005008080808080808\
+         080808080808080808015011111111111111111111111111111111025818090909090909090909090909090909090909\
+         09090909090903f4041b18d75b8423f30000051b18d75b8423f3000106500a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0780\
+         080009f40a1b18d75b8423f300020bf50c831a000138001a4e0000001a0c8000000df5"
     );
 }
 

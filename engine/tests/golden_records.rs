@@ -51,6 +51,22 @@ fn change_is_as_it_always_was() {
 }
 
 #[test]
+fn manifest_that_tells_its_extent_is_as_it_always_was() {
+    assert_eq!(
+        hash(&manifest_with_extent().sign(REPOSITORY, &device())),
+        "925d6d00c6a9222d88ecff3f7c98a9bedd3124cb509fd69a8d19293510a91ac6"
+    );
+}
+
+#[test]
+fn change_that_the_owner_signs_too_is_as_it_always_was() {
+    assert_eq!(
+        hash(&owners_change().sign(REPOSITORY, &device())),
+        "93ff8ec4d6b83d8baad29e16ca451006c7376b178170549dbee9f1b0dc83c44e"
+    );
+}
+
+#[test]
 fn receipt_is_as_it_always_was() {
     assert_eq!(hash(&receipt().encode()), "f50caeceaf2b5bc3c7f646ccf958551505d441c2c6f62b375a4bc1a1b7383383");
 }
@@ -72,6 +88,16 @@ fn policy_is_as_it_always_was() {
         "a700a3000302181e061affffffff01a200840000020c048401060000028282501d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d\
          501e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e81501c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c03840000070004781a4345542d\
          31434553542c4d332e352e302c4d31302e352e302f33051a0001518006181e"
+    );
+}
+
+#[test]
+fn policy_with_a_guard_is_as_it_always_was() {
+    assert_eq!(
+        hex(&guarded_policy().encode()),
+        "a900a3000302181e061affffffff01a200840000020c048401060000028282501d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d\
+         501e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e81501c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c03840000070004781a4345542d\
+         31434553542c4d332e352e302c4d31302e352e302f33051a0001518006181e0782031a00127500088218321a04000000"
     );
 }
 

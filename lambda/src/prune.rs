@@ -14,6 +14,10 @@ use crate::services::{ROOT, Run};
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     let expired = run.deadline.run(expire(&run.host, IngestBy::Service)).await??;
     run.metrics.count("SnapshotsExpired", expired.expired.len() as u64);
+    run.metrics.count("SnapshotsHeld", expired.held.len() as u64);
+    for held in &expired.held {
+        tracing::warn!(snapshot = %held.snapshot, source = %held.source, why = %held.why, "held");
+    }
     for (object, why) in &expired.refused {
         tracing::warn!(object, why, "not believed");
     }

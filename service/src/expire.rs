@@ -8,8 +8,9 @@ use copal_engine::id::{ObjectHash, SnapshotId};
 use copal_engine::layout;
 use copal_engine::limits::CHANGE_SNAPSHOTS;
 use copal_engine::repository::IngestBy;
-use copal_engine::retention::expirable;
+use copal_engine::retention::{Held, expirable, held};
 use copal_engine::state::{RunKind, SnapshotState};
+use copal_engine::time::Time;
 
 use crate::error::JobError;
 use crate::host::Host;
@@ -25,6 +26,8 @@ pub struct Report {
     pub expired: Vec<SnapshotId>,
     /// Changes and expiries that were found waiting and are not believed, and why.
     pub refused: Vec<(String, String)>,
+    /// Series of which nothing expires, and why.
+    pub held: Vec<Held>,
 }
 
 /// Lets expire what the policy in force no longer keeps. Without a policy, or with nothing to expire, nothing is
@@ -35,7 +38,7 @@ pub async fn expire(host: &Host<'_>, by: IngestBy) -> Result<Report, JobError> {
         // An expiry is believed on the last change it knows only: what waits is folded in before.
         fold(host, by, &mut report).await?;
         let view = view::read_parts(host.store, &SNAPSHOTS).await?;
-        let Some(expiry) = decide(host, &view).await? else { return Ok(report) };
+        let Some(expiry) = decide(host, &view, &mut report).await? else { return Ok(report) };
         let bytes = Bytes::from(expiry.encode());
         // If another service was faster, its expiry is folded in, and this one decides again.
         host.store.create(&objects::key(layout::expiry(expiry.number)), bytes).await?;
@@ -57,12 +60,13 @@ async fn fold(host: &Host<'_>, by: IngestBy, report: &mut Report) -> Result<(), 
 }
 
 /// The expiry that follows the last one; none if there is nothing to expire.
-async fn decide(host: &Host<'_>, view: &View) -> Result<Option<Expiry>, JobError> {
+async fn decide(host: &Host<'_>, view: &View, report: &mut Report) -> Result<Option<Expiry>, JobError> {
     let Some((root, _)) = &view.root else { return Ok(None) };
     let Some((change, _)) = root.change_head else { return Ok(None) };
     let Some((number, policy)) = policy::current(host, view).await? else { return Ok(None) };
+    report.held = held(&policy, view.state.snapshots.values(), Time(i64::MAX));
     let time = host.now().await?;
-    let expirable = expirable(policy.rules(), view.state.snapshots.values(), time);
+    let expirable = expirable(&policy, view.state.snapshots.values(), time);
     let snapshots: Vec<SnapshotId> = expirable.into_iter().take(CHANGE_SNAPSHOTS).collect();
     if snapshots.is_empty() {
         return Ok(None);

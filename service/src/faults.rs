@@ -36,11 +36,15 @@ pub enum Fault {
     UndeleteMissed,
     /// Objects that no root names are deleted without having been listed as doomed.
     OrphansNotDoomed,
+    /// The floor and the hold of a policy are not read.
+    GuardIgnored,
+    /// What was forgotten is removed although the floor or a hold keeps it.
+    ForgottenUnguarded,
 }
 
 impl Fault {
     /// All mistakes.
-    pub const ALL: [Fault; 15] = [
+    pub const ALL: [Fault; 17] = [
         Fault::WinUnchecked,
         Fault::BaseUnchecked,
         Fault::DeletedFirst,
@@ -56,6 +60,8 @@ impl Fault {
         Fault::OldReferences,
         Fault::UndeleteMissed,
         Fault::OrphansNotDoomed,
+        Fault::GuardIgnored,
+        Fault::ForgottenUnguarded,
     ];
 }
 

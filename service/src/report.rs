@@ -76,6 +76,8 @@ pub fn of_prune(report: &prune::Report) -> Value {
         "trapped_bytes": report.trapped_bytes,
         "lost": report.lost,
         "unread": report.unread,
+        "protected": report.protected,
+        "held": report.held,
         "is_full": report.is_full,
         "is_unfinished": report.is_unfinished,
     })

@@ -268,6 +268,8 @@ fn crowded(clients: u32) -> World {
             pinned: false,
             state_time: Time(1),
             by_full_client: false,
+            extent: None,
+            released: false,
         };
         proposal.delta.snapshots.insert((client, 1), Some(snapshot));
         proposal.delta.heads.insert(client, Some(ClientHead { number: 1, hash, time: Time(1), decisions: Vec::new() }));

@@ -95,6 +95,8 @@ fn crowded(domains: u32) -> World {
             pinned: false,
             state_time: now,
             by_full_client: false,
+            extent: None,
+            released: false,
         };
         proposal.delta.snapshots.insert((client, 1), Some(snapshot));
         let accepted = Decision {

@@ -104,6 +104,7 @@ pub(crate) fn partial(golden: &Golden<'_>) {
         session_record: record.bytes().to_vec(),
         counter: number,
         info: sealed.bytes,
+        extent: None,
     };
     assert_eq!(golden.add(&golden.client, Vec::new(), Some(claim)).outcome, Outcome::Accepted);
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::spec::{self, Which};
+
 /// What to do with the policy.
 #[derive(Subcommand, Debug)]
 pub enum Policy {
@@ -11,6 +13,16 @@ pub enum Policy {
     Set(Set),
     /// Show the policy in force, as a file for "policy set".
     Show,
+    /// Say that snapshots may differ from those before them as they do, and end the hold they have raised.
+    Release(Release),
+}
+
+/// Options of `policy release`.
+#[derive(Args, Debug)]
+pub struct Release {
+    /// The snapshots, by the first digits of their ids, as "status" lists them.
+    #[arg(value_name = "SNAPSHOT", required = true, value_parser = spec::which())]
+    pub snapshots: Vec<Which>,
 }
 
 /// Options of `policy set`.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use copal_engine::change::Operation;
-use copal_engine::id::{DomainId, TagId};
+use copal_engine::change::{Operation, OwnerSignature};
+use copal_engine::id::{DomainId, SnapshotId, TagId};
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::owner::TextPurpose;
 use copal_engine::limits::POLICY_BYTES;
-use copal_engine::retention::expirable;
+use copal_engine::retention::{Held, expirable, held};
 use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::{clients, policy as in_force};
@@ -16,13 +16,16 @@ use copal_store::Store;
 
 use super::context::Context;
 use super::failure::{of_change, of_job, of_store};
-use crate::args::policy::{Policy, Set};
+use crate::args::policy::{Policy, Release, Set};
+use crate::args::spec::Which;
 use crate::changes;
 use crate::exit::Exit;
 use crate::history::tags_added;
 use crate::policy::{PolicyFile, to_toml};
 use crate::report::Failure;
+use crate::report::field::Hex;
 use crate::report::policy::{PolicyShown, PolicySummary};
+use crate::report::upkeep::ChangeSummary;
 use crate::repository::Repository;
 use crate::wait::wait;
 
@@ -30,6 +33,7 @@ pub(super) fn run(context: &Context<'_>, options: &Policy) -> Result<Exit, Failu
     match options {
         Policy::Set(options) => set(context, options),
         Policy::Show => show(context),
+        Policy::Release(options) => release(context, options),
     }
 }
 
@@ -42,17 +46,59 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
     let domains = domains(&repository)?;
     let signed = file.policy(&domains).map_err(|error| usage(&error))?;
     let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
-    let would_expire = expirable(signed.rules(), view.state.snapshots.values(), now).len() as u64;
-    let mut summary = PolicySummary { change: None, would_expire, dry_run: options.dry_run };
+    let would_expire = expirable(&signed, view.state.snapshots.values(), now).len() as u64;
+    let would_hold = held(&signed, view.state.snapshots.values(), Time(i64::MAX)).len() as u64;
+    let mut summary = PolicySummary { change: None, would_expire, would_hold, dry_run: options.dry_run };
     if !options.dry_run {
         let client = context.client(&repository)?;
         let mut operations = names_of_tags(&repository, &file, &domains);
-        operations.push(Operation::Policy(signed.encode()));
+        let policy = signed.encode();
+        operations.push(Operation::OwnerPolicy { policy, signature: OwnerSignature::NONE });
         let written = changes::write(&repository, &client, operations).map_err(of_change)?;
         summary.change = written.map(|written| written.number);
     }
     context.report.answer(&summary)?;
     Ok(Exit::Done)
+}
+
+/// Ends holds, by releasing the snapshots that have raised them.
+fn release(context: &Context<'_>, options: &Release) -> Result<Exit, Failure> {
+    let repository = context.open()?;
+    context.ingest(&repository)?;
+    let view = context.view(&repository)?;
+    let policy = wait(in_force::current(&repository.host(), &view)).map_err(of_job)?;
+    let held = policy.map(|(_, policy)| held(&policy, view.state.snapshots.values(), Time(i64::MAX)));
+    let held = held.unwrap_or_default();
+    let mut snapshots: Vec<SnapshotId> = Vec::new();
+    for which in &options.snapshots {
+        let id = suspicious(&held, which)?;
+        if !snapshots.contains(&id) {
+            snapshots.push(id);
+        }
+    }
+    let client = context.client(&repository)?;
+    let operation = Operation::Release { snapshots: snapshots.clone(), signature: OwnerSignature::NONE };
+    let written = changes::write(&repository, &client, vec![operation]).map_err(of_change)?;
+    context.report.answer(&ChangeSummary {
+        change: written.map(|written| written.number),
+        snapshots: snapshots.into_iter().map(Hex).collect(),
+    })?;
+    Ok(Exit::Done)
+}
+
+/// The suspicious snapshot that a person means.
+fn suspicious(held: &[Held], which: &Which) -> Result<SnapshotId, Failure> {
+    let Which::Prefix(digits) = which else {
+        return Err(Failure::Usage(
+            "a snapshot is released by the first digits of its id, as \"status\" lists it".into(),
+        ));
+    };
+    let mut found = held.iter().map(|held| held.snapshot).filter(|id| which.fits(*id));
+    match (found.next(), found.next()) {
+        (Some(id), None) => Ok(id),
+        (Some(_), Some(_)) => Err(Failure::Usage(format!("{digits:?} begins the id of several suspicious snapshots"))),
+        (None, _) => Err(Failure::Usage(format!("no suspicious snapshot's id begins with {digits:?}"))),
+    }
 }
 
 /// The names of the policy's tags, sealed: the policy itself has ids only, and perhaps no snapshot has the tag yet.

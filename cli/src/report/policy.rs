@@ -14,6 +14,8 @@ pub struct PolicySummary {
     pub change: Option<u64>,
     /// Snapshots that it does not keep today.
     pub would_expire: u64,
+    /// Suspicious snapshots of today that hold their series under it.
+    pub would_hold: u64,
     /// Whether nothing was signed because `--dry-run` was given.
     pub dry_run: bool,
 }
@@ -25,8 +27,16 @@ impl Answer for PolicySummary {
             some => format!("{} of today expire under it", things(some, "snapshot", "snapshots")),
         };
         match self.change {
-            Some(number) => writeln!(out, "policy signed (change {number}); {expire}"),
-            None => writeln!(out, "{expire}; nothing was signed (dry run)"),
+            Some(number) => writeln!(out, "policy signed (change {number}); {expire}")?,
+            None => writeln!(out, "{expire}; nothing was signed (dry run)")?,
+        }
+        match self.would_hold {
+            0 => Ok(()),
+            some => writeln!(
+                out,
+                "{} of today: nothing of their series expires until \"policy release\"",
+                things(some, "suspicious snapshot", "suspicious snapshots")
+            ),
         }
     }
 }

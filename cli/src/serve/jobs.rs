@@ -202,6 +202,7 @@ impl Work {
             Upkeep::Expire => self.run("expire", |host, descriptor| {
                 let report = wait(expire(host, descriptor.ingest))?;
                 self.metrics.expired.inc_by(report.expired.len() as u64);
+                self.metrics.held.set(report.held.len() as i64);
                 Ok(())
             }),
             Upkeep::Compact => self.run("compact", |host, _| {

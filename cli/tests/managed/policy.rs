@@ -3,8 +3,7 @@
 use crate::kit::{Machine, Run, number};
 use crate::world::{Running, managed, serve_until};
 
-const POLICY: &str =
-    "keep-last = 2\nkeep-tags = [[\"gold\"]]\ntimezone = \"\"\ngrace = \"24h\"\ncheck-share = \"1/7\"\n";
+const POLICY: &str = "keep-last = 2\nkeep-tags = [[\"gold\"]]\nfloor-last = 1\nhold-share = \"60%\"\nhold-from = \"1MiB\"\ntimezone = \"\"\ngrace = \"24h\"\ncheck-share = \"1/7\"\n";
 
 fn write(machine: &Machine, text: &str) {
     std::fs::write(machine.path("").join("policy.toml"), text).unwrap();
@@ -50,4 +49,27 @@ fn in_a_managed_repository_it_is_in_force_once_the_service_has_folded_it_in() {
     running.end().ok();
     assert_eq!(owner.ok(&["policy", "show"]), format!("# set by change 1\n{POLICY}"));
     assert!(owner.command(&["policy", "show"]).ran().code != 0);
+}
+
+#[test]
+fn a_snapshot_that_lost_most_of_the_one_before_holds_its_series_until_it_is_released() {
+    let machine = Machine::new();
+    machine.write("file", "all is well\n".repeat(200_000));
+    machine.backup(&[]);
+    machine.write("file", "nothing is left");
+    machine.backup(&[]);
+    let held = || machine.json(&["status"])["held"].clone();
+    assert_eq!(held().as_array().unwrap().len(), 0);
+    write(&machine, POLICY);
+    let set = machine.run(&["policy", "set", "policy.toml", "--json"]).ok();
+    assert_eq!(number(&set, "would_hold"), 1);
+    let told = held();
+    let snapshot = told[0]["snapshot"].as_str().unwrap().to_owned();
+    assert!(told[0]["why"].as_str().unwrap().contains("bytes where the one before had"), "{told}");
+    assert!(machine.ok(&["status"]).contains(&format!("copal policy release {}", &snapshot[..8])));
+    assert_eq!(machine.run(&["policy", "release", "0000", "--json"]).exits(2).kind(), "usage");
+    assert_eq!(machine.run(&["policy", "release", "latest", "--json"]).exits(2).kind(), "usage");
+    let released = machine.run(&["policy", "release", &snapshot[..8], "--json"]).ok();
+    assert_eq!(released.json()["snapshots"][0], snapshot.as_str());
+    assert_eq!(held().as_array().unwrap().len(), 0);
 }

@@ -3,23 +3,26 @@
 
 use std::collections::BTreeSet;
 
-use super::{Candidate, Policy, choose_time, decide};
+use super::guard::kept_whatever;
+use super::{Candidate, SignedPolicy, choose_time, decide};
 use crate::expiry::Expiry;
 use crate::id::SnapshotId;
 use crate::state::{SnapshotRecord, SnapshotState};
 use crate::time::Time;
 
-/// Which kept snapshots the rules do not keep at a time of the store. Those that were accepted at that time or later
-/// take no part: more of them may still be accepted with it, and then nobody could tell again what was decided about.
+/// Which kept snapshots a policy lets expire at a time of the store: those that its rules do not keep, and neither its
+/// floor nor a hold. Those that were accepted at that time or later take no part: more of them may still be accepted with
+/// it, and then nobody could tell again what was decided about.
 pub fn expirable<'a>(
-    rules: &Policy,
+    policy: &SignedPolicy,
     snapshots: impl IntoIterator<Item = &'a SnapshotRecord>,
     time: Time,
 ) -> BTreeSet<SnapshotId> {
+    let snapshots: Vec<&SnapshotRecord> = snapshots.into_iter().collect();
     let takes_part =
-        |record: &&SnapshotRecord| record.state == SnapshotState::Kept && !record.partial && record.accepted < time;
+        |record: &&&SnapshotRecord| record.state == SnapshotState::Kept && !record.partial && record.accepted < time;
     let candidates: Vec<_> = snapshots
-        .into_iter()
+        .iter()
         .filter(takes_part)
         .map(|record| Candidate {
             id: record.id,
@@ -30,12 +33,18 @@ pub fn expirable<'a>(
             pinned: record.pinned,
         })
         .collect();
-    decide(rules, &candidates, time).into_iter().filter(|verdict| !verdict.keep).map(|verdict| verdict.id).collect()
+    let unkept = decide(policy.rules(), &candidates, time).into_iter().filter(|verdict| !verdict.keep);
+    let kept = kept_whatever(policy, &snapshots, time);
+    unkept.map(|verdict| verdict.id).filter(|id| !kept.contains(id)).collect()
 }
 
-/// Whether the rules permit what an expiry says: they keep none of the snapshots it names.
-pub fn permits<'a>(rules: &Policy, snapshots: impl IntoIterator<Item = &'a SnapshotRecord>, expiry: &Expiry) -> bool {
-    let expirable = expirable(rules, snapshots, expiry.time);
+/// Whether a policy permits what an expiry says: it keeps none of the snapshots it names.
+pub fn permits<'a>(
+    policy: &SignedPolicy,
+    snapshots: impl IntoIterator<Item = &'a SnapshotRecord>,
+    expiry: &Expiry,
+) -> bool {
+    let expirable = expirable(policy, snapshots, expiry.time);
     expiry.snapshots.iter().all(|id| expirable.contains(id))
 }
 
@@ -43,7 +52,10 @@ pub fn permits<'a>(rules: &Policy, snapshots: impl IntoIterator<Item = &'a Snaps
 mod tests {
     use super::*;
     use crate::id::{ChunkId, DomainId, ObjectHash, SourceId};
-    use crate::retention::Count;
+    use core::time::Duration;
+
+    use crate::extent::Extent;
+    use crate::retention::{Count, Floor, Hold, Policy};
 
     fn snapshot(id: u8, source: u8, accepted: i64) -> SnapshotRecord {
         SnapshotRecord {
@@ -59,12 +71,50 @@ mod tests {
             pinned: false,
             state_time: Time(0),
             by_full_client: true,
+            extent: None,
+            released: false,
         }
     }
 
-    fn expired(snapshots: &[SnapshotRecord], time: i64) -> Vec<u8> {
+    /// Keeps the last snapshot of each series.
+    fn last() -> SignedPolicy {
         let rules = Policy { last: Some(Count::N(1)), ..Policy::default() };
-        expirable(&rules, snapshots, Time(time)).into_iter().map(|id| id.0[0]).collect()
+        SignedPolicy::new(rules, "", Duration::ZERO, 1).unwrap()
+    }
+
+    fn expired_under(policy: &SignedPolicy, snapshots: &[SnapshotRecord], time: i64) -> Vec<u8> {
+        expirable(policy, snapshots, Time(time)).into_iter().map(|id| id.0[0]).collect()
+    }
+
+    fn expired(snapshots: &[SnapshotRecord], time: i64) -> Vec<u8> {
+        expired_under(&last(), snapshots, time)
+    }
+
+    #[test]
+    fn no_rule_undercuts_the_floor() {
+        let snapshots = [1, 2, 3, 4].map(|nth| snapshot(nth, 1, i64::from(nth) * 10_000_000_000));
+        let under = |last_kept, seconds, time| {
+            let floor = Floor { last: last_kept, age: Duration::from_secs(seconds) };
+            expired_under(&last().with_guard(floor, None).unwrap(), &snapshots, time)
+        };
+        assert_eq!(under(0, 0, 50_000_000_000), [1, 2, 3]);
+        assert_eq!(under(3, 0, 50_000_000_000), [1]);
+        assert_eq!(under(0, 21, 50_000_000_000), [1, 2]);
+        assert_eq!(under(9, 0, 50_000_000_000), [0u8; 0]);
+        // What the rules did not see counts for nothing.
+        assert_eq!(under(1, 0, 40_000_000_000), [1, 2]);
+    }
+
+    #[test]
+    fn nothing_of_a_held_series_expires_and_everything_of_others_does() {
+        let mut snapshots = [snapshot(1, 1, 1), snapshot(2, 1, 2), snapshot(3, 2, 3), snapshot(4, 2, 4)];
+        for (record, bytes) in snapshots.iter_mut().zip([1000, 10, 1000, 1000]) {
+            record.extent = Some(Extent::about(3, bytes, 0));
+        }
+        let policy = last().with_guard(Floor::default(), Some(Hold { share: 50, least: 100 })).unwrap();
+        assert_eq!(expired_under(&policy, &snapshots, 9), [3]);
+        snapshots[1].released = true;
+        assert_eq!(expired_under(&policy, &snapshots, 9), [1, 3]);
     }
 
     #[test]
@@ -86,14 +136,14 @@ mod tests {
 
     #[test]
     fn an_expiry_that_names_anything_the_rules_keep_is_not_permitted() {
-        let rules = Policy { last: Some(Count::N(1)), ..Policy::default() };
+        let policy = last();
         let snapshots = [snapshot(1, 1, 10), snapshot(2, 1, 20)];
         let expiry = |ids: &[u8]| {
             let snapshots = ids.iter().map(|id| SnapshotId([*id; 16])).collect();
             Expiry { number: 1, previous: ObjectHash::NONE, policy: 1, change: 1, time: Time(30), snapshots }
         };
-        assert!(permits(&rules, &snapshots, &expiry(&[1])));
-        assert!(!permits(&rules, &snapshots, &expiry(&[1, 2])));
-        assert!(!permits(&rules, &snapshots, &expiry(&[9])));
+        assert!(permits(&policy, &snapshots, &expiry(&[1])));
+        assert!(!permits(&policy, &snapshots, &expiry(&[1, 2])));
+        assert!(!permits(&policy, &snapshots, &expiry(&[9])));
     }
 }

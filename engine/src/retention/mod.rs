@@ -6,11 +6,13 @@
 //! snapshots.
 
 mod expire;
+mod guard;
 mod policy;
 mod signed;
 mod span;
 
 pub use expire::{expirable, permits};
+pub use guard::{Floor, Held, Hold, Suspicion, held, protected};
 pub use policy::{Count, Period, Policy};
 pub use signed::{BadPolicy, SignedPolicy};
 pub use span::{BadSpan, Span};

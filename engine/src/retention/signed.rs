@@ -1,10 +1,11 @@
 //! Signed policy: what a full client signs for the service to follow, and its bytes.
 
+use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use super::{Count, Policy, Span};
+use super::{Count, Floor, Hold, Policy, Span};
 use crate::id::TagId;
 use crate::limits::{POLICY_BYTES, POLICY_SETS, ZONE_BYTES};
 use crate::wire::DecodeError;
@@ -17,6 +18,8 @@ pub struct SignedPolicy {
     zone: String,
     grace: Duration,
     check_parts: u32,
+    floor: Floor,
+    hold: Option<Hold>,
 }
 
 /// A policy that cannot be signed.
@@ -31,6 +34,9 @@ pub enum BadPolicy {
     /// A check that reads none of its parts.
     #[error("a check reads one of at least one part")]
     CheckParts,
+    /// A hold for a share that no snapshot has of another.
+    #[error("a hold is raised by 1 to 100 percent")]
+    Share,
     /// It is too long.
     #[error("a policy of {0} bytes is longer than the format allows")]
     Length(usize),
@@ -54,9 +60,22 @@ impl SignedPolicy {
             return Err(BadPolicy::CheckParts);
         }
         let grace = Duration::from_secs(grace.as_secs());
-        let policy = Self { rules, zone: zone.to_owned(), grace, check_parts };
-        let length = policy.encode().len();
-        if length > POLICY_BYTES { Err(BadPolicy::Length(length)) } else { Ok(policy) }
+        let zone = zone.to_owned();
+        Self { rules, zone, grace, check_parts, floor: Floor::default(), hold: None }.bounded()
+    }
+
+    /// The same, with what stays whatever the rules say, and what holds a series up.
+    pub fn with_guard(self, floor: Floor, hold: Option<Hold>) -> Result<Self, BadPolicy> {
+        if hold.is_some_and(|hold| !SHARES.contains(&hold.share)) {
+            return Err(BadPolicy::Share);
+        }
+        let floor = Floor { age: Duration::from_secs(floor.age.as_secs()), ..floor };
+        Self { floor, hold, ..self }.bounded()
+    }
+
+    fn bounded(self) -> Result<Self, BadPolicy> {
+        let length = self.encode().len();
+        if length > POLICY_BYTES { Err(BadPolicy::Length(length)) } else { Ok(self) }
     }
 
     /// Which snapshots it keeps.
@@ -79,6 +98,16 @@ impl SignedPolicy {
         self.check_parts
     }
 
+    /// The least that every series keeps, whatever the rules say.
+    pub fn floor(&self) -> Floor {
+        self.floor
+    }
+
+    /// What raises a hold; none if nothing does.
+    pub fn hold(&self) -> Option<Hold> {
+        self.hold
+    }
+
     /// The bytes that a change holds.
     pub fn encode(&self) -> Vec<u8> {
         let rules = &self.rules;
@@ -94,7 +123,8 @@ impl SignedPolicy {
             rules.within_yearly,
         ];
         let mut writer = Writer::new();
-        writer.map(6 + u64::from(rules.floor.is_some()));
+        let optional = [rules.floor.is_some(), !self.floor.is_nothing(), self.hold.is_some()];
+        writer.map(6 + optional.into_iter().map(u64::from).sum::<u64>());
         writer.key(0);
         put_present(&mut writer, &counts, |writer, count| {
             writer.uint(match count {
@@ -115,6 +145,12 @@ impl SignedPolicy {
             put_span(writer.key(3), floor);
         }
         writer.key(4).text(&self.zone).key(5).uint(self.grace.as_secs()).key(6).uint(self.check_parts.into());
+        if !self.floor.is_nothing() {
+            writer.key(7).array(2).uint(self.floor.last.into()).uint(self.floor.age.as_secs());
+        }
+        if let Some(hold) = &self.hold {
+            writer.key(8).array(2).uint(hold.share.into()).uint(hold.least);
+        }
         writer.finish()
     }
 
@@ -138,6 +174,8 @@ impl SignedPolicy {
         let reader = fields.required(6)?;
         let none = reader.error("a check that reads nothing");
         let check_parts = reader.narrow()?;
+        let least = fields.optional(7)?.map(floor_of).transpose()?.unwrap_or_default();
+        let hold = fields.optional(8)?.map(hold_of).transpose()?;
         fields.end()?;
         if check_parts == 0 {
             return Err(none);
@@ -161,7 +199,7 @@ impl SignedPolicy {
             floor,
             zone: known,
         };
-        Ok(Self { rules, zone, grace, check_parts })
+        Ok(Self { rules, zone, grace, check_parts, floor: least, hold })
     }
 }
 
@@ -205,6 +243,20 @@ fn span(reader: &mut Reader<'_>) -> Result<Span, DecodeError> {
     Ok(Span { years: reader.narrow()?, months: reader.narrow()?, days: reader.narrow()?, hours: reader.narrow()? })
 }
 
+fn floor_of(reader: &mut Reader<'_>) -> Result<Floor, DecodeError> {
+    let nothing = reader.error("a floor that keeps nothing");
+    reader.tuple(2)?;
+    let floor = Floor { last: reader.narrow()?, age: Duration::from_secs(reader.uint()?) };
+    if floor.is_nothing() { Err(nothing) } else { Ok(floor) }
+}
+
+fn hold_of(reader: &mut Reader<'_>) -> Result<Hold, DecodeError> {
+    let wrong = reader.error("a hold that is not raised by 1 to 100 percent");
+    reader.tuple(2)?;
+    let hold = Hold { share: reader.narrow()?, least: reader.uint()? };
+    if SHARES.contains(&hold.share) { Ok(hold) } else { Err(wrong) }
+}
+
 fn tags(reader: &mut Reader<'_>) -> Result<Vec<TagId>, DecodeError> {
     let wrong = reader.error("a set of tags that is empty or does not ascend");
     let tags = reader.list(POLICY_BYTES / TagId::LEN, |reader| reader.fixed().map(TagId))?;
@@ -220,6 +272,8 @@ fn zone_of(text: &str) -> Option<TimeZone> {
 
 /// The periods that rules count: the last ones, hours, days, weeks, months, quarters, years.
 const PERIODS: usize = 7;
+/// Percent of a snapshot that may raise a hold.
+const SHARES: RangeInclusive<u8> = 1..=100;
 /// A count without a bound.
 const EVERY_ONE: u64 = u32::MAX as u64;
 
@@ -238,8 +292,12 @@ mod tests {
         let counts = prop::array::uniform7(prop::option::of(count));
         let sets = prop::collection::vec(prop::collection::vec(any::<[u8; 16]>().prop_map(TagId), 1..4), 0..4);
         let zone = prop::sample::select(vec!["", "UTC0", "CET-1CEST,M3.5.0,M10.5.0/3"]);
-        (counts, prop::array::uniform7(spans()), sets, spans(), zone, any::<u32>(), 1..u32::MAX).prop_map(
-            |(counts, within, tags, floor, zone, grace, parts)| {
+        let least =
+            (any::<u32>(), any::<u32>()).prop_map(|(last, age)| Floor { last, age: Duration::from_secs(age.into()) });
+        let hold = prop::option::of((1..=100u8, any::<u64>()).prop_map(|(share, least)| Hold { share, least }));
+        let guard = (least, hold);
+        (counts, prop::array::uniform7(spans()), sets, spans(), zone, any::<u32>(), 1..u32::MAX, guard).prop_map(
+            |(counts, within, tags, floor, zone, grace, parts, (least, hold))| {
                 let [last, hourly, daily, weekly, monthly, quarterly, yearly] = counts;
                 let [
                     within,
@@ -269,7 +327,8 @@ mod tests {
                     floor,
                     zone: TimeZone::UTC,
                 };
-                SignedPolicy::new(rules, zone, Duration::from_secs(grace.into()), parts).unwrap()
+                let plain = SignedPolicy::new(rules, zone, Duration::from_secs(grace.into()), parts).unwrap();
+                plain.with_guard(least, hold).unwrap()
             },
         )
     }
@@ -302,6 +361,11 @@ mod tests {
         let sets = |tags| Policy { tags, ..Policy::default() };
         assert_eq!(new(Policy::default(), "Europe/Berlin", 1), Err(BadPolicy::Zone("Europe/Berlin".to_owned())));
         assert_eq!(new(Policy::default(), "", 0), Err(BadPolicy::CheckParts));
+        for share in [0, 101] {
+            let hold = Some(Hold { share, least: 0 });
+            let plain = new(Policy::default(), "", 1).unwrap();
+            assert_eq!(plain.with_guard(Floor::default(), hold), Err(BadPolicy::Share));
+        }
         assert_eq!(new(sets(vec![Vec::new()]), "", 1), Err(BadPolicy::Tags));
         assert_eq!(new(sets(vec![vec![TagId([1; 16])]; POLICY_SETS + 1]), "", 1), Err(BadPolicy::Tags));
         let many = (0..4_000u16).map(|tag| TagId([tag.to_be_bytes(); 8].concat().try_into().unwrap())).collect();

@@ -1,5 +1,6 @@
 //! The records of state runs: keys and values, field by field.
 
+use crate::extent::Extent;
 use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, SnapshotId, SourceId, TagId};
 use crate::layout::Place;
 use crate::limits::{RECEIPT_NAMES, RECEIPT_REASONS, TEXT_BYTES};
@@ -132,12 +133,17 @@ pub struct SnapshotRecord {
     pub state_time: Time,
     /// Whether a full client signed it, so that its own time may be believed.
     pub by_full_client: bool,
+    /// About how large it is, if its client said so; of what was stored at least the packs of its own manifest.
+    pub extent: Option<Extent>,
+    /// Whether the owner has said that it may be as different from the one before as it is.
+    pub released: bool,
 }
 
 impl SnapshotRecord {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.map(12).key(0).bytes(self.id.as_bytes()).key(1).bytes(self.domain.as_bytes());
+        writer.map(12 + u64::from(self.extent.is_some()) + u64::from(self.released));
+        writer.key(0).bytes(self.id.as_bytes()).key(1).bytes(self.domain.as_bytes());
         writer.key(2).bytes(self.root.as_bytes()).key(3).bool(self.partial).key(4).time(self.client_time);
         writer.key(5).time(self.accepted).key(6).bytes(self.source.as_bytes()).key(7).array(self.tags.len());
         self.tags.iter().for_each(|tag| {
@@ -145,6 +151,12 @@ impl SnapshotRecord {
         });
         writer.key(8).uint(self.state as u64).key(9).bool(self.pinned).key(10).time(self.state_time);
         writer.key(11).bool(self.by_full_client);
+        if let Some(extent) = &self.extent {
+            extent.write(writer.key(12));
+        }
+        if self.released {
+            writer.key(13).bool(true);
+        }
         writer.finish()
     }
 
@@ -173,6 +185,17 @@ impl SnapshotRecord {
             pinned: fields.required(9)?.bool()?,
             state_time: fields.required(10)?.time()?,
             by_full_client: fields.required(11)?.bool()?,
+            extent: fields.optional(12)?.map(Extent::read).transpose()?,
+            released: match fields.optional(13)? {
+                None => false,
+                Some(reader) => {
+                    let error = reader.error("what is not released does not say so");
+                    if !reader.bool()? {
+                        return Err(error);
+                    }
+                    true
+                }
+            },
         };
         fields.end()?;
         Ok(record)

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::run::RUNS_MOST;
 use super::*;
+use crate::extent::Extent;
 use crate::id::{ChunkId, SnapshotId, SourceId, TagId};
 use crate::layout::Place;
 use crate::limits::{RECEIPT_NAMES, RECEIPT_REASONS, TEXT_BYTES};
@@ -27,6 +28,8 @@ fn snapshot(byte: u8) -> SnapshotRecord {
         pinned: byte.is_multiple_of(5),
         state_time: Time(9),
         by_full_client: byte.is_multiple_of(7),
+        extent: byte.is_multiple_of(3).then(|| Extent::about(u64::from(byte), 1_000, 300)),
+        released: byte.is_multiple_of(4),
     }
 }
 

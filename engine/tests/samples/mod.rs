@@ -2,14 +2,15 @@
 
 use core::time::Duration;
 
-use copal_engine::change::{Change, Operation};
+use copal_engine::change::{Change, Operation, OwnerSignature};
 use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
 use copal_engine::expiry::Expiry;
+use copal_engine::extent::Extent;
 use copal_engine::id::*;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::receipt::{IngestBy, Outcome, Reason, Receipt};
 use copal_engine::repository::{Descriptor, KEM_PUBLIC_BYTES, Parameters};
-use copal_engine::retention::{Count, Policy, SignedPolicy, Span};
+use copal_engine::retention::{Count, Floor, Hold, Policy, SignedPolicy, Span};
 use copal_engine::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
 use copal_engine::time::Time;
 use ed25519_dalek::SigningKey;
@@ -106,8 +107,28 @@ pub(crate) fn manifest() -> Manifest {
             session_record: b"session record".to_vec(),
             counter: 70_000,
             info: b"sealed info".to_vec(),
+            extent: None,
         }),
     }
+}
+
+/// The same with what it says of its extent.
+pub(crate) fn manifest_with_extent() -> Manifest {
+    let plain = manifest();
+    let extent = Some(Extent::about(78_611, 1_300_000_001, 207_654_321));
+    Manifest { snapshot: plain.snapshot.map(|claim| SnapshotClaim { extent, ..claim }), ..plain }
+}
+
+/// What needs the owner's signature.
+pub(crate) fn owners_change() -> Change {
+    let signature = OwnerSignature::NONE;
+    let operations = vec![
+        Operation::OwnerPolicy { policy: guarded_policy().encode(), signature },
+        Operation::Release { snapshots: vec![SnapshotId([0x20; 16]), SnapshotId([0x1f; 16])], signature },
+    ];
+    let mut change = Change { number: 2, previous: ObjectHash([0x23; 32]), operations, ..change() };
+    change.sign_as_owner(REPOSITORY, &owner());
+    change
 }
 
 pub(crate) fn change() -> Change {
@@ -162,6 +183,11 @@ pub(crate) fn policy() -> SignedPolicy {
         ..Policy::default()
     };
     SignedPolicy::new(rules, "CET-1CEST,M3.5.0,M10.5.0/3", Duration::from_secs(86_400), 30).unwrap()
+}
+
+pub(crate) fn guarded_policy() -> SignedPolicy {
+    let floor = Floor { last: 3, age: Duration::from_secs(14 * 86_400) };
+    policy().with_guard(floor, Some(Hold { share: 50, least: 64 << 20 })).unwrap()
 }
 
 pub(crate) fn info() -> SnapshotInfo {

@@ -58,6 +58,8 @@ impl Pass<'_> {
                 pinned: false,
                 state_time: self.now,
                 by_full_client: record.role == Role::Full,
+                extent: manifest.extent(),
+                released: false,
             };
             self.proposal.delta.snapshots.insert((manifest.client, manifest.number), Some(snapshot));
         }

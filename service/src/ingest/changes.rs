@@ -1,4 +1,4 @@
-//! Folding changes in: forget, undelete, pin, unpin, tag. Signed by full clients, numbered and chained across all of them.
+//! Folding changes in: forget, undelete, pin, unpin, tag, policies, releases. Signed by full clients, numbered and chained across all of them.
 
 use std::collections::BTreeMap;
 
@@ -23,6 +23,7 @@ impl Pass<'_> {
         let (mut number, mut before) = head.unwrap_or((0, ObjectHash::NONE));
         let mut folded = 0;
         let mut by_id: Option<BTreeMap<SnapshotId, (ClientId, u64)>> = None;
+        let mut is_owners: Option<bool> = None;
         for _ in 0..CHANGES {
             let Some(bytes) = objects::read(self.host.store, &layout::change(number + 1)).await? else { break };
             self.load_snapshots().await?;
@@ -31,11 +32,23 @@ impl Pass<'_> {
                 for operation in &verified.change.operations {
                     self.apply(operation, by_id).await?;
                 }
-                if policy::of(&verified.change).is_some() {
-                    self.proposal.policy = Some((number + 1, verified.hash));
+                if verified.change.operations.iter().any(|operation| operation.policy().is_some()) {
+                    let before = match is_owners {
+                        Some(before) => before,
+                        None => policy::in_force(self.host, &self.view).await?.is_some_and(|(_, of)| of.is_owners),
+                    };
+                    let brought = policy::of(&verified.change, before);
+                    if brought.is_some() {
+                        self.proposal.policy = Some((number + 1, verified.hash));
+                    } else if before {
+                        let why =
+                            "its policy cannot be read, or does not carry the owner's signature as that in force does";
+                        self.refused.push((layout::change(number + 1), why.into()));
+                    }
+                    is_owners = Some(brought.map_or(before, |brought| brought.is_owners));
                 }
             } else {
-                let why = "no full client has signed it, or it does not follow the one before";
+                let why = "no full client has signed it, it lacks the owner's signature, or it does not follow the one before";
                 self.refused.push((layout::change(number + 1), why.into()));
             }
             number += 1;
@@ -98,6 +111,8 @@ pub(crate) async fn verify_change(
     let is_trusted = record.accepts_change(number, ObjectHash::of(bytes));
     let Some(keys) = record.keys.filter(|_| is_trusted) else { return Ok(None) };
     let verified = Change::verify(host.repository, &keys.manifest, client, number, bytes).ok();
+    let is_vouched = |change: &Change| change.is_signed_by_owner(host.repository, &host.owner_key);
+    let verified = verified.filter(|verified| is_vouched(&verified.change));
     Ok(verified.filter(|verified| before.is_none_or(|before| verified.change.previous == before)))
 }
 
@@ -114,6 +129,7 @@ pub(crate) fn apply_change(operation: &Operation, record: &mut SnapshotRecord, i
         }
         Operation::Pin(_) => record.pinned = true,
         Operation::Unpin(_) => record.pinned = false,
+        Operation::Release { .. } => record.released = true,
         Operation::Tag { add, remove, .. } => {
             record.tags.retain(|tag| !remove.contains(tag));
             record.tags.extend(add.iter().map(|(tag, _)| *tag));

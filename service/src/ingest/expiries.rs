@@ -3,8 +3,9 @@
 use copal_engine::expiry::Expiry;
 use copal_engine::id::ObjectHash;
 use copal_engine::layout;
-use copal_engine::retention::permits;
+use copal_engine::retention::{held, permits};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
 
 use super::Pass;
 use crate::error::JobError;
@@ -61,8 +62,15 @@ impl Pass<'_> {
         match policy::current(self.host, &self.view).await? {
             _ if is_believed => {}
             Some((policy, signed)) if policy == expiry.policy => {
-                if !permits(signed.rules(), self.snapshots(), &expiry) {
+                if !permits(&signed, self.snapshots(), &expiry) {
                     return Ok(Err("the policy keeps a snapshot that it names".into()));
+                }
+                // A hold that was raised since the decision counts too; a rebuild, which cannot tell, keeps more.
+                let held = held(&signed, self.all_snapshots(), Time(i64::MAX));
+                let is_held =
+                    |of: &SnapshotRecord| held.iter().any(|held| (held.domain, held.source) == (of.domain, of.source));
+                if self.snapshots().any(|of| is_held(of) && expiry.snapshots.contains(&of.id)) {
+                    return Ok(Err("a series that it names is held".into()));
                 }
             }
             _ => return Ok(Err("it does not name the policy in force".into())),
@@ -87,6 +95,13 @@ impl Pass<'_> {
     /// The snapshots of the base, as this pass has changed them. Those it accepts are too new to take part.
     fn snapshots(&self) -> impl Iterator<Item = &SnapshotRecord> {
         self.view.state.snapshots.keys().filter_map(|key| self.snapshot(key))
+    }
+
+    /// The same and those that this pass accepts.
+    fn all_snapshots(&self) -> impl Iterator<Item = &SnapshotRecord> {
+        let known = &self.view.state.snapshots;
+        let new = self.proposal.delta.snapshots.iter().filter(|(key, _)| !known.contains_key(key));
+        self.snapshots().chain(new.filter_map(|(_, record)| record.as_ref()))
     }
 }
 

@@ -100,6 +100,10 @@ pub struct Report {
     pub lost: u64,
     /// Pages whose references cannot be read: nothing is removed in their domain until they are healed.
     pub unread: u64,
+    /// Forgotten snapshots that are not removed: they lie within the policy's floor, or their series is held.
+    pub protected: u64,
+    /// Suspicious snapshots that nobody has released.
+    pub held: u64,
     /// Bytes that were to be copied and were not: more than was allowed, or no room.
     pub bytes_postponed: u64,
     /// Whether copying ended for want of room.

@@ -22,6 +22,7 @@ use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::objects;
+use crate::policy::Guarded;
 use crate::view::{self, View};
 
 pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobError> {
@@ -67,7 +68,8 @@ pub(super) async fn sparse(
     let stored = garbage::Stored::list(host).await?;
     let now = host.now().await?;
     let part = Part { host, view: &view, options, stored: &stored, domain, now, is_first: true };
-    part.sparse(&roots_of(&view, domain, now, options.grace), trapped_most, most).await
+    let guarded = Guarded::of(host, &view, now).await?;
+    part.sparse(&roots_of(&view, domain, now, options.grace, &guarded), trapped_most, most).await
 }
 
 /// What a run knows, whatever root it decides on.
@@ -180,10 +182,13 @@ impl Run<'_> {
             has_put_off: false,
         };
         if !self.is_lean {
+            let guarded = Guarded::of(self.host, view, now).await?;
+            report.protected = guarded.protected.len() as u64;
+            report.held = guarded.held.len() as u64;
             for domain in view.indexes.keys() {
                 let options = self.options;
                 let part = Part { host: self.host, view, options, stored: &stored, domain: *domain, now, is_first };
-                let roots = roots_of(view, *domain, now, options.grace);
+                let roots = roots_of(view, *domain, now, options.grace, &guarded);
                 part.propose(&roots, &mut work, &mut proposal, &mut report).await?;
             }
             bury(view, now, &mut proposal);
@@ -271,11 +276,12 @@ fn is_empty(proposal: &Proposal) -> bool {
     proposal.delta.is_empty() && proposal.overlay.is_empty()
 }
 
-/// The root pages of what is kept of a domain, the newest first.
-fn roots_of(view: &View, domain: DomainId, now: Time, grace: Duration) -> Vec<ChunkId> {
+/// The root pages of what is kept of a domain, the newest first; of what was forgotten, those that are guarded.
+fn roots_of(view: &View, domain: DomainId, now: Time, grace: Duration, guarded: &Guarded) -> Vec<ChunkId> {
     let snapshots = view.state.snapshots.iter().filter(|(_, snapshot)| snapshot.domain == domain);
     let is_missed = |of: &SnapshotRecord| is_planted(Fault::UndeleteMissed) && of.state_time > of.accepted;
-    let kept = snapshots.filter(|(key, of)| is_marked(view, **key, now, grace) && !is_missed(of));
+    let stays = |key, of: &SnapshotRecord| is_marked(view, key, now, grace) || guarded.protected.contains(&of.id);
+    let kept = snapshots.filter(|(key, of)| stays(**key, of) && !is_missed(of));
     let mut roots: Vec<(Time, ChunkId)> = kept.map(|(_, snapshot)| (snapshot.accepted, snapshot.root)).collect();
     roots.sort_unstable_by_key(|(accepted, root)| (std::cmp::Reverse(*accepted), *root));
     roots.into_iter().map(|(_, root)| root).collect()

@@ -48,7 +48,7 @@ pub(super) async fn fold(
         replay.change(change);
     }
     open.for_each(|(name, expiry)| replay.expiry(name, expiry, &unwanted, report));
-    proposal.policy = replay.policy.take().map(|(number, hash, _)| (number, hash));
+    proposal.policy = replay.policy.take().map(|in_force| (in_force.number, in_force.hash));
     proposal.delta.snapshots = replay.finish();
     Ok(())
 }
@@ -111,6 +111,14 @@ async fn read_expiries(
     Ok(expiries)
 }
 
+/// The policy that counts at some place among the changes.
+struct InForce {
+    number: u64,
+    hash: ObjectHash,
+    policy: SignedPolicy,
+    is_owners: bool,
+}
+
 /// Snapshots, while decisions are applied to them in order.
 struct Replay<'a> {
     contents: &'a Contents<'a>,
@@ -118,7 +126,7 @@ struct Replay<'a> {
     snapshots: Snapshots,
     by_id: BTreeMap<SnapshotId, (ClientId, u64)>,
     last_change: u64,
-    policy: Option<(u64, ObjectHash, SignedPolicy)>,
+    policy: Option<InForce>,
 }
 
 impl<'a> Replay<'a> {
@@ -132,8 +140,9 @@ impl<'a> Replay<'a> {
             self.apply(operation);
         }
         let number = verified.change.number;
-        if let Some(policy) = policy::of(&verified.change) {
-            self.policy = Some((number, verified.hash, policy));
+        let is_owners = self.policy.as_ref().is_some_and(|in_force| in_force.is_owners);
+        if let Some(policy::Brought { policy, is_owners }) = policy::of(&verified.change, is_owners) {
+            self.policy = Some(InForce { number, hash: verified.hash, policy, is_owners });
         }
         self.last_change = number;
     }
@@ -151,9 +160,9 @@ impl<'a> Replay<'a> {
     /// Applies an expiry as far as it may have been believed and nothing speaks against it now.
     fn expiry(&mut self, name: &str, expiry: &Expiry, unwanted: &BTreeSet<SnapshotId>, report: &mut Report) {
         let mut leave_out = |why: String| report.expiries_left_out.push((name.to_owned(), why));
-        let permitted = self.policy.as_ref().filter(|(number, _, policy)| {
-            let is_placed = (*number, self.last_change) == (expiry.policy, expiry.change);
-            is_placed && permits(policy.rules(), self.snapshots.values().flatten(), expiry)
+        let permitted = self.policy.as_ref().filter(|in_force| {
+            let is_placed = (in_force.number, self.last_change) == (expiry.policy, expiry.change);
+            is_placed && permits(&in_force.policy, self.snapshots.values().flatten(), expiry)
         });
         if permitted.is_none() {
             return leave_out("the policy of its time does not permit it".into());
@@ -174,8 +183,8 @@ impl<'a> Replay<'a> {
 
     /// What the policy in force does not keep now.
     fn unwanted(&self) -> BTreeSet<SnapshotId> {
-        let rules = self.policy.as_ref().map(|(_, _, policy)| policy.rules());
-        rules.map(|rules| expirable(rules, self.snapshots.values().flatten(), self.now)).unwrap_or_default()
+        let policy = self.policy.as_ref().map(|in_force| &in_force.policy);
+        policy.map(|policy| expirable(policy, self.snapshots.values().flatten(), self.now)).unwrap_or_default()
     }
 
     /// Forgotten snapshots and checkpoints that are not whole cannot come back.

@@ -226,6 +226,8 @@ fn take_snapshot(
         pinned: false,
         state_time: now,
         by_full_client: chain.is_full,
+        extent: manifest.extent(),
+        released: false,
     };
     proposal.delta.snapshots.insert((chain.client, link.number), Some(record));
 }

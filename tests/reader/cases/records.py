@@ -82,6 +82,9 @@ class Records(unittest.TestCase):
         stored = signed(3, "manifest", body, DEVICE)
         record = self.check(stored, name("manifests", CLIENT, 2), expected, DEVICE)
         self.assertEqual(record["snapshot"]["counter"], 70_000)
+        snapshot[8] = [79_872, 1_308_622_848, 209_715_200]
+        expected = literals(FILE, "manifest_that_tells_its_extent_is_as_it_always_was")[0]
+        self.check(signed(3, "manifest", body, DEVICE), name("manifests", CLIENT, 2), expected, DEVICE)
         with self.assertRaisesRegex(Damage, "number in the body is 2"):
             Record(stored, name("manifests", CLIENT, 3))
         with self.assertRaisesRegex(Damage, "unknown keys \\[7\\]"):
@@ -95,6 +98,19 @@ class Records(unittest.TestCase):
         expected = literals(FILE, "change_is_as_it_always_was")[0]
         record = self.check(signed(4, "change", body, DEVICE), name("changes", 1), expected, DEVICE)
         self.assertEqual([operation[0] for operation in record["operations"]], ["forget", "undelete", "pin", "unpin", "tag", "policy"])
+
+    def test_change_of_the_owner(self):
+        policy = octets(FILE, "policy_with_a_guard_is_as_it_always_was")
+        place = REPOSITORY + (2).to_bytes(8, "little") + b"\x23" * 32
+        snapshots = [b"\x20" * 16, b"\x1f" * 16]
+        operations = [
+            [7, policy, OWNER.sign(label("owner-policy") + place + policy)],
+            [8, snapshots, OWNER.sign(label("release") + place + b"".join(snapshots))],
+        ]
+        body = {0: 2, 1: b"\x23" * 32, 2: CLIENT, 3: TIME, 4: operations}
+        expected = literals(FILE, "change_that_the_owner_signs_too_is_as_it_always_was")[0]
+        record = self.check(signed(4, "change", body, DEVICE), name("changes", 2), expected, DEVICE)
+        self.assertEqual([operation[0] for operation in record["operations"]], ["owner_policy", "release"])
 
     def test_receipt(self):
         body = {
@@ -119,6 +135,10 @@ class Records(unittest.TestCase):
         self.assertEqual(policy["tags"], [[b"\x1d" * 16, b"\x1e" * 16], [b"\x1c" * 16]])
         rest = [policy[name] for name in ("floor", "zone", "grace", "check_parts")]
         self.assertEqual(rest, [[0, 0, 7, 0], "CET-1CEST,M3.5.0,M10.5.0/3", 86_400, 30])
+
+    def test_policy_with_a_guard(self):
+        policy = POLICY(decode_cbor(octets(FILE, "policy_with_a_guard_is_as_it_always_was"), "policy"), "policy")
+        self.assertEqual((policy["least"], policy["hold"]), ([3, 14 * 86_400], [50, 64 << 20]))
 
     def test_snapshot_description(self):
         info = INFO(decode_cbor(octets(FILE, "snapshot_description_is_as_it_always_was"), "info"), "info")

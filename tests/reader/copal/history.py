@@ -1,5 +1,7 @@
 """Who said what: the descriptor, clients, chains of manifests, changes and expiries, receipts, deletions."""
 
+from .derive import label
+from .ed25519 import verify
 from .records import NO_HASH, POLICY
 from .wire import Damage, decode_cbor, refuse
 
@@ -163,6 +165,7 @@ class History:
         refuse(client is None or client.get("manifest_key") is None, f"{change.name}: its client has no key")
         refuse(client["role"] != "full", f"{change.name}: its client is not a full one")
         change.verify(client["manifest_key"], self.owner.repository)
+        self._check_owner_signatures(change)
         before = self.records["change"].get(change["number"] - 1)
         last = (client.get("last_change") or [0])[0] if client.get("revoked") else 2**64
         if change["number"] <= last and change["previous"] == (before.hash if before else NO_HASH):
@@ -172,10 +175,22 @@ class History:
                 for tag, sealed in operation[2]:
                     self.owner.open_text("tag", tag, sealed, f"{change.name}: name of tag {tag.hex()}")
 
+    def _check_owner_signatures(self, change):
+        place = self.owner.repository + change["number"].to_bytes(8, "little") + change["previous"]
+        for name, *rest in change["operations"]:
+            if name == "owner_policy":
+                verify(self.owner.public, label("owner-policy") + place + rest[0], rest[1], f"{change.name}: policy")
+            elif name == "release":
+                verify(self.owner.public, label("release") + place + b"".join(rest[0]), rest[1], f"{change.name}: release")
+
     def policy_in_force(self, last_change):
         """The number of the change that holds the policy in force after a change; 0 if there is none."""
-        numbers = [number for number, change in self._believed.items() if number <= last_change and _policy(change)]
-        return max(numbers, default=0)
+        in_force, is_owners = 0, False
+        for number, change in self.believed_changes():
+            if number <= last_change:
+                policy, is_owners = _policy(change, is_owners)
+                in_force = number if policy else in_force
+        return in_force
 
     def believed_expiries(self):
         """Expiries that may count: they name the policy in force after the last change they know."""
@@ -195,12 +210,15 @@ class History:
         self.complaints.check(receipt["root"] <= newest, f"{receipt.name}: no root {receipt['root']} yet")
 
 
-def _policy(change):
-    """The last policy of a change that can be read, or None."""
-    for operation in reversed(change["operations"]):
-        if operation[0] == "policy":
+def _policy(change, is_owners):
+    """The policy that a change brings after one that the owner has signed or not, or None; and whether the owner has
+    signed the one in force then."""
+    found = None
+    for name, *rest in change["operations"]:
+        if name == "owner_policy" or name == "policy" and not is_owners:
             try:
-                return POLICY(decode_cbor(operation[1], change.name), change.name)
+                found = POLICY(decode_cbor(rest[0], change.name), change.name)
             except Damage:
                 continue
-    return None
+            is_owners = name == "owner_policy"
+    return found, is_owners

@@ -98,7 +98,11 @@ _BY = choice(client=0, service=1)
 _BLOCK_TARGET = integer(256, 8 << 20)
 _PACK_TARGET = integer(1 << 10, 128 << 20)
 _SNAPSHOTS = array(ID, limits.OPERATION_SNAPSHOTS)
+_OWNER_SIGNATURE = data(64)
 REASON = row(integer(1, 16), _TEXT)
+
+EXTENT = row(U64, U64, U64)
+"""About how many entries and bytes a snapshot has, and how many bytes were stored for it."""
 
 DESCRIPTOR = fields(
     {
@@ -148,6 +152,7 @@ SNAPSHOT = fields(
         5: ("session_record", data(0, limits.SESSION_RECORD)),
         6: ("counter", integer(0, limits.COUNTER - 1)),
         7: ("sealed_info", data(0, limits.SEALED_INFO)),
+        8: ("extent", EXTENT, True),
     }
 )
 
@@ -185,6 +190,8 @@ OPERATIONS = {
     4: ("unpin", _SNAPSHOTS),
     5: ("tag", _SNAPSHOTS, array(row(ID, _SEALED_TEXT), limits.OPERATION_TAGS), array(ID, limits.OPERATION_TAGS)),
     6: ("policy", data(0, limits.POLICY)),
+    7: ("owner_policy", data(0, limits.POLICY), _OWNER_SIGNATURE),
+    8: ("release", _SNAPSHOTS, _OWNER_SIGNATURE),
 }
 
 CHANGE = fields(
@@ -241,6 +248,12 @@ EXPIRY = fields(
     }
 )
 
+def _least(value, where):
+    last, age = row(U32, U64)(value, where)
+    refuse(last == 0 and age == 0, f"{where} keeps nothing")
+    return [last, age]
+
+
 _PERIODS = ("last", "hourly", "daily", "weekly", "monthly", "quarterly", "yearly")
 _SPAN = row(U32, U32, U32, U32)
 
@@ -253,6 +266,8 @@ POLICY = fields(
         4: ("zone", text(limits.ZONE)),
         5: ("grace", U64),
         6: ("check_parts", integer(1, 2**32 - 1)),
+        7: ("least", _least, True),
+        8: ("hold", row(integer(1, 100), U64), True),
     }
 )
 """What a change's policy holds."""

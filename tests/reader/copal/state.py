@@ -1,8 +1,8 @@
 """State runs (format §9)."""
 
 from . import limits
-from .records import REASON, RUN_KINDS
-from .shapes import CHUNK_ID, HASH, ID, TIME, U64, array, boolean, choice, fields, integer, row
+from .records import EXTENT, REASON, RUN_KINDS
+from .shapes import CHUNK_ID, HASH, ID, TIME, U64, array, boolean, choice, constant, fields, integer, row
 from .wire import Cursor, Damage, decode_cbor, refuse
 
 MAGIC = b"COPALRUN"
@@ -87,6 +87,8 @@ VALUES = {
             9: ("pinned", boolean),
             10: ("state_time", TIME),
             11: ("by_full_client", boolean),
+            12: ("extent", EXTENT, True),
+            13: ("released", constant(True), True),
         }
     ),
     3: fields({0: ("number", U64), 1: ("hash", HASH), 2: ("time", TIME), 3: ("decided", array(_DECISION, limits.BODY))}),

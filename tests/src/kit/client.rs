@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use bytes::Bytes;
 use copal_engine::backup::session::SessionError;
 use copal_engine::client::Role;
+use copal_engine::extent::Extent;
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, RepositoryId, SnapshotId, SourceId};
 use copal_engine::index::Status;
 use copal_engine::keys::client::ClientKeys;
@@ -17,6 +18,7 @@ use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::path::TreePath;
 use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::repository::{IngestBy, Parameters};
+use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::host::Host;
 use copal_service::ingest::{Scope, ingest};
@@ -62,11 +64,13 @@ pub struct How<'a> {
     pub claims: Option<&'a dyn Claims>,
     /// How often it looks for an answer that others have to give, and how often it tries again.
     pub patience: u32,
+    /// By how many nanoseconds its clock is wrong.
+    pub skew: i64,
 }
 
 impl Default for How<'_> {
     fn default() -> Self {
-        Self { ingests: true, split: None, partial: false, rewrites: u8::MAX, claims: None, patience: 12 }
+        Self { ingests: true, split: None, partial: false, rewrites: u8::MAX, claims: None, patience: 12, skew: 0 }
     }
 }
 
@@ -168,12 +172,14 @@ impl Client {
         };
         let mut run = self.begin(host)?;
         let mut memory = BTreeMap::new();
+        let mut stored = 0;
         for (at, (path, content)) in tree.iter().enumerate() {
             let remembered = run.take_file(path, content, &is_good)?;
             memory.insert(path.clone(), remembered);
             run.work(host.store).await?;
             if how.split.is_some_and(|split| at % split == split - 1) {
                 let packs = run.close(host.store).await?;
+                stored += bytes_of(&packs);
                 if let Err(answer) = self.commit(host, view, &run, packs, None, how).await? {
                     return Ok(Err(answer));
                 }
@@ -181,7 +187,10 @@ impl Client {
         }
         let finished = run.session.finish_tree(is_good)?;
         let packs = run.close(host.store).await?;
-        let claim = run.claim(host, finished.root, how.partial).await?;
+        let mut claim = run.claim(host, finished.root, how.partial).await?;
+        claim.client_time = Time(claim.client_time.0.saturating_add(how.skew));
+        let bytes = tree.values().map(|content| content.len() as u64).sum();
+        claim.extent = Some(Extent::about(tree.len() as u64, bytes, stored + bytes_of(&packs)));
         match self.commit(host, view, &run, packs, Some((claim, tree)), how).await? {
             Ok(written) => {
                 *self.memory.lock().expect("nothing panics while it holds the map") = memory;
@@ -298,4 +307,8 @@ impl Client {
         }
         Ok(None)
     }
+}
+
+fn bytes_of(packs: &[(PackId, u64)]) -> u64 {
+    packs.iter().map(|(_, length)| length).sum()
 }

@@ -45,6 +45,7 @@ pub fn claim(root: ChunkId, partial: bool) -> SnapshotClaim {
         session_record: vec![1],
         counter: 0,
         info: vec![1],
+        extent: None,
     }
 }
 

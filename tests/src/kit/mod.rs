@@ -20,9 +20,9 @@ pub use world::{DAY, World};
 
 use std::collections::BTreeMap;
 
-use copal_engine::change::Operation;
+use copal_engine::change::{Operation, OwnerSignature};
 use copal_engine::path::TreePath;
-use copal_engine::retention::{Count, Policy, SignedPolicy};
+use copal_engine::retention::{Count, Floor, Hold, Policy, SignedPolicy};
 
 /// Files of a source: what is backed up, and what must come back.
 pub type Tree = BTreeMap<TreePath, Vec<u8>>;
@@ -43,6 +43,17 @@ pub fn path(text: &str) -> TreePath {
 pub fn keep_last(count: u32) -> Operation {
     let rules = Policy { last: Some(Count::N(count)), ..Policy::default() };
     Operation::Policy(SignedPolicy::new(rules, "", DAY, 2).expect("a sound policy").encode())
+}
+
+/// The same with a guard, for the owner to sign.
+///
+/// # Panics
+/// If the hold is none.
+pub fn guarded(count: u32, floor: Floor, hold: Option<Hold>) -> Operation {
+    let rules = Policy { last: Some(Count::N(count)), ..Policy::default() };
+    let plain = SignedPolicy::new(rules, "", DAY, 2).expect("a sound policy");
+    let policy = plain.with_guard(floor, hold).expect("a test names sound shares").encode();
+    Operation::OwnerPolicy { policy, signature: OwnerSignature::NONE }
 }
 
 /// A tree of these files.

@@ -143,6 +143,16 @@ impl Picture {
         needed
     }
 
+    /// The ids that have an entry.
+    pub fn ids(&self) -> BTreeSet<(DomainId, ChunkId)> {
+        self.entries.iter().map(|entry| (entry.domain, entry.id)).collect()
+    }
+
+    /// Whether an id is listed as lost.
+    pub fn is_lost(&self, (domain, id): &(DomainId, ChunkId)) -> bool {
+        self.marks.get(&(*domain, *id, PackTag::NONE)).is_some_and(|bits| bits.contains(Bits::LOST))
+    }
+
     /// Ids reached from the kept snapshots of all domains.
     pub fn reached(&self) -> BTreeSet<(DomainId, ChunkId)> {
         let kept = self.state.snapshots.values().filter(|snapshot| snapshot.state == SnapshotState::Kept);
@@ -168,12 +178,8 @@ impl Picture {
 
     /// What must hold of every root: the first thing that does not.
     pub fn check(&self) -> Result<(), String> {
-        let present: BTreeSet<(DomainId, ChunkId)> =
-            self.entries.iter().map(|entry| (entry.domain, entry.id)).collect();
-        let is_lost = |domain, id: &ChunkId| {
-            self.marks.get(&(domain, *id, PackTag::NONE)).is_some_and(|bits| bits.contains(Bits::LOST))
-        };
-        let is_there = |domain, id: &ChunkId| present.contains(&(domain, *id)) || is_lost(domain, id);
+        let present = self.ids();
+        let is_there = |domain, id: &ChunkId| present.contains(&(domain, *id)) || self.is_lost(&(domain, *id));
         for entry in self.entries.iter().filter(|entry| entry.is_page) {
             if let Some(id) = self.references(entry).iter().find(|id| !is_there(entry.domain, id)) {
                 return Err(format!("page {} is present and refers to {id}, which is absent", entry.id));

@@ -146,6 +146,7 @@ impl Run<'_> {
             session_record: self.record.bytes().to_vec(),
             counter: number,
             info: sealed.bytes,
+            extent: None,
         })
     }
 }

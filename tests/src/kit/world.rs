@@ -145,7 +145,8 @@ impl World {
             0 => ObjectHash::NONE,
             last => ObjectHash::of(&self.read(&layout::change(last))),
         };
-        let change = Change { number: last + 1, previous, client: client.id, time: Time(0), operations };
+        let mut change = Change { number: last + 1, previous, client: client.id, time: Time(0), operations };
+        change.sign_as_owner(self.repository.owner.repository(), &self.repository.owner.signing_key());
         let bytes = change.sign(self.repository.owner.repository(), &client.keys.manifest_key());
         self.put(&layout::change(last + 1), bytes);
     }

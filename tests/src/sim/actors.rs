@@ -3,17 +3,19 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use copal_engine::change::{Change, Operation};
-use copal_engine::id::{ObjectHash, SnapshotId};
+use copal_engine::change::{Change, Operation, OwnerSignature};
+use copal_engine::id::{ClientId, ObjectHash, SnapshotId};
 use copal_engine::layout;
 use copal_engine::repository::IngestBy;
-use copal_engine::retention::SignedPolicy;
+use copal_engine::retention::{Floor, Hold, SignedPolicy, held};
 use copal_engine::state::SnapshotState;
 use copal_engine::time::Time;
-use copal_service::check::{self, Depth};
+use copal_service::budget::Budget;
+use copal_service::check::{self, Depth, Finding};
 use copal_service::compact;
 use copal_service::error::JobError;
 use copal_service::expire;
@@ -25,10 +27,13 @@ use copal_service::view::{self, View};
 use copal_store::Created;
 
 use super::hostile::is_own_harm;
+use super::law::AGES;
+use super::mail::{Hint, Mail};
+use super::tasks::pause;
 use super::watch::Watch;
 use crate::kit::client::Claims;
 use crate::kit::repository::key;
-use crate::kit::{Client, How, Random, Tree, keep_last, path};
+use crate::kit::{Client, How, Random, Repository, Tree, guarded, keep_last, path};
 
 /// What the outside world remembers, whoever dies.
 #[derive(Default)]
@@ -39,8 +44,17 @@ pub(super) struct Memory {
     pub(super) acknowledged: RefCell<BTreeSet<SnapshotId>>,
     /// Snapshots that somebody has wanted to forget.
     pub(super) forgotten: RefCell<BTreeSet<SnapshotId>>,
+    /// Changes that say the owner has signed what somebody else has.
+    pub(super) forged: RefCell<BTreeSet<String>>,
     /// Snapshots that somebody has wanted back.
     pub(super) undeleted: RefCell<BTreeSet<SnapshotId>>,
+}
+
+impl Memory {
+    /// Whether a finding is of what the simulation itself has forged, or the hostile client has done to itself.
+    pub(super) fn is_known(&self, watch: &Watch, finding: &Finding) -> bool {
+        self.forged.borrow().contains(&finding.object) || is_own_harm(watch, finding)
+    }
 }
 
 impl Claims for Memory {
@@ -54,12 +68,45 @@ pub(super) struct Scene<'a> {
     pub(super) host: Host<'a>,
     pub(super) watch: &'a Watch,
     pub(super) memory: &'a Memory,
+    pub(super) mail: &'a Mail,
+    pub(super) repository: &'a Repository,
+    pub(super) habits: Habits,
     pub(super) random: Random,
     /// Backups that write intermediate manifests, in a thousand.
     pub(super) splits: u32,
 }
 
+/// What is usual in a world.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Habits {
+    /// The service is told by events of what was written.
+    pub(super) mails: bool,
+    /// Jobs are told to come to an end before they are done.
+    pub(super) hurries: bool,
+    /// Clients' clocks are wrong.
+    pub(super) skews: bool,
+    /// Policies have floors and holds, and a thief with a client's key tries to take them away.
+    pub(super) guards: bool,
+}
+
 impl Scene<'_> {
+    /// How long a job may go on: so many questions, or for ever.
+    fn budget(&mut self) -> Budget {
+        if !self.habits.hurries || self.random.chance(500) {
+            return Budget::unlimited();
+        }
+        let left = AtomicU32::new(self.random.below(8) as u32);
+        Budget::until(move || {
+            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
+        })
+    }
+
+    /// By how much a client's clock is wrong.
+    fn skew(&mut self) -> i64 {
+        let hours = if self.habits.skews { *self.random.pick(&[-1000, -30, -1, 0, 1, 1000]) } else { 0 };
+        hours * 3_600_000_000_000
+    }
+
     /// Says of an error whether it is one that may happen.
     pub(super) fn allow(&self, who: &str, error: &JobError) {
         self.watch.note(|| format!("  {who} gives up: {error}"));
@@ -73,6 +120,7 @@ impl Scene<'_> {
     /// Edits files and backs them up, again and again.
     pub(super) async fn back_up(mut self, client: &Client, ingests: bool) {
         let mut tree = Tree::new();
+        let skew = self.skew();
         if self.random.chance(500) {
             client.forget_memory();
         }
@@ -90,6 +138,7 @@ impl Scene<'_> {
                 rewrites: *self.random.pick(&[0, 100, 255]),
                 claims: Some(self.memory),
                 patience: 10,
+                skew,
             };
             self.watch.note(|| format!("{} backs up {} files", client.id, tree.len()));
             match client.back_up(&self.host, &tree, &how).await {
@@ -112,10 +161,46 @@ impl Scene<'_> {
         }
     }
 
+    /// Decides about what events hint at.
+    pub(super) async fn serve_mail(mut self) {
+        loop {
+            let Ok(now) = self.host.now().await else { continue };
+            let hints = self.mail.take(now.0, &mut self.random);
+            if hints.is_empty() {
+                continue;
+            }
+            let clients: Vec<ClientId> = hints
+                .iter()
+                .filter_map(|hint| match hint {
+                    Hint::Client(client) => Some(*client),
+                    Hint::Decisions => None,
+                })
+                .collect();
+            let scope = if clients.is_empty() { Scope::Decisions } else { Scope::Clients(&clients) };
+            if let Err(error) = ingest(&self.host, IngestBy::Service, scope, &|_| false).await {
+                self.allow("an ingest", &error);
+                self.mail.give_back(hints, now.0);
+            }
+        }
+    }
+
+    /// Looks at every client now and then: for what no event has told.
+    pub(super) async fn reconcile(mut self) {
+        loop {
+            for _ in 0..self.random.below(200) {
+                pause().await;
+            }
+            if let Err(error) = ingest(&self.host, IngestBy::Service, Scope::All, &|_| false).await {
+                self.allow("an ingest", &error);
+            }
+        }
+    }
+
     pub(super) async fn prune(mut self) {
         loop {
             let mut options = Options::new([4096, 3072]);
             options.repack_most = *self.random.pick(&[0, 20_000, u64::MAX]);
+            options.budget = self.budget();
             options.grace = self.policy().await.map_or(GRACE, |policy| policy.grace());
             if let Err(error) = prune::prune(&self.host, &options).await {
                 self.allow("a prune", &error);
@@ -130,9 +215,11 @@ impl Scene<'_> {
                 None => 1 + self.random.below(3) as u32,
             };
             let depth = if self.random.chance(500) { Depth::Structure } else { Depth::Data { part: 1, parts } };
-            match check::check(&self.host, depth).await {
+            let budget = self.budget();
+            match check::check_until(&self.host, depth, &budget).await {
                 Ok(report) => {
-                    let found: Vec<_> = report.findings.iter().filter(|of| !is_own_harm(self.watch, of)).collect();
+                    let found: Vec<_> =
+                        report.findings.iter().filter(|of| !self.memory.is_known(self.watch, of)).collect();
                     if !may_find && !found.is_empty() {
                         self.watch.broken(format!("a check finds damage where there is none: {found:?}"));
                     }
@@ -149,9 +236,10 @@ impl Scene<'_> {
     }
 
     /// Merges segments, again and again.
-    pub(super) async fn compact(self) {
+    pub(super) async fn compact(mut self) {
         loop {
-            if let Err(error) = compact::compact(&self.host).await {
+            let budget = self.budget();
+            if let Err(error) = compact::compact_until(&self.host, &budget).await {
                 self.allow("a compaction", &error);
             }
         }
@@ -203,13 +291,30 @@ impl Scene<'_> {
         }
         let some: Vec<SnapshotId> =
             snapshots.iter().filter(|_| self.random.chance(400)).map(|snapshot| snapshot.id).collect();
-        let operation = match self.random.below(11) {
+        let mut is_forged = false;
+        let operation = match self.random.below(if self.habits.guards { 15 } else { 11 }) {
             0..6 => Operation::Forget(some.clone()),
             6..9 => Operation::Undelete(
                 snapshots.iter().filter(|of| of.state == SnapshotState::Forgotten).map(|of| of.id).collect(),
             ),
             9 => Operation::Pin(some.iter().take(1).copied().collect()),
-            _ => keep_last(1 + self.random.below(3) as u32),
+            10 if self.habits.guards => self.guarded_policy(),
+            10 => keep_last(1 + self.random.below(3) as u32),
+            11 => self.guarded_policy(),
+            12 => {
+                let Some((_, policy)) = policy::current(&self.host, &view).await? else { return Ok(()) };
+                let held = held(&policy, view.state.snapshots.values(), Time(i64::MAX));
+                release(held.into_iter().map(|held| held.snapshot).filter(|_| self.random.chance(700)).collect())
+            }
+            // Who has the client's key, and not the owner's, tries what the owner must sign.
+            nth => {
+                is_forged = true;
+                match nth {
+                    13 => keep_last(1),
+                    _ if self.random.chance(500) => release(some.clone()),
+                    _ => guarded(1, Floor::default(), None),
+                }
+            }
         };
         if matches!(operation, Operation::Forget(_)) {
             self.memory.forgotten.borrow_mut().extend(&some);
@@ -222,10 +327,18 @@ impl Scene<'_> {
         let (mut number, mut previous) = (head.0 + 1, head.1);
         loop {
             let time = Time(self.host.store.now().await?.0);
-            let change = Change { number, previous, client: client.id, time, operations: vec![operation.clone()] };
+            let mut change = Change { number, previous, client: client.id, time, operations: vec![operation.clone()] };
+            let owner = match is_forged {
+                true => client.keys.manifest_key(),
+                false => self.repository.owner.signing_key(),
+            };
+            change.sign_as_owner(self.host.repository, &owner);
             let bytes = change.sign(self.host.repository, &client.keys.manifest_key());
             let hash = ObjectHash::of(&bytes);
             let name = key(&layout::change(number));
+            if is_forged {
+                self.memory.forged.borrow_mut().insert(layout::change(number));
+            }
             if self.host.store.create(&name, Bytes::from(bytes)).await? == Created::New {
                 break;
             }
@@ -235,9 +348,22 @@ impl Scene<'_> {
             }
             (number, previous) = (number + 1, stored);
         }
-        ingest(&self.host, IngestBy::Client, Scope::Client(client.id), &|_| false).await?;
+        if !self.habits.mails || self.random.chance(500) {
+            ingest(&self.host, IngestBy::Client, Scope::Client(client.id), &|_| false).await?;
+        }
         Ok(())
     }
+
+    /// A policy of the owner's, with a floor, a hold, both or neither.
+    fn guarded_policy(&mut self) -> Operation {
+        let floor = Floor { last: self.random.below(3) as u32, age: *self.random.pick(&AGES) };
+        let holds = [None, Some(Hold { share: 50, least: 2_000 }), Some(Hold { share: 100, least: 6_000 })];
+        guarded(1 + self.random.below(3) as u32, floor, *self.random.pick(&holds))
+    }
+}
+
+fn release(snapshots: Vec<SnapshotId>) -> Operation {
+    Operation::Release { snapshots, signature: OwnerSignature::NONE }
 }
 
 /// Changes one file. Contents come from a small pool, so that what was removed comes back and clients share it.

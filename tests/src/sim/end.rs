@@ -16,7 +16,7 @@ use copal_store::{Store, list_all};
 use futures::executor::block_on;
 
 use super::actors::GRACE;
-use super::hostile::{OWN, is_own_harm};
+use super::hostile::OWN;
 use super::oracle;
 use super::tasks::alone;
 use super::world::World;
@@ -111,7 +111,7 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
 /// Whether the policy in force does not keep a snapshot: an expiry that came too late may count in a rebuild.
 fn may_expire(world: &World<'_>, snapshot: &SnapshotRecord) -> bool {
     let mut seen = world.store.watch.seen();
-    let may = seen.live.as_ref().is_some_and(|live| oracle::permit(&world.store.memory, snapshot, live).is_ok());
+    let may = seen.live.as_ref().is_some_and(|live| oracle::permit(&seen.law, snapshot, live).is_ok());
     if may {
         seen.expired.insert(snapshot.id);
     }
@@ -131,6 +131,7 @@ async fn rest(world: &World<'_>, random: &mut Random) -> Result<(), String> {
     let (host, watch) = (world.repository.host(world.store, world.entropy), &world.store.watch);
     let text = |error: JobError| error.to_string();
     ingest(&host, IngestBy::Service, Scope::All, &|_| false).await.map_err(text)?;
+    all_decided(world)?;
     for client in &world.clients[..3] {
         let tree: Tree = [(path("last"), client.id.0.repeat(50))].into();
         let how = How { ingests: client.id.0[0] != 3, claims: Some(world.memory), patience: 4, ..How::default() };
@@ -143,7 +144,7 @@ async fn rest(world: &World<'_>, random: &mut Random) -> Result<(), String> {
         prune::prune(&host, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;
     }
     let report = check::check(&host, Depth::Data { part: 1, parts: 1 }).await.map_err(text)?;
-    let found: Vec<_> = report.findings.iter().filter(|finding| !is_own_harm(watch, finding)).collect();
+    let found: Vec<_> = report.findings.iter().filter(|finding| !world.memory.is_known(watch, finding)).collect();
     if !world.is_damaged && !found.is_empty() {
         return Err(format!("the check finds {found:?}"));
     }
@@ -152,6 +153,26 @@ async fn rest(world: &World<'_>, random: &mut Random) -> Result<(), String> {
         tidy(world)?;
     }
     Ok(())
+}
+
+/// Whatever became of the events: the look at all clients has found every manifest and every change.
+fn all_decided(world: &World<'_>) -> Result<(), String> {
+    let seen = world.store.watch.seen();
+    let Some(live) = &seen.live else { return Ok(()) };
+    let list = |prefix| block_on(list_all(&world.store.memory, prefix)).map_err(|error| error.to_string());
+    for object in list("manifests/")? {
+        let name = object.key.as_str();
+        let (client, number) = (layout::client_of(name), layout::trailing_number(name));
+        let head = client.and_then(|client| live.state.heads.get(&client)).map_or(0, |head| head.number);
+        if number.is_some_and(|number| number > head) {
+            return Err(format!("{name} has no decision"));
+        }
+    }
+    let last = live.root.change_head.map_or(0, |(number, _)| number);
+    match list("changes/")?.len() as u64 > last {
+        true => Err(format!("changes after {last} are not folded in")),
+        false => Ok(()),
+    }
 }
 
 /// Every snapshot that was acknowledged, or is kept, restores to what it was made of.
@@ -209,7 +230,8 @@ fn tidy(world: &World<'_>) -> Result<(), String> {
             return Err(format!("{id} still has copies in {} packs", packs.len()));
         }
     }
-    let reached = live.reached();
+    let mut reached = live.reached();
+    reached.extend(live.reached_from(seen.law.guarded(live, live.root.time)));
     let has_checkpoint =
         live.state.snapshots.values().any(|snapshot| snapshot.partial && snapshot.state == SnapshotState::Kept);
     if let Some((_, id)) = copies.keys().find(|at| at.0 != OWN && !reached.contains(at))

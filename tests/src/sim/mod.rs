@@ -5,6 +5,8 @@
 mod actors;
 mod end;
 mod hostile;
+mod law;
+mod mail;
 mod oracle;
 mod store;
 mod tasks;

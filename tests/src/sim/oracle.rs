@@ -1,43 +1,41 @@
 //! Oracle: who may have forgotten a snapshot, told from the objects and not by the service.
 
-use std::collections::BTreeSet;
-
-use copal_engine::change::{Change, Operation};
-use copal_engine::id::{ObjectHash, SnapshotId};
-use copal_engine::layout;
-use copal_engine::retention::{Count, SignedPolicy, choose_time};
+use copal_engine::id::SnapshotId;
+use copal_engine::retention::{Count, choose_time};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
-use copal_store::Store;
-use copal_store::memory::MemoryStore;
-use futures::executor::block_on;
 
 use super::actors::GRACE;
+use super::law::Law;
 use crate::kit::DAY;
 use crate::kit::picture::Picture;
-use crate::kit::repository::key;
 
 /// The snapshots that a root keeps no longer although nobody has forgotten them: they must have expired, and the policy
 /// must permit it.
-pub(super) fn expired(memory: &MemoryStore, before: &Picture, after: &Picture) -> Result<Vec<SnapshotId>, String> {
-    let last = |picture: &Picture| picture.root.change_head.map_or(0, |(number, _)| number);
-    let mut forgotten = BTreeSet::new();
-    for number in last(before) + 1..=last(after) {
-        for operation in change(memory, number)?.operations {
-            if let Operation::Forget(snapshots) = operation {
-                forgotten.extend(snapshots);
-            }
-        }
-    }
+pub(super) fn expired(law: &Law, before: &Picture, after: &Picture) -> Result<Vec<SnapshotId>, String> {
+    let last = before.root.change_head.map_or(0, |(number, _)| number);
     let mut expired = Vec::new();
     for (key, snapshot) in before.state.snapshots.iter().filter(|(_, snapshot)| !snapshot.partial) {
         let now = &after.state.snapshots[key];
         let has_left = snapshot.state == SnapshotState::Kept && now.state != SnapshotState::Kept;
-        if has_left && !forgotten.contains(&snapshot.id) {
-            permit(memory, snapshot, after)?;
+        if has_left && !law.has_forgotten_since(&snapshot.id, last) {
+            permit(law, snapshot, after)?;
             expired.push(snapshot.id);
         }
     }
     Ok(expired)
+}
+
+/// What a root says of the policy and of releases follows from the changes.
+pub(super) fn check_law(law: &Law, picture: &Picture) -> Result<(), String> {
+    let named = picture.root.policy.map(|(number, _)| number);
+    let in_force = law.policy.as_ref().map(|(number, _)| *number);
+    if named != in_force {
+        return Err(format!("the policy of change {named:?} is in force, where that of {in_force:?} is"));
+    }
+    match picture.state.snapshots.values().find(|of| of.released && !law.released.contains(&of.id)) {
+        Some(of) => Err(format!("{} counts as released, and the owner has not released it", of.id)),
+        None => Ok(()),
+    }
 }
 
 /// A checkpoint goes only after a later snapshot of the same client and source is old enough, or its client was silent
@@ -62,32 +60,31 @@ pub(super) fn check_checkpoints(before: &Picture, after: &Picture) -> Result<(),
 }
 
 /// Whether the policy in force lets a snapshot expire: the simulation's policies keep the newest so many of a series.
-pub(super) fn permit(memory: &MemoryStore, snapshot: &SnapshotRecord, now: &Picture) -> Result<(), String> {
+pub(super) fn permit(law: &Law, snapshot: &SnapshotRecord, now: &Picture) -> Result<(), String> {
     let id = snapshot.id;
-    let Some((number, _)) = now.root.policy else { return Err(format!("{id} expired without a policy")) };
+    let Some((number, policy)) = &law.policy else { return Err(format!("{id} expired without a policy")) };
     if snapshot.pinned {
         return Err(format!("{id} expired and is pinned"));
     }
-    let mut policies = change(memory, number)?.operations.into_iter().filter_map(|operation| match operation {
-        Operation::Policy(bytes) => SignedPolicy::decode(&bytes).ok(),
-        _ => None,
-    });
-    let Some(Count::N(last)) = policies.next_back().and_then(|policy| policy.rules().last) else {
+    let Some(Count::N(last)) = policy.rules().last else {
         return Err(format!("change {number} holds no policy of the simulation"));
     };
     let age =
         |of: &SnapshotRecord| (choose_time(of.client_time, of.accepted, of.by_full_client), of.client_time, of.id);
-    let newer = now.state.snapshots.values().filter(|other| {
-        let is_in_series = (other.domain, other.source) == (snapshot.domain, snapshot.source);
-        is_in_series && !other.partial && other.state == SnapshotState::Kept && age(other) > age(snapshot)
+    let kept = || now.state.snapshots.values().filter(|of| !of.partial && of.state == SnapshotState::Kept);
+    let newer = kept().filter(|other| {
+        (other.domain, other.source) == (snapshot.domain, snapshot.source) && age(other) > age(snapshot)
     });
     match newer.count() {
-        count if count >= last as usize => Ok(()),
-        count => Err(format!("{id} expired, and only {count} newer ones are kept where the last {last} stay")),
+        count if count < last as usize => {
+            return Err(format!("{id} expired, and only {count} newer ones are kept where the last {last} stay"));
+        }
+        _ if law.is_in_floor(snapshot, kept(), now.root.time) => return Err(format!("{id} expired within the floor")),
+        _ => {}
     }
-}
-
-fn change(memory: &MemoryStore, number: u64) -> Result<Change, String> {
-    let bytes = block_on(memory.read(&key(&layout::change(number)))).map_err(|error| error.to_string())?;
-    Change::vouched(number, ObjectHash::of(&bytes), &bytes).map_err(|error| error.to_string())
+    let held = law.held(now.state.snapshots.values());
+    match held.contains(&(snapshot.domain, snapshot.source)) {
+        true => Err(format!("{id} expired, and its series is held")),
+        false => Ok(()),
+    }
 }

@@ -9,6 +9,8 @@ use bytes::Bytes;
 use copal_store::memory::MemoryStore;
 use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
+use super::law::Owner;
+use super::mail::Mail;
 use super::tasks::pause;
 use super::watch::Watch;
 use crate::kit::Random;
@@ -18,6 +20,8 @@ pub struct SimStore {
     /// The objects.
     pub memory: MemoryStore,
     pub(super) watch: Watch,
+    /// Events of what is created.
+    pub(super) mail: Mail,
     chance: Mutex<Chance>,
 }
 
@@ -50,10 +54,11 @@ pub(super) enum Nap {
 }
 
 impl SimStore {
-    pub(super) fn new(seed: u64, lost: u32, naps: u32, stale: u32) -> Self {
+    pub(super) fn new(seed: u64, owner: Owner, lost: u32, naps: u32, stale: u32) -> Self {
         Self {
             memory: MemoryStore::new(),
-            watch: Watch::default(),
+            watch: Watch::new(owner),
+            mail: Mail::default(),
             chance: Mutex::new(Chance {
                 random: Random::new(seed),
                 lost,
@@ -133,6 +138,11 @@ impl Store for SimStore {
         self.nap(key.as_str(), Nap::UntilDeleted).await;
         let created = self.memory.create(key, bytes.clone()).await;
         self.watch.created(&self.memory, key.as_str(), &bytes, matches!(created, Ok(Created::New)));
+        if matches!(created, Ok(Created::New)) {
+            let now = self.memory.now().await?.0;
+            let mut chance = self.chance.lock().expect("nothing panics while it holds the chance");
+            self.mail.post(key.as_str(), now, &mut chance.random);
+        }
         self.answer(Op::Create, key.as_str(), created)
     }
 

@@ -11,15 +11,16 @@ use copal_store::Store;
 use copal_store::memory::MemoryStore;
 use futures::executor::block_on;
 
+use super::law::{Law, Owner, check_guarded};
 use super::oracle;
 use super::store::Nap;
 use crate::kit::picture::{Picture, Present, Tables};
 use crate::kit::repository::key;
 
 /// What is known of the store beyond its objects.
-#[derive(Default)]
 pub(super) struct Watch {
     pub(super) tables: Tables,
+    owner: Owner,
     seen: Mutex<Seen>,
 }
 
@@ -49,12 +50,18 @@ pub(super) struct Seen {
     pub(super) removals: u64,
     pub(super) accepted: u64,
     pub(super) rejected: u64,
+    /// What the changes say that the newest root has folded in.
+    pub(super) law: Law,
     /// Snapshots that expired, as the policy permits.
     pub(super) expired: BTreeSet<SnapshotId>,
     trace: Option<Vec<String>>,
 }
 
 impl Watch {
+    pub(super) fn new(owner: Owner) -> Self {
+        Self { tables: Tables::default(), owner, seen: Mutex::default() }
+    }
+
     pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().expect("nothing panics while it holds what was seen")
     }
@@ -144,12 +151,17 @@ impl Watch {
         seen.newest = number;
         seen.roots += 1;
         let mut expired = Vec::new();
+        let mut law = seen.law.clone();
         let checked = Picture::read(memory, number, &self.tables).and_then(|picture| {
             picture.check()?;
+            let last = picture.root.change_head.map_or(0, |(number, _)| number);
+            law.read_to(memory, last, self.owner)?;
+            oracle::check_law(&law, &picture)?;
             if let Some(live) = &seen.live {
                 picture.check_after(live)?;
-                expired = oracle::expired(memory, live, &picture)?;
+                expired = oracle::expired(&law, live, &picture)?;
                 oracle::check_checkpoints(live, &picture)?;
+                check_guarded(&seen.law, live, &picture)?;
             }
             self.check_bytes(memory, &picture, &seen)?;
             Ok(picture)
@@ -178,6 +190,7 @@ impl Watch {
                 seen.needed = picture.needed();
                 seen.lived.insert(picture.hash);
                 seen.expired.extend(expired);
+                seen.law = law;
                 seen.live = Some(picture);
                 drop(seen);
                 if let Some(lost) = lost {

@@ -8,8 +8,9 @@ use copal_service::host::Entropy;
 use copal_store::{Store, StoreTime};
 use futures::executor::block_on;
 
-use super::actors::{GRACE, Memory, Scene};
+use super::actors::{GRACE, Habits, Memory, Scene};
 use super::end;
+use super::law::Owner;
 use super::store::{Nap, SimStore};
 use super::tasks::{Life, step};
 use crate::kit::{Client, Random, Repository, SeededEntropy};
@@ -51,6 +52,7 @@ pub(super) struct World<'a> {
     pub(super) clients: &'a [Client],
     pub(super) memory: &'a Memory,
     pub(super) is_damaged: bool,
+    habits: Habits,
     splits: u32,
 }
 
@@ -77,12 +79,15 @@ struct Mood {
     steps: usize,
     /// Whether only those take part without whom nothing happens.
     is_small: bool,
+    /// Whether nobody forgets and nobody checks, so that roots follow each other fast and little else is written.
+    is_bare: bool,
     /// Whether what a policy does not keep expires.
     expires: bool,
     /// Whether segments are merged.
     compacts: bool,
     /// Whether a client lies.
     deceives: bool,
+    habits: Habits,
 }
 
 impl Mood {
@@ -99,16 +104,35 @@ impl Mood {
             damage: *random.pick(&[0, 0, 1]),
             steps: *random.pick(&[1500, 3000, 5000]),
             is_small: random.chance(250),
+            is_bare: false,
             expires: random.chance(400),
             compacts: random.chance(300),
             deceives: random.chance(300),
+            habits: Habits {
+                mails: random.chance(400),
+                hurries: random.chance(400),
+                skews: random.chance(300),
+                guards: random.chance(400),
+            },
         };
         match fault {
             Some(Fault::LostPreferred) => mood.damage = 3,
+            // Two must sleep beside one root, and all runs of what the one makes must still be there when the other wakes.
+            Some(Fault::BaseUnchecked) => {
+                (mood.tick, mood.steps, mood.naps, mood.sleep) = (5, 6000, 120, 0);
+                (mood.is_small, mood.is_bare, mood.crash, mood.stale) = (false, true, 0, 0);
+                (mood.rebuild, mood.damage) = (0, 0);
+            }
             Some(Fault::ExpiryBelieved) => mood.expires = true,
+            Some(Fault::GuardIgnored) => (mood.expires, mood.habits.guards) = (true, true),
             Some(
-                Fault::SecondMarkDropped | Fault::RootPageUnchecked | Fault::UndeleteMissed | Fault::OldReferences,
+                Fault::SecondMarkDropped
+                | Fault::RootPageUnchecked
+                | Fault::UndeleteMissed
+                | Fault::OldReferences
+                | Fault::ForgottenUnguarded,
             ) => {
+                mood.habits.guards |= fault == Some(Fault::ForgottenUnguarded);
                 (mood.tick, mood.steps, mood.stale, mood.is_small) = (20, 6000, 300, true);
                 (mood.naps, mood.sleep, mood.rebuild, mood.damage) = (0, 2, 0, 0);
             }
@@ -124,13 +148,14 @@ pub fn run(setting: &Setting) -> Outcome {
     let mut random = Random::new(setting.seed);
     let lost = *random.pick(&[0, 0, 5, 20]);
     let mood = Mood::of(setting.fault, &mut random);
-    let store = SimStore::new(setting.seed, lost, mood.naps, mood.stale);
+    let repository = Repository::new();
+    let owner = Owner { repository: repository.owner.repository(), key: repository.owner.verifying_key() };
+    let store = SimStore::new(setting.seed, owner, lost, mood.naps, mood.stale);
     if setting.is_traced {
         store.watch.keep_trace();
     }
     store.memory.set_now(StoreTime(1_700_000_000_000_000_000));
     let entropy = SeededEntropy::new(setting.seed);
-    let repository = Repository::new();
     let memory = Memory::default();
     let roles = [Role::Full, Role::Full, Role::WriteOnly, Role::Full, Role::WriteOnly];
     let clients: Vec<Client> = block_on(async {
@@ -149,6 +174,7 @@ pub fn run(setting: &Setting) -> Outcome {
         clients: &clients,
         memory: &memory,
         is_damaged: mood.damage > 0,
+        habits: mood.habits,
         splits: if mood.is_small { 900 } else { 400 },
     };
     let mut outcome = Outcome::default();
@@ -221,6 +247,8 @@ impl<'a> World<'a> {
                     EXPIRY => mood.expires,
                     COMPACT => mood.compacts,
                     HOSTILE => mood.deceives,
+                    PERSON | CHECK if mood.is_bare => false,
+                    RECONCILE if mood.habits.mails => true,
                     number => !mood.is_small || NEEDED.contains(&number),
                 };
                 takes_part && actor.wakes <= now && actor.wakes_step <= outcome.steps
@@ -279,16 +307,21 @@ impl<'a> World<'a> {
             host: self.repository.host(self.store, self.entropy),
             watch: &self.store.watch,
             memory: self.memory,
+            mail: &self.store.mail,
+            repository: self.repository,
+            habits: self.habits,
             random,
             splits: self.splits,
         };
         match number {
             0 | 1 => Box::pin(scene.back_up(&self.clients[number], true)),
             2 => Box::pin(scene.back_up(&self.clients[number], false)),
-            3 => Box::pin(scene.decide(&self.clients[number])),
+            PERSON => Box::pin(scene.decide(&self.clients[number])),
+            4 if self.habits.mails => Box::pin(scene.serve_mail()),
+            RECONCILE if self.habits.mails => Box::pin(scene.reconcile()),
             4 | 5 => Box::pin(scene.ingest()),
             6 | 7 => Box::pin(scene.prune()),
-            8 => Box::pin(scene.check(self.is_damaged)),
+            CHECK => Box::pin(scene.check(self.is_damaged)),
             9 | 10 => Box::pin(scene.look()),
             EXPIRY => Box::pin(scene.expire()),
             COMPACT => Box::pin(scene.compact()),
@@ -330,6 +363,10 @@ const NAMES: [&str; ACTORS] = [
 const ACTORS: usize = 14;
 /// A client, the person, an ingest and a prune.
 const NEEDED: [usize; 5] = [0, 1, 3, 4, 6];
+const PERSON: usize = 3;
+const CHECK: usize = 8;
+/// Where events are lost, who looks at everything takes part.
+const RECONCILE: usize = 5;
 const EXPIRY: usize = 11;
 const COMPACT: usize = 12;
 const HOSTILE: usize = 13;

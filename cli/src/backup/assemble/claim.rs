@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use copal_engine::backup::session::FinishedTree;
 use copal_engine::block::{BlockBuilder, SealTools};
 use copal_engine::compress::Parameters;
+use copal_engine::extent::Extent;
 use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::limits::MANIFEST_PACKS;
 use copal_engine::manifest::SnapshotClaim;
@@ -197,6 +198,9 @@ impl Assembly<'_, '_> {
         let mut tags: Vec<_> = info.tags.iter().map(|tag| self.keys.tag_id(tag)).collect();
         tags.sort_unstable();
         tags.dedup();
+        let counts = self.outcome.counts;
+        let entries = counts.files + counts.directories + counts.others;
+        let stored = self.carried.packs.iter().map(|(_, _, length)| length).sum();
         Ok(SnapshotClaim {
             root: tree.root,
             partial,
@@ -206,6 +210,7 @@ impl Assembly<'_, '_> {
             session_record: self.record.bytes().to_vec(),
             counter: number,
             info: sealed.bytes,
+            extent: Some(Extent::about(entries, counts.bytes, stored)),
         })
     }
 }

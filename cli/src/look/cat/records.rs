@@ -113,7 +113,8 @@ fn operation_fields(repository: &Repository, operation: &Operation) -> Value {
         Operation::Pin(_) => "pin",
         Operation::Unpin(_) => "unpin",
         Operation::Tag { .. } => "tag",
-        Operation::Policy(_) => "policy",
+        Operation::Policy(_) | Operation::OwnerPolicy { .. } => "policy",
+        Operation::Release { .. } => "release",
     };
     let mut fields = json!({ "operation": name, "snapshots": texts(operation.snapshots()) });
     match operation {
@@ -125,7 +126,9 @@ fn operation_fields(repository: &Repository, operation: &Operation) -> Value {
             fields["add"] = add.iter().map(named).collect();
             fields["remove"] = json!(texts(remove));
         }
-        Operation::Policy(policy) => fields["policy"] = json!(super::hex(policy)),
+        Operation::Policy(policy) | Operation::OwnerPolicy { policy, .. } => {
+            fields["policy"] = json!(super::hex(policy));
+        }
         _ => {}
     }
     fields

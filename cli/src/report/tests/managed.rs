@@ -60,6 +60,12 @@ fn status() -> StatusReport {
             time: Stamp(Time(0)),
             accepted: Stamp(Time(0)),
         }],
+        held: vec![HeldField {
+            source: Hex(SourceId([5; 16])),
+            snapshot: snapshot(),
+            accepted: Stamp(Time(0)),
+            why: "about 3 entries where the one before had 80".into(),
+        }],
         changes_waiting: Some(2),
         last_check: job(),
         last_prune: job(),
@@ -72,7 +78,7 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
         ("client join", json_of(&joined())),
         ("client list", json_of(&[row()])),
         ("client revoke", json_of(&RevokeSummary { client: CLIENT, last_good: 0, version: 2 })),
-        ("policy set", json_of(&PolicySummary { change: None, would_expire: 0, dry_run: true })),
+        ("policy set", json_of(&PolicySummary { change: None, would_expire: 0, would_hold: 0, dry_run: true })),
         ("policy show", json_of(&PolicyShown { change: None, policy: None })),
         ("status", json_of(&status())),
     ]
@@ -104,6 +110,8 @@ fn a_status_says_what_waits_for_how_long_and_what_was_rejected_why() {
         "manifest 8 of client c1c1c1c1 (camera) waits to be accepted, for 1:30 now",
         "manifest 7 of client c1c1c1c1 (camera) was rejected at",
         "a pack is missing (packs/ab)",
+        "nothing of series 05050505 expires: snapshot",
+        "about 3 entries where the one before had 80",
         "2 changes wait to be folded in",
         "last check by the service",
     ] {
@@ -115,7 +123,11 @@ fn a_status_says_what_waits_for_how_long_and_what_was_rejected_why() {
 fn a_revocation_and_a_policy_say_what_they_leave() {
     let revoked = |last_good| human_of(&RevokeSummary { client: CLIENT, last_good, version: 3 });
     assert!(revoked(0).contains("nothing of it counts") && revoked(4).contains("up to 4 count"));
-    let set = |change, would_expire| human_of(&PolicySummary { change, would_expire, dry_run: change.is_none() });
+    let of = |change: Option<u64>, would_expire, would_hold| {
+        human_of(&PolicySummary { change, would_expire, would_hold, dry_run: change.is_none() })
+    };
+    let set = |change, would_expire| of(change, would_expire, 0);
+    assert!(of(Some(2), 0, 1).contains("1 suspicious snapshot of today: nothing of their series expires until"));
     assert_eq!(set(Some(2), 0), "policy signed (change 2); it keeps every snapshot there is today\n");
     assert_eq!(set(None, 3), "3 snapshots of today expire under it; nothing was signed (dry run)\n");
 }

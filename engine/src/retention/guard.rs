@@ -1,0 +1,321 @@
+//! Guard: what stays whatever the rules say, and whoever has forgotten it. The floor keeps what was accepted last; a hold
+//! keeps a series of which a snapshot is suspiciously unlike the one before, until the owner releases that snapshot.
+//!
+//! Order and age are those of acceptance, by the store's clock: no client moves them.
+
+use core::fmt;
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::SignedPolicy;
+use crate::extent::Extent;
+use crate::id::{DomainId, SnapshotId, SourceId};
+use crate::state::{SnapshotRecord, SnapshotState};
+use crate::time::Time;
+
+/// The least that every series keeps.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
+pub struct Floor {
+    /// So many snapshots, those that were accepted last.
+    pub last: u32,
+    /// Everything that was accepted less long ago than this; whole seconds.
+    pub age: Duration,
+}
+
+impl Floor {
+    /// Whether it keeps nothing.
+    pub fn is_nothing(&self) -> bool {
+        self.last == 0 && self.age.is_zero()
+    }
+}
+
+/// How unlike the one before a snapshot must be to be suspicious.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// In percent of the snapshot before, 1 to 100: so much of it is gone, or was stored anew.
+    pub share: u8,
+    /// The snapshot before has at least so many bytes; of smaller ones nothing is suspicious.
+    pub least: u64,
+}
+
+/// Why a snapshot is suspicious.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Suspicion {
+    /// It has so many entries where the one before had more.
+    Entries {
+        /// Those of the one before, about.
+        before: u64,
+        /// Its own, about.
+        now: u64,
+    },
+    /// Its files have so many bytes where those of the one before had more.
+    Bytes {
+        /// Those of the one before, about.
+        before: u64,
+        /// Its own, about.
+        now: u64,
+    },
+    /// So many bytes were stored for it, beyond those by which it has grown.
+    Rewritten {
+        /// The bytes of the one before, about.
+        before: u64,
+        /// The bytes stored, about.
+        stored: u64,
+    },
+}
+
+impl fmt::Display for Suspicion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Entries { before, now } => write!(f, "about {now} entries where the one before had {before}"),
+            Self::Bytes { before, now } => write!(f, "about {now} bytes where the one before had {before}"),
+            Self::Rewritten { before, stored } => {
+                write!(f, "about {stored} bytes stored anew where the one before had {before}")
+            }
+        }
+    }
+}
+
+/// A suspicious snapshot that nobody has released: its series is held.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The domain of the series.
+    pub domain: DomainId,
+    /// The source of the series.
+    pub source: SourceId,
+    /// The snapshot.
+    pub snapshot: SnapshotId,
+    /// When it was accepted.
+    pub accepted: Time,
+    /// Why it is suspicious.
+    pub why: Suspicion,
+}
+
+/// The suspicious snapshots among those that were accepted before a time. One that was forgotten counts: who could end a
+/// hold by forgetting what raised it would.
+pub fn held<'a>(
+    policy: &SignedPolicy,
+    snapshots: impl IntoIterator<Item = &'a SnapshotRecord>,
+    before: Time,
+) -> Vec<Held> {
+    let Some(hold) = policy.hold() else { return Vec::new() };
+    let mut found = Vec::new();
+    for members in by_series(snapshots.into_iter().filter(|record| record.accepted < before)) {
+        let mut last: Option<Extent> = None;
+        let mut stored = 0u64;
+        for record in members {
+            stored = stored.saturating_add(record.extent.map_or(0, |extent| extent.stored));
+            if record.partial {
+                continue;
+            }
+            let why = last.zip(record.extent).and_then(|(last, now)| hold.suspects(last, Extent { stored, ..now }));
+            if let Some(why) = why.filter(|_| !record.released) {
+                let SnapshotRecord { domain, source, id, accepted, .. } = *record;
+                found.push(Held { domain, source, snapshot: id, accepted, why });
+            }
+            (last, stored) = (record.extent, 0);
+        }
+    }
+    found
+}
+
+/// Of the snapshots that are kept, those that no rule may let expire at a time.
+pub(super) fn kept_whatever(policy: &SignedPolicy, snapshots: &[&SnapshotRecord], time: Time) -> BTreeSet<SnapshotId> {
+    guarded(policy, snapshots, time, time, |record| record.state == SnapshotState::Kept)
+}
+
+/// The forgotten snapshots whose pages must stay all the same: within the floor, counted with what was forgotten, and of
+/// series that are held.
+pub fn protected<'a>(
+    policy: &SignedPolicy,
+    snapshots: impl IntoIterator<Item = &'a SnapshotRecord>,
+    now: Time,
+) -> BTreeSet<SnapshotId> {
+    let snapshots: Vec<&SnapshotRecord> = snapshots.into_iter().collect();
+    let all = guarded(policy, &snapshots, now, Time(i64::MAX), |record| record.state != SnapshotState::Gone);
+    let forgotten = snapshots.iter().filter(|record| record.state == SnapshotState::Forgotten);
+    forgotten.map(|record| record.id).filter(|id| all.contains(id)).collect()
+}
+
+/// What the guard keeps of the snapshots that count and were accepted before a time.
+fn guarded(
+    policy: &SignedPolicy,
+    snapshots: &[&SnapshotRecord],
+    now: Time,
+    before: Time,
+    counts: impl Fn(&SnapshotRecord) -> bool,
+) -> BTreeSet<SnapshotId> {
+    let held: BTreeSet<_> =
+        held(policy, snapshots.iter().copied(), before).iter().map(|held| (held.domain, held.source)).collect();
+    let floor = policy.floor();
+    let counts = |record: &&SnapshotRecord| !record.partial && record.accepted < before && counts(record);
+    let mut kept = BTreeSet::new();
+    for members in by_series(snapshots.iter().copied().filter(counts)) {
+        let newest_first = members.into_iter().rev().enumerate();
+        kept.extend(newest_first.filter_map(|(nth, record)| {
+            let is_last = nth < floor.last as usize;
+            let is_young = now.since(record.accepted) < floor.age;
+            (is_last || is_young || held.contains(&(record.domain, record.source))).then_some(record.id)
+        }));
+    }
+    kept
+}
+
+/// The snapshots of each series in the order in which they were accepted. Those that one root accepted are told apart as
+/// their clients tell them; the checkpoints of a run come before its snapshot.
+fn by_series<'a>(snapshots: impl Iterator<Item = &'a SnapshotRecord>) -> impl Iterator<Item = Vec<&'a SnapshotRecord>> {
+    let mut series: BTreeMap<(DomainId, SourceId), Vec<&SnapshotRecord>> = BTreeMap::new();
+    for record in snapshots {
+        series.entry((record.domain, record.source)).or_default().push(record);
+    }
+    series.into_values().map(|mut members| {
+        members.sort_by_key(|record| (record.accepted, record.client_time, !record.partial, record.id));
+        members
+    })
+}
+
+impl Hold {
+    /// Whether a snapshot is suspicious after the one before it.
+    fn suspects(&self, before: Extent, now: Extent) -> Option<Suspicion> {
+        if before.bytes < self.least {
+            return None;
+        }
+        let part = |whole: u64| u64::try_from(u128::from(whole) * u128::from(self.share) / 100).unwrap_or(u64::MAX);
+        let is_gone = |before: u64, now: u64| before > now && before - now >= part(before).max(1);
+        let grown = now.bytes.saturating_sub(before.bytes);
+        if is_gone(before.entries, now.entries) {
+            Some(Suspicion::Entries { before: before.entries, now: now.entries })
+        } else if is_gone(before.bytes, now.bytes) {
+            Some(Suspicion::Bytes { before: before.bytes, now: now.bytes })
+        } else if now.stored.saturating_sub(grown) >= part(before.bytes).max(1) {
+            Some(Suspicion::Rewritten { before: before.bytes, stored: now.stored })
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::ChunkId;
+    use crate::retention::Policy;
+
+    const MIB: u64 = 1 << 20;
+    const DAY: i64 = 24 * 3600 * 1_000_000_000;
+
+    fn policy(floor: Floor, hold: Option<Hold>) -> SignedPolicy {
+        let plain = SignedPolicy::new(Policy::default(), "", Duration::ZERO, 1).unwrap();
+        plain.with_guard(floor, hold).unwrap()
+    }
+
+    fn half() -> SignedPolicy {
+        policy(Floor::default(), Some(Hold { share: 50, least: 64 * MIB }))
+    }
+
+    /// A snapshot of the series 1, accepted on a day.
+    fn snapshot(id: u8, day: i64, extent: Option<Extent>) -> SnapshotRecord {
+        SnapshotRecord {
+            id: SnapshotId([id; 16]),
+            domain: DomainId([1; 16]),
+            root: ChunkId([id; 24]),
+            partial: false,
+            client_time: Time(day * DAY),
+            accepted: Time(day * DAY),
+            source: SourceId([1; 16]),
+            tags: Vec::new(),
+            state: SnapshotState::Kept,
+            pinned: false,
+            state_time: Time(0),
+            by_full_client: true,
+            extent,
+            released: false,
+        }
+    }
+
+    /// Snapshots a day apart: entries, MiB, MiB stored.
+    fn days(extents: &[(u64, u64, u64)]) -> Vec<SnapshotRecord> {
+        let extent = |&(entries, bytes, stored): &_| Extent::about(entries, bytes * MIB, stored * MIB);
+        (1..).zip(extents).map(|(day, of)| snapshot(day as u8, day, Some(extent(of)))).collect()
+    }
+
+    fn suspicions(snapshots: &[SnapshotRecord]) -> Vec<u8> {
+        held(&half(), snapshots, Time(i64::MAX)).into_iter().map(|held| held.snapshot.0[0]).collect()
+    }
+
+    #[test]
+    fn a_first_backup_and_one_that_grows_normally_are_not_suspicious() {
+        let grows = days(&[(100, 1000, 1000), (110, 1100, 120), (400, 5000, 3900), (400, 4900, 40), (400, 4900, 0)]);
+        assert_eq!(suspicions(&grows), [0u8; 0]);
+    }
+
+    #[test]
+    fn files_that_were_all_written_anew_are_suspicious() {
+        let encrypted = days(&[(100, 1000, 300), (100, 1000, 5), (100, 1010, 1000), (100, 1010, 0)]);
+        assert_eq!(suspicions(&encrypted), [3]);
+    }
+
+    #[test]
+    fn files_and_bytes_that_are_gone_are_suspicious() {
+        assert_eq!(suspicions(&days(&[(100, 1000, 300), (30, 990, 5)])), [2]);
+        assert_eq!(suspicions(&days(&[(100, 1000, 300), (99, 200, 5)])), [2]);
+        assert_eq!(suspicions(&days(&[(100, 1000, 300), (80, 800, 5)])), [0u8; 0]);
+        assert_eq!(suspicions(&days(&[(100, 1000, 300), (0, 0, 0)])), [2]);
+    }
+
+    #[test]
+    fn a_small_series_is_never_suspicious() {
+        assert_eq!(suspicions(&days(&[(100, 60, 60), (1, 1, 1), (100, 60, 60)])), [0u8; 0]);
+    }
+
+    #[test]
+    fn what_checkpoints_stored_counts_with_the_snapshot_that_follows() {
+        let mut snapshots = days(&[(100, 1000, 300), (60, 600, 600), (100, 1000, 400)]);
+        snapshots[1].partial = true;
+        assert_eq!(suspicions(&snapshots), [3]);
+        // All of one run was accepted by one root.
+        (snapshots[1].accepted, snapshots[1].client_time) = (snapshots[2].accepted, snapshots[2].client_time);
+        assert_eq!(suspicions(&snapshots), [3]);
+    }
+
+    #[test]
+    fn a_snapshot_that_says_nothing_of_its_extent_is_not_compared() {
+        let mut snapshots = days(&[(100, 1000, 300), (1, 1, 1), (100, 1000, 1000)]);
+        snapshots[1].extent = None;
+        assert_eq!(suspicions(&snapshots), [0u8; 0]);
+    }
+
+    #[test]
+    fn a_hold_ends_when_its_snapshot_is_released_and_not_when_it_is_forgotten() {
+        let mut snapshots = days(&[(100, 1000, 300), (1, 1, 1), (1, 1, 0)]);
+        snapshots[1].state = SnapshotState::Gone;
+        assert_eq!(suspicions(&snapshots), [2]);
+        snapshots[1].released = true;
+        assert_eq!(suspicions(&snapshots), [0u8; 0]);
+    }
+
+    #[test]
+    fn what_was_accepted_later_raises_no_hold_yet() {
+        let snapshots = days(&[(100, 1000, 300), (1, 1, 1)]);
+        assert!(held(&half(), &snapshots, Time(2 * DAY)).is_empty());
+    }
+
+    fn protected_ids(policy: &SignedPolicy, snapshots: &[SnapshotRecord], day: i64) -> Vec<u8> {
+        protected(policy, snapshots, Time(day * DAY)).into_iter().map(|id| id.0[0]).collect()
+    }
+
+    #[test]
+    fn what_was_forgotten_stays_within_the_floor_and_in_a_held_series() {
+        let forgotten = |mut snapshots: Vec<SnapshotRecord>| {
+            snapshots.iter_mut().for_each(|record| record.state = SnapshotState::Forgotten);
+            snapshots
+        };
+        let grows = forgotten(days(&[(100, 1000, 1000), (100, 1000, 1), (100, 1000, 1), (100, 1000, 1)]));
+        let floor = |last, days: u64| Floor { last, age: Duration::from_secs(days * 24 * 3600) };
+        assert_eq!(protected_ids(&policy(floor(2, 0), None), &grows, 100), [3, 4]);
+        assert_eq!(protected_ids(&policy(floor(0, 3), None), &grows, 5), [3, 4]);
+        assert_eq!(protected_ids(&half(), &grows, 5), [0u8; 0]);
+        let shrinks = forgotten(days(&[(100, 1000, 1000), (1, 1, 1)]));
+        assert_eq!(protected_ids(&half(), &shrinks, 100), [1, 2]);
+    }
+}

@@ -1,0 +1,136 @@
+//! Law: what the changes of the chain say, read from the objects and not by the service: the policy in force, what was
+//! released, who has forgotten what; and what the policy's guard keeps.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use copal_engine::change::{Change, Operation};
+use copal_engine::id::{ChunkId, DomainId, ObjectHash, RepositoryId, SnapshotId, SourceId};
+use copal_engine::layout;
+use copal_engine::retention::{SignedPolicy, held};
+use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
+use copal_store::Store;
+use copal_store::memory::MemoryStore;
+use futures::executor::block_on;
+
+use crate::kit::picture::Picture;
+use crate::kit::repository::key;
+
+/// What was decided up to some change.
+#[derive(Clone, Default)]
+pub(super) struct Law {
+    /// The last change that was read.
+    pub(super) number: u64,
+    /// The policy in force and the change that holds it.
+    pub(super) policy: Option<(u64, SignedPolicy)>,
+    /// Whether the owner has signed it.
+    is_owners: bool,
+    /// Snapshots that the owner has released.
+    pub(super) released: BTreeSet<SnapshotId>,
+    /// Snapshots that somebody has forgotten, and the changes that say so.
+    forgotten: BTreeMap<SnapshotId, BTreeSet<u64>>,
+}
+
+/// Who the owner is.
+#[derive(Clone, Copy)]
+pub(super) struct Owner {
+    pub(super) repository: RepositoryId,
+    pub(super) key: [u8; 32],
+}
+
+impl Law {
+    /// Reads on to a change.
+    pub(super) fn read_to(&mut self, memory: &MemoryStore, last: u64, owner: Owner) -> Result<(), String> {
+        while self.number < last {
+            self.number += 1;
+            let bytes = block_on(memory.read(&key(&layout::change(self.number)))).map_err(|error| error.to_string())?;
+            let change = Change::vouched(self.number, ObjectHash::of(&bytes), &bytes);
+            let change = change.map_err(|error| error.to_string())?;
+            // The simulation's changes are chained, and signed by a full client. Some are forged besides.
+            if change.is_signed_by_owner(owner.repository, &owner.key) {
+                change.operations.iter().for_each(|operation| self.take(operation));
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, operation: &Operation) {
+        if let Operation::Forget(snapshots) = operation {
+            for snapshot in snapshots {
+                self.forgotten.entry(*snapshot).or_default().insert(self.number);
+            }
+        }
+        if let Operation::Release { snapshots, .. } = operation {
+            self.released.extend(snapshots);
+        }
+        if let Some((bytes, by_owner)) = operation.policy()
+            && (by_owner || !self.is_owners)
+            && let Ok(policy) = SignedPolicy::decode(bytes)
+        {
+            (self.policy, self.is_owners) = (Some((self.number, policy)), by_owner);
+        }
+    }
+
+    /// Whether somebody has forgotten a snapshot after a change.
+    pub(super) fn has_forgotten_since(&self, snapshot: &SnapshotId, change: u64) -> bool {
+        self.forgotten.get(snapshot).is_some_and(|changes| changes.range(change + 1..).next().is_some())
+    }
+
+    /// The series of which nothing may go.
+    pub(super) fn held<'a>(&self, snapshots: impl Iterator<Item = &'a SnapshotRecord>) -> BTreeSet<Series> {
+        let Some((_, policy)) = &self.policy else { return BTreeSet::new() };
+        held(policy, snapshots, Time(i64::MAX)).into_iter().map(|held| (held.domain, held.source)).collect()
+    }
+
+    /// Whether the floor keeps a snapshot of those that count.
+    pub(super) fn is_in_floor<'a>(
+        &self,
+        snapshot: &SnapshotRecord,
+        counted: impl Iterator<Item = &'a SnapshotRecord>,
+        now: Time,
+    ) -> bool {
+        let Some((_, policy)) = &self.policy else { return false };
+        let floor = policy.floor();
+        let age = |of: &SnapshotRecord| (of.accepted, of.client_time, of.id);
+        let in_series =
+            |of: &&SnapshotRecord| (of.domain, of.source) == (snapshot.domain, snapshot.source) && !of.partial;
+        let newer = counted.filter(in_series).filter(|of| age(of) > age(snapshot)).count();
+        newer < floor.last as usize || now.since(snapshot.accepted) < floor.age
+    }
+
+    /// The root pages of what was forgotten and must stay all the same.
+    pub(super) fn guarded(&self, picture: &Picture, now: Time) -> Vec<(DomainId, ChunkId)> {
+        if self.policy.as_ref().is_none_or(|(_, policy)| policy.hold().is_none() && policy.floor().is_nothing()) {
+            return Vec::new();
+        }
+        let all = || picture.state.snapshots.values();
+        let held = self.held(all());
+        let counted = || all().filter(|of| of.state != SnapshotState::Gone);
+        let forgotten = all().filter(|of| of.state == SnapshotState::Forgotten && !of.partial);
+        let stays =
+            |of: &&SnapshotRecord| held.contains(&(of.domain, of.source)) || self.is_in_floor(of, counted(), now);
+        forgotten.filter(stays).map(|of| (of.domain, of.root)).collect()
+    }
+}
+
+/// What names a series.
+type Series = (DomainId, SourceId);
+
+/// Nothing of what the guard keeps was removed: what was present is present, or listed as lost.
+pub(super) fn check_guarded(law: &Law, before: &Picture, after: &Picture) -> Result<(), String> {
+    let guarded = law.guarded(before, after.root.time);
+    if guarded.is_empty() {
+        return Ok(());
+    }
+    let had = before.ids();
+    let has = after.ids();
+    let is_lost = |at: &(DomainId, ChunkId)| after.is_lost(at);
+    match guarded.iter().find(|at| had.contains(at) && !has.contains(at) && !is_lost(at)) {
+        Some((_, root)) => Err(format!("root page {root} of a snapshot that the guard keeps was removed")),
+        None => Ok(()),
+    }
+}
+
+/// For how long floors of the simulation keep everything.
+pub(super) const AGES: [Duration; 3] = [Duration::ZERO, Duration::from_secs(20 * 3600), Duration::from_secs(45 * 3600)];

@@ -1,0 +1,260 @@
+//! The guard of a signed policy, one scenario at a time: the floor, and the hold that a suspicious snapshot raises.
+
+use std::time::Duration;
+
+use copal_engine::change::{Change, Operation, OwnerSignature};
+use copal_engine::client::Role;
+use copal_engine::expiry::Expiry;
+use copal_engine::id::{ObjectHash, SnapshotId};
+use copal_engine::layout;
+use copal_engine::repository::IngestBy;
+use copal_engine::retention::{Floor, Hold};
+use copal_engine::state::SnapshotState;
+use copal_engine::time::Time;
+use copal_service::expire;
+use copal_service::ingest::{self, Scope};
+use copal_service::policy;
+use copal_store::Store;
+use copal_tests::kit::{Client, DAY, World, guarded, keep_last, tree};
+use futures::executor::block_on;
+
+#[test]
+fn a_suspicious_snapshot_holds_its_series_and_no_other_until_the_owner_releases_it() {
+    let (world, client, [first, second, suspicious]) = ravaged();
+    let other = world.register(2, Role::WriteOnly);
+    let [old, _] = [8u8, 9].map(|fill| back_up(&world, &other, fill, FULL));
+    world.change(&client, vec![guarded(1, Floor::default(), HALF)]);
+    world.wait(DAY);
+    let report = expire(&world);
+    assert_eq!(report.expired, [old]);
+    assert_eq!(report.held.iter().map(|held| held.snapshot).collect::<Vec<_>>(), [suspicious]);
+    assert_eq!(report.held[0].source, client.source);
+    world.change(&client, vec![release(suspicious)]);
+    let report = expire(&world);
+    assert_eq!((report.expired, report.held), (vec![first, second], vec![]));
+}
+
+#[test]
+fn what_was_forgotten_of_a_held_series_stays_until_it_is_released() {
+    let (world, client, [first, second, suspicious]) = ravaged();
+    world.change(&client, vec![guarded(9, Floor::default(), HALF)]);
+    world.change(&client, vec![Operation::Forget(vec![first, second, suspicious])]);
+    for _ in 0..3 {
+        world.wait(2 * DAY);
+        let report = world.prune(DAY);
+        assert_eq!((report.protected, report.held, report.entries_removed), (3, 1, 0));
+    }
+    world.change(&client, vec![Operation::Undelete(vec![first])]);
+    assert_eq!(world.restore(first).unwrap(), tree([("a", &[1; FULL][..])]));
+    world.change(&client, vec![release(suspicious)]);
+    for _ in 0..3 {
+        world.prune(DAY);
+        world.wait(2 * DAY);
+    }
+    assert_eq!(states(&world, [first, second]), [SnapshotState::Kept, SnapshotState::Gone]);
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn what_was_forgotten_within_the_floor_stays_until_it_is_older() {
+    let (world, client, [first, second, third]) = steady();
+    let floor = Floor { last: 1, age: 10 * DAY };
+    world.change(&client, vec![guarded(9, floor, None), Operation::Forget(vec![first, second, third])]);
+    world.wait(2 * DAY);
+    world.prune(DAY);
+    world.wait(2 * DAY);
+    assert_eq!(world.prune(DAY).protected, 3);
+    world.change(&client, vec![Operation::Undelete(vec![first]), Operation::Forget(vec![first])]);
+    world.wait(9 * DAY);
+    world.prune(DAY);
+    world.wait(2 * DAY);
+    world.prune(DAY);
+    // One stays whatever its age: the last.
+    assert_eq!(
+        states(&world, [first, second, third]),
+        [SnapshotState::Gone, SnapshotState::Gone, SnapshotState::Forgotten]
+    );
+    world.change(&client, vec![Operation::Undelete(vec![third])]);
+    assert_eq!(world.restore(third).unwrap(), tree([("a", &[3; FULL][..])]));
+}
+
+#[test]
+fn who_floods_a_series_pushes_nothing_out_before_the_floor_lets_it() {
+    let (world, client, [_, _, good]) = steady();
+    world.change(&client, vec![guarded(2, Floor { last: 0, age: 30 * DAY }, None)]);
+    for fill in 10..14 {
+        back_up(&world, &client, fill, FULL);
+    }
+    world.wait(DAY);
+    assert_eq!(expire(&world).expired, []);
+    world.wait(30 * DAY);
+    assert_eq!(expire(&world).expired.len(), 5);
+    assert_eq!(world.snapshot(good).state, SnapshotState::Forgotten);
+}
+
+#[test]
+fn a_hold_that_is_raised_after_an_expiry_was_decided_stops_it() {
+    let (world, client, [first, second, _]) = steady();
+    world.change(&client, vec![guarded(1, Floor::default(), HALF)]);
+    world.wait(DAY);
+    let decided = expiry(&world, vec![first, second]);
+    back_up(&world, &client, 4, 10);
+    world.put(&layout::expiry(1), decided.encode());
+    assert_eq!(fold(&world), [(layout::expiry(1), "a series that it names is held".to_owned())]);
+    assert_eq!(states(&world, [first, second]), [SnapshotState::Kept; 2]);
+    lose_state(&world);
+    world.rebuild();
+    assert_eq!(states(&world, [first, second]), [SnapshotState::Kept; 2]);
+}
+
+#[test]
+fn only_the_owner_takes_a_floor_away_or_ends_a_hold() {
+    let (world, client, [.., suspicious]) = ravaged();
+    world.change(&client, vec![guarded(1, Floor { last: 2, age: DAY }, HALF)]);
+    // A client's key alone: a policy that the owner has not signed, and signatures by somebody else.
+    world.change(&client, vec![keep_last(1)]);
+    assert_eq!(in_force(&world), 1);
+    for operation in [guarded(1, Floor::default(), None), release(suspicious)] {
+        forge(&world, &client, operation);
+        assert_eq!(fold(&world).len(), 1);
+    }
+    assert_eq!((in_force(&world), world.snapshot(suspicious).released), (1, false));
+    // What the owner has signed for one place counts in no other.
+    let lower = guarded(1, Floor::default(), None);
+    world.change(&client, vec![lower, guarded(3, Floor::default(), HALF)]);
+    assert_eq!(in_force(&world), 5);
+    world.change(&client, vec![guarded(1, Floor { last: 2, age: DAY }, HALF)]);
+    let replayed = Change::vouched(5, hash_of(&world, 5), &world.read(&layout::change(5))).unwrap().operations;
+    let change =
+        Change { number: 7, previous: hash_of(&world, 6), client: client.id, time: Time(0), operations: replayed };
+    world.put(&layout::change(7), change.sign(world.repository.owner.repository(), &client.keys.manifest_key()));
+    assert_eq!(fold(&world).len(), 1);
+    assert_eq!(in_force(&world), 6);
+    lose_state(&world);
+    world.rebuild();
+    assert_eq!((in_force(&world), world.snapshot(suspicious).released), (6, false));
+}
+
+#[test]
+fn a_rebuild_knows_what_is_held_released_and_within_the_floor() {
+    let (world, client, [first, second, suspicious]) = ravaged();
+    world.change(&client, vec![guarded(1, Floor { last: 0, age: 20 * DAY }, HALF), Operation::Forget(vec![second])]);
+    let before = world.view().state.snapshots;
+    let extents = |world: &World| world.view().state.snapshots.values().map(|of| of.extent).collect::<Vec<_>>();
+    let known = extents(&world);
+    lose_state(&world);
+    world.rebuild();
+    assert_eq!((extents(&world), world.view().state.snapshots.len()), (known, before.len()));
+    for _ in 0..2 {
+        world.wait(2 * DAY);
+        assert_eq!(world.prune(DAY).protected, 1);
+    }
+    assert_eq!(expire(&world).held.len(), 1);
+    world.change(&client, vec![release(suspicious)]);
+    lose_state(&world);
+    world.rebuild();
+    assert_eq!(expire(&world).held, []);
+    world.wait(20 * DAY);
+    assert_eq!(expire(&world).expired, [first]);
+    world.change(&client, vec![Operation::Undelete(vec![second])]);
+    assert_eq!(world.restore(second).unwrap(), tree([("a", &[2; FULL][..])]));
+}
+
+#[test]
+fn what_expired_before_a_hold_was_raised_is_not_called_lost_by_a_rebuild() {
+    let (world, client, [first, second, _]) = steady();
+    world.change(&client, vec![guarded(1, Floor::default(), HALF)]);
+    world.wait(DAY);
+    assert_eq!(expire(&world).expired, [first, second]);
+    for _ in 0..3 {
+        world.prune(DAY);
+        world.wait(2 * DAY);
+    }
+    assert_eq!(states(&world, [first, second]), [SnapshotState::Gone; 2]);
+    back_up(&world, &client, 4, 10);
+    lose_state(&world);
+    let report = world.rebuild();
+    assert_eq!(report.lost, 0, "{report:?}");
+    assert_eq!(states(&world, [first, second]), [SnapshotState::Gone; 2]);
+    assert!(world.check().is_ok());
+}
+
+/// A client that has backed up three times, a day apart; the last time nearly everything was gone.
+fn ravaged() -> (World, Client, [SnapshotId; 3]) {
+    three([FULL, FULL, 40])
+}
+
+/// A client that has backed up three times, a day apart.
+fn steady() -> (World, Client, [SnapshotId; 3]) {
+    three([FULL; 3])
+}
+
+fn three(lengths: [usize; 3]) -> (World, Client, [SnapshotId; 3]) {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    let mut fill = 0;
+    let snapshots = lengths.map(|length| {
+        fill += 1;
+        world.wait(DAY);
+        back_up(&world, &client, fill, length)
+    });
+    (world, client, snapshots)
+}
+
+fn back_up(world: &World, client: &Client, fill: u8, length: usize) -> SnapshotId {
+    world.back_up(client, &tree([("a", &vec![fill; length][..])]))
+}
+
+fn release(snapshot: SnapshotId) -> Operation {
+    Operation::Release { snapshots: vec![snapshot], signature: OwnerSignature::NONE }
+}
+
+/// A change that the client signs, also where the owner has to.
+fn forge(world: &World, client: &Client, operation: Operation) {
+    let last = world.names("changes/").len() as u64;
+    let (number, previous) = (last + 1, hash_of(world, last));
+    let mut change = Change { number, previous, client: client.id, time: Time(0), operations: vec![operation] };
+    change.sign_as_owner(world.repository.owner.repository(), &client.keys.manifest_key());
+    world.put(&layout::change(number), change.sign(world.repository.owner.repository(), &client.keys.manifest_key()));
+}
+
+fn hash_of(world: &World, change: u64) -> ObjectHash {
+    ObjectHash::of(&world.read(&layout::change(change)))
+}
+
+/// The number of the change that holds the policy in force.
+fn in_force(world: &World) -> u64 {
+    block_on(policy::current(&world.host(), &world.view())).unwrap().unwrap().0
+}
+
+fn states<const N: usize>(world: &World, snapshots: [SnapshotId; N]) -> [SnapshotState; N] {
+    snapshots.map(|id| world.snapshot(id).state)
+}
+
+/// What expires, oldest first.
+fn expire(world: &World) -> expire::Report {
+    let mut report = block_on(expire::expire(&world.host(), IngestBy::Service)).unwrap();
+    report.expired.sort_by_key(|id| world.snapshot(*id).accepted);
+    report
+}
+
+/// Folds in what waits; gives what is not believed.
+fn fold(world: &World) -> Vec<(String, String)> {
+    block_on(ingest::work(&world.host(), IngestBy::Service, Scope::Decisions, &|_| false)).unwrap().refused
+}
+
+fn expiry(world: &World, snapshots: Vec<SnapshotId>) -> Expiry {
+    let (root, _) = world.view().root.unwrap();
+    let (policy, change) = (root.policy.unwrap().0, root.change_head.unwrap().0);
+    let time = Time(block_on(world.store.now()).unwrap().0);
+    Expiry { number: 1, previous: ObjectHash::NONE, policy, change, time, snapshots }
+}
+
+fn lose_state(world: &World) {
+    ["roots/", "state/", "index/"].iter().for_each(|prefix| world.destroy_all(prefix));
+}
+
+/// So long a file is where all is well: what stands around small contents in packs weighs little beside it.
+const FULL: usize = 40_000;
+/// Half of a series of at least 1,000 bytes.
+const HALF: Option<Hold> = Some(Hold { share: 50, least: 1_000 });
