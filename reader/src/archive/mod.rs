@@ -42,7 +42,7 @@ impl<'a> Archive<'a> {
 
     fn header(&mut self, entry: &Entry, kind: EntryType, link: Option<&[u8]>, size: u64) -> Result<(), SinkError> {
         let path = match (entry.kind(), entry.path.as_bytes()) {
-            (EntryKind::Directory, path) if path.is_empty() => b"./".to_vec(),
+            (EntryKind::Directory, []) => b"./".to_vec(),
             (EntryKind::Directory, path) => [path, b"/"].concat(),
             (_, path) => path.to_vec(),
         };
