@@ -1,6 +1,6 @@
 //! Restore: a snapshot's entries, in order, with their content, into a sink. Damage is named and passed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use copal_engine::id::ChunkId;
 use copal_engine::path::TreePath;
@@ -26,6 +26,8 @@ pub(crate) struct Restore<'r, 'p, 'o> {
     identities: Identities,
     /// The first names of files that have several.
     firsts: HashMap<(u64, u64), TreePath>,
+    /// Files of which something is missing.
+    partial: HashSet<TreePath>,
     /// The file that is being written.
     current: Option<Current>,
 }
@@ -52,8 +54,8 @@ struct Current {
 
 impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
     pub(crate) fn new(pages: &'r mut Pages<'p>, sink: &'r mut dyn Sink, report: &'r mut Report<'o>) -> Self {
-        let (acts, wanted, identities, firsts) = Default::default();
-        Self { pages, sink, report, acts, weight: 0, wanted, identities, firsts, current: None }
+        let (acts, wanted, identities, firsts, partial) = Default::default();
+        Self { pages, sink, report, acts, weight: 0, wanted, identities, firsts, partial, current: None }
     }
 
     /// Restores what lies at or below a path of the tree with this root page.
@@ -161,6 +163,11 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
                 self.settle(done, &entry.path)
             }
             Act::Link(entry, first) => {
+                if self.partial.contains(&first) {
+                    let first = printable(first.as_bytes());
+                    self.report
+                        .damaged_entry(&entry.path, &format!("it is another name of /{first}, which is not whole"));
+                }
                 let done = self.sink.link(&entry, &first);
                 self.settle(done, &entry.path)
             }
@@ -185,6 +192,7 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
     fn missing(&mut self, length: u64, why: &str) -> Result<(), Failure> {
         if let Some(current) = self.current.as_mut().filter(|current| !current.is_named) {
             current.is_named = true;
+            self.partial.insert(current.path.clone());
             self.report.damaged_entry(&current.path, why);
         }
         self.go_on(|sink| sink.missing(length))

@@ -1,5 +1,6 @@
 //! Listing: a directory tree as `tests/golden/tree.json` describes one (`tests/reader/README.md`), read with plain system
 //! calls and nothing of Copal's.
+#![allow(dead_code, reason = "whoever uses it takes his part")]
 
 use std::collections::HashMap;
 use std::fmt::Write;
