@@ -1,7 +1,5 @@
 //! The guard of a signed policy, one scenario at a time: the floor, and the hold that a suspicious snapshot raises.
 
-use std::time::Duration;
-
 use copal_engine::change::{Change, Operation, OwnerSignature};
 use copal_engine::client::Role;
 use copal_engine::expiry::Expiry;

@@ -54,7 +54,7 @@ fn in_a_managed_repository_it_is_in_force_once_the_service_has_folded_it_in() {
 #[test]
 fn a_snapshot_that_lost_most_of_the_one_before_holds_its_series_until_it_is_released() {
     let machine = Machine::new();
-    machine.write("file", &"all is well\n".repeat(200_000));
+    machine.write("file", "all is well\n".repeat(200_000));
     machine.backup(&[]);
     machine.write("file", "nothing is left");
     machine.backup(&[]);
