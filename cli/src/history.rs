@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use copal_engine::block::{OpenBlock, OpenTools};
 use copal_engine::change::{Change, Operation};
 use copal_engine::id::{ChunkId, ClientId, DomainId, SnapshotId, TagId};
@@ -20,7 +21,7 @@ use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::view::View;
 use copal_service::{clients, objects};
-use copal_store::Store;
+use copal_store::{Store, StoreError};
 
 use crate::args::look::Narrow;
 use crate::args::spec::Which;
@@ -94,17 +95,19 @@ impl History {
         let mut history = Self { snapshots: Vec::new(), problems: Vec::new() };
         let mut publics: BTreeMap<ClientId, Option<[u8; 32]>> = BTreeMap::new();
         let mut tag_names = None;
-        for (key, record) in &view.state.snapshots {
-            if record.state == SnapshotState::Gone {
-                continue;
-            }
-            let name = layout::manifest(key.0, key.1);
+        let there: Vec<_> =
+            view.state.snapshots.iter().filter(|(_, record)| record.state != SnapshotState::Gone).collect();
+        let names: Vec<String> = there.iter().map(|(key, _)| layout::manifest(key.0, key.1)).collect();
+        let read = |names: &[String]| wait(objects::read_many(repository.store().as_ref(), names));
+        // Read as they are asked for, some at a time: a repository may have very many.
+        let manifests = names.chunks(MANIFESTS).flat_map(|names| names.iter().cloned().zip(read(names)));
+        for ((key, record), (name, manifest)) in there.into_iter().zip(manifests) {
             let public = match publics.get(&key.0) {
                 Some(public) => *public,
                 None => *publics.entry(key.0).or_insert(public_key(repository, key.0)?),
             };
             let read = public.ok_or_else(|| format!("clients/{}, the record of its client, is lost or damaged", key.0));
-            match read.and_then(|public| read_snapshot(repository, &name, *key, record, &public)) {
+            match read.and_then(|public| read_snapshot(repository, manifest, *key, record, &public)) {
                 Ok(mut snapshot) => {
                     name_tags(repository, &mut snapshot, &mut tag_names)?;
                     history.snapshots.push(snapshot);
@@ -125,7 +128,8 @@ impl History {
         let Some(public) = public_key(repository, key.0)? else {
             return Ok(Err(format!("clients/{}, the record of its client, is lost or damaged", key.0)));
         };
-        Ok(read_snapshot(repository, &layout::manifest(key.0, key.1), key, record, &public))
+        let manifest = wait(objects::read(repository.store().as_ref(), &layout::manifest(key.0, key.1)));
+        Ok(read_snapshot(repository, manifest, key, record, &public))
     }
 
     /// Snapshots that are kept and that the options leave.
@@ -230,13 +234,12 @@ fn public_key(repository: &Repository, client: ClientId) -> Result<Option<[u8; 3
 
 fn read_snapshot(
     repository: &Repository,
-    name: &str,
+    manifest: Result<Option<Bytes>, StoreError>,
     (client, number): (ClientId, u64),
     record: &SnapshotRecord,
     public: &[u8; 32],
 ) -> Result<Snapshot, String> {
-    let bytes = wait(objects::read(repository.store().as_ref(), name)).map_err(|error| error.to_string())?;
-    let bytes = bytes.ok_or("it is not there")?;
+    let bytes = manifest.map_err(|error| error.to_string())?.ok_or("it is not there")?;
     let verified =
         Manifest::verify(repository.id(), public, client, number, &bytes).map_err(|error| error.to_string())?;
     let domain = verified.manifest.domain;
@@ -327,3 +330,6 @@ pub fn pages(repository: &Repository, view: &View, domain: DomainId) -> PageRead
     });
     PageReader::new(blocks, Arc::new(index), repository.domain_keys(domain))
 }
+
+/// Manifests held at once.
+const MANIFESTS: usize = 256;

@@ -10,14 +10,14 @@ use copal_store::adapt::{Adapt, AtOnce};
 use copal_store::cache::Cache;
 use copal_store::fs::FsStore;
 use copal_store::limit::{Limit, Rates};
-use copal_store::retry::{Backoff, Retry, ThreadPause};
+use copal_store::retry::{Backoff, Pause, Retry, ThreadPause};
 use copal_store::s3::{BadConfig, S3Config, S3Store};
 use copal_store::{Store, StoreError};
 use ed25519_dalek::SigningKey;
 
 use crate::location::{BadLocation, Location};
 use crate::places::create_private_dir;
-use crate::remote::{GatewayStore, Introduction, RemoteStore};
+use crate::remote::{GatewayStore, Introduction};
 use crate::wait::wait;
 
 /// Where a repository lies, or is to lie, and the store that reaches it.
@@ -25,7 +25,8 @@ use crate::wait::wait;
 pub struct Site {
     location: Location,
     reached: Reached,
-    rates: Rates,
+    /// As it is used: patiently, and by all who use it within one limit.
+    store: Arc<dyn Store>,
 }
 
 /// How a store is reached from this machine, whichever it is.
@@ -44,16 +45,15 @@ pub struct Means {
 #[derive(Clone)]
 enum Reached {
     Directory(Arc<FsStore>),
-    Gateway { gateway: Arc<GatewayStore>, store: Arc<RemoteStore> },
+    Gateway(Arc<GatewayStore>),
     Bucket(Bucket),
-    Other(Arc<dyn Store>),
+    Other,
 }
 
-/// A bucket, once as it is, and once as it is used.
+/// A bucket as it is.
 #[derive(Clone)]
 struct Bucket {
     bare: Arc<S3Store>,
-    store: Arc<dyn Store>,
     /// There once the server was found fit.
     proof: Option<PathBuf>,
 }
@@ -82,14 +82,14 @@ impl Site {
             return site;
         }
         let absent = || SiteError::Absent(location.to_string());
-        let reached = match FsStore::open(location.directory()?) {
-            Ok(store) => Reached::Directory(Arc::new(store)),
+        let store = match FsStore::open(location.directory()?) {
+            Ok(store) => store,
             Err(StoreError::NotFound { .. } | StoreError::Gone { .. } | StoreError::Obstructed { .. }) => {
                 return Err(absent());
             }
             Err(error) => return Err(error.into()),
         };
-        Ok(Self { location: location.clone(), reached, rates: means.rates })
+        Ok(Self::in_directory(location, store, means))
     }
 
     /// Where a repository is to be made; a directory is made if it is missing, a bucket is not.
@@ -102,9 +102,13 @@ impl Site {
         if let Some(site) = Self::elsewhere(location, means) {
             return site;
         }
-        let store = FsStore::create(location.directory()?)?;
-        let reached = Reached::Directory(Arc::new(store));
-        Ok(Self { location: location.clone(), reached, rates: means.rates })
+        Ok(Self::in_directory(location, FsStore::create(location.directory()?)?, means))
+    }
+
+    fn in_directory(location: &Location, store: FsStore, means: &Means) -> Self {
+        let directory = Arc::new(store);
+        let store = limited(directory.clone(), means.rates, ThreadPause);
+        Self { location: location.clone(), reached: Reached::Directory(directory), store }
     }
 
     /// A site that is no directory of this machine: it is reached in the same way whether it is to be made or not.
@@ -112,8 +116,13 @@ impl Site {
         if let Location::S3 { bucket, prefix } = location {
             return Some(Self::in_bucket(location, bucket, prefix, means));
         }
-        let reached = Reached::gateway(location)?;
-        Some(Ok(Self { location: location.clone(), reached, rates: means.rates }))
+        let gateway = match location {
+            Location::Https(address) => GatewayStore::web(address),
+            Location::Ssh(address) => GatewayStore::ssh(address.clone()),
+            Location::Directory(_) | Location::S3 { .. } => return None,
+        };
+        let store = limited(Arc::new(gateway.clone().patient()), means.rates, ThreadPause);
+        Some(Ok(Self { location: location.clone(), reached: Reached::Gateway(gateway), store }))
     }
 
     fn in_bucket(location: &Location, bucket: &str, prefix: &str, means: &Means) -> Result<Self, SiteError> {
@@ -124,24 +133,19 @@ impl Site {
         let (pause, calls) = (bare.pause(), AtOnce::default());
         // Whoever is held back by the limit, or waits to try again, does not keep others from calling.
         let store = Retry::new(Adapt::new(bare.clone(), calls), Backoff::default(), pause.clone());
-        let store: Arc<dyn Store> = if means.rates == Rates::default() {
-            Arc::new(store)
-        } else {
-            Arc::new(Limit::new(store, means.rates, pause))
-        };
+        let store = limited(Arc::new(store), means.rates, pause);
         let proof = means.cache.as_ref().map(|cache| cache.join("probed").join(bare.fingerprint()));
-        let reached = Reached::Bucket(Bucket { bare, store, proof });
-        Ok(Self { location: location.clone(), reached, rates: Rates::default() })
+        Ok(Self { location: location.clone(), reached: Reached::Bucket(Bucket { bare, proof }), store })
     }
 
     /// A store that was reached already.
     pub fn reached(location: &Location, store: Arc<dyn Store>) -> Self {
-        Self { location: location.clone(), reached: Reached::Other(store), rates: Rates::default() }
+        Self { location: location.clone(), reached: Reached::Other, store }
     }
 
     /// Whether every request takes a round trip: then many are made at once, and much is asked for with each.
     pub fn is_far(&self) -> bool {
-        self.store().is_far()
+        self.store.is_far()
     }
 
     /// How many packs are stored at once.
@@ -159,14 +163,9 @@ impl Site {
         &self.location
     }
 
-    /// The store.
+    /// The store; always the same.
     pub fn store(&self) -> Arc<dyn Store> {
-        match &self.reached {
-            Reached::Directory(store) => self.limited(store.clone()),
-            Reached::Gateway { store, .. } => self.limited(store.clone()),
-            Reached::Bucket(bucket) => bucket.store.clone(),
-            Reached::Other(store) => store.clone(),
-        }
+        self.store.clone()
     }
 
     /// The store, with copies of the index and the state in a directory if it is a bucket. A cache that cannot be kept is
@@ -197,9 +196,9 @@ impl Site {
         match &self.reached {
             Reached::Directory(store) => store.probe().map(|_| ()),
             // What is behind it was probed by who serves it.
-            Reached::Gateway { .. } => Ok(()),
+            Reached::Gateway(_) => Ok(()),
             Reached::Bucket(bucket) => bucket.probe(),
-            Reached::Other(_) => Ok(()),
+            Reached::Other => Ok(()),
         }
     }
 
@@ -230,35 +229,28 @@ impl Site {
     pub fn holds_other_files(&self) -> Result<bool, std::io::Error> {
         match (&self.reached, self.directory()) {
             (Reached::Directory(_), Some(directory)) => holds_other_files(directory),
-            (Reached::Gateway { .. }, _) => Ok(false),
-            _ => holds_other_objects(self.store().as_ref()).map_err(std::io::Error::other),
+            (Reached::Gateway(_), _) => Ok(false),
+            _ => holds_other_objects(self.store.as_ref()).map_err(std::io::Error::other),
         }
-    }
-
-    fn limited(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
-        if self.rates == Rates::default() {
-            return store;
-        }
-        Arc::new(Limit::new(store, self.rates, ThreadPause))
     }
 
     /// Tells a gateway's store where this machine keeps its keys, and whom it trusts.
     pub fn introduce(&self, introduction: Introduction) {
-        if let Reached::Gateway { gateway, .. } = &self.reached {
+        if let Reached::Gateway(gateway) = &self.reached {
             gateway.introduce(introduction);
         }
     }
 
     /// Tells a gateway's store the owner's key: it signs what no client may do, and all while there is no client.
     pub fn know_owner(&self, owner: &OwnerSecret) {
-        if let Reached::Gateway { gateway, .. } = &self.reached {
+        if let Reached::Gateway(gateway) = &self.reached {
             gateway.know_owner(owner);
         }
     }
 
     /// Lets a gateway's store sign as whoever joins with this enrollment key.
     pub fn join_as(&self, client: ClientId, enrollment: SigningKey) {
-        if let Reached::Gateway { gateway, .. } = &self.reached {
+        if let Reached::Gateway(gateway) = &self.reached {
             gateway.join_as(client, enrollment);
         }
     }
@@ -291,15 +283,9 @@ fn holds_other_objects(store: &dyn Store) -> Result<bool, StoreError> {
     }
 }
 
-impl Reached {
-    fn gateway(location: &Location) -> Option<Self> {
-        let gateway = match location {
-            Location::Https(address) => GatewayStore::web(address),
-            Location::Ssh(address) => GatewayStore::ssh(address.clone()),
-            Location::Directory(_) | Location::S3 { .. } => return None,
-        };
-        Some(Self::Gateway { store: Arc::new(gateway.clone().patient()), gateway })
-    }
+/// A store that keeps to so many bytes a second, if that is wished.
+fn limited(store: Arc<dyn Store>, rates: Rates, pause: impl Pause + 'static) -> Arc<dyn Store> {
+    if rates == Rates::default() { store } else { Arc::new(Limit::new(store, rates, pause)) }
 }
 
 /// A directory that holds anything but what the store itself makes is somebody's.
@@ -320,3 +306,36 @@ const COPIES_MAX: u64 = 8 << 30;
 const UPLOADS: usize = 4;
 /// Threads that wait for ranges of 4 MiB.
 const READERS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_who_use_a_site_share_one_limit() {
+        let rates = Rates { upload: Some(1_000_000), download: None };
+        let means = Means { rates, ..Means::default() };
+        let directory = tempfile::tempdir().unwrap();
+        let here = Location::Directory(directory.path().to_path_buf());
+        for location in [here, Location::Https("https://gateway.example".to_owned())] {
+            let site = Site::open(&location, &means).unwrap();
+            let free = Site::open(&location, &Means::default()).unwrap();
+            assert!(Arc::ptr_eq(&site.store(), &site.clone().store()), "{location}");
+            assert!(Arc::ptr_eq(&free.store(), &free.store()), "{location}");
+        }
+    }
+
+    #[test]
+    fn what_one_uploads_is_waited_for_by_the_next() {
+        let directory = tempfile::tempdir().unwrap();
+        let location = Location::Directory(directory.path().to_path_buf());
+        let rates = Rates { upload: Some(1_000_000), download: None };
+        let site = Site::open(&location, &Means { rates, ..Means::default() }).unwrap();
+        let started = std::time::Instant::now();
+        for name in ["a", "b"] {
+            let key = copal_store::Key::new(name).unwrap();
+            wait(site.store().create(&key, vec![0; 200_000].into())).unwrap();
+        }
+        assert!(started.elapsed() >= std::time::Duration::from_millis(400), "{:?}", started.elapsed());
+    }
+}

@@ -147,7 +147,7 @@ pub fn plan<B: AsRef<[u8]>>(
 }
 
 /// Of the copies about to be removed, though something that stays refers to their id, keeps what must stay: none if
-/// another healthy copy stays, else the healthy one flagged last, else all.
+/// another healthy copy stays, else the healthy one flagged last, else all. Those about to be removed ascend.
 fn spare_one<B: AsRef<[u8]>>(
     inventory: &Inventory<B>,
     flagged: impl Fn(u32) -> Option<Time>,
@@ -155,7 +155,8 @@ fn spare_one<B: AsRef<[u8]>>(
     removed: Vec<u32>,
 ) -> Vec<u32> {
     let is_healthy = |copy: &u32| inventory.pack_of(&inventory.copy(*copy)).is_healthy;
-    let other_stays = inventory.copies_of(id).filter(|copy| !removed.contains(copy)).any(|copy| is_healthy(&copy));
+    let stays = |copy: &u32| removed.binary_search(copy).is_err();
+    let other_stays = inventory.copies_of(id).filter(stays).any(|copy| is_healthy(&copy));
     if other_stays {
         return removed;
     }

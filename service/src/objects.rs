@@ -39,6 +39,12 @@ pub async fn read(store: &dyn Store, name: &str) -> Result<Option<Bytes>, StoreE
     }
 }
 
+/// Reads several objects at the same time; each or none if it is not there, in order.
+pub async fn read_many(store: &dyn Store, names: &[String]) -> Vec<Result<Option<Bytes>, StoreError>> {
+    let reads: Vec<_> = names.iter().map(|name| read(store, name)).collect();
+    stream::iter(reads).buffered(windows().together).collect().await
+}
+
 /// Reads an object that is named by the hash of its bytes.
 pub async fn read_hashed(store: &dyn Store, name: &str, hash: ObjectHash) -> Result<Option<Bytes>, JobError> {
     match read(store, name).await? {
@@ -80,7 +86,8 @@ pub async fn read_table(store: &dyn Store, place: Place, id: PackId, length: u64
         read => Ok(read?),
     };
     // Header and table of most packs are no longer than what is guessed here: then that is all that is asked for.
-    let (head, start) = (length.min(HEAD_GUESS), length - length.min(TAIL_GUESS));
+    let tail = (length / TAIL_SHARE).clamp(TAIL_LEAST, TAIL_MOST);
+    let (head, start) = (length.min(HEAD_GUESS), length - length.min(tail));
     let (first, last) = futures::try_join!(part(0..head), part(start..length))?;
     let trailer = Trailer::parse(&last[last.len() - TRAILER_BYTES..], length).map_err(|error| damaged(&error))?;
     let (header, table) = (trailer.header_range(), trailer.table_range());
@@ -108,6 +115,9 @@ pub async fn list(store: &dyn Store, prefix: &str) -> Result<Vec<Listed>, StoreE
 const LIST_PAGE: usize = 1000;
 /// Bytes of a pack that are held while it is hashed.
 const PIECE: u64 = 8 << 20;
-/// Bytes of a pack's start and end that are read before it is known where header and table lie.
+/// Bytes of a pack's start and end that are read before it is known where header and table lie: a pack of small files has
+/// a table of a hundredth of its length.
 const HEAD_GUESS: u64 = 8 << 10;
-const TAIL_GUESS: u64 = 32 << 10;
+const TAIL_SHARE: u64 = 64;
+const TAIL_LEAST: u64 = 32 << 10;
+const TAIL_MOST: u64 = 1 << 20;

@@ -43,6 +43,30 @@ fn a_client_without_credentials_uses_a_bucket_through_a_gateway() {
     machine.ok(machine.with_store(&["check", "--full"]));
 }
 
+#[test]
+fn presigned_transfers_that_a_busy_store_refuses_are_made_again() {
+    let server = Server::start(Kind::Versity);
+    let machine = Machine::new(&server);
+    machine.ok(machine.with_store(&["init", "--ingest", "service"]));
+    let failed = Arc::new(AtomicU64::new(0));
+    let (counter, mut presigned) = (failed.clone(), 0);
+    let proxy = Proxy::start(server.address(), Duration::ZERO, move |seen| {
+        let is_presigned = seen.uri.query().is_some_and(|query| query.contains("X-Amz-Signature="));
+        presigned += u32::from(is_presigned);
+        if !is_presigned || presigned % 3 != 1 {
+            return Fate::Pass;
+        }
+        counter.fetch_add(1, Ordering::Relaxed);
+        Fate::Error(500)
+    });
+    let gateway = Gateway::start(&machine, &proxy.endpoint());
+    let at = |arguments: &[&str]| machine.ok(machine.through(&gateway.url, arguments));
+    at(&["backup", machine.text("source")]);
+    at(&["restore", &format!("latest:{}", machine.text("source")), "--target", machine.text("out")]);
+    assert_eq!(fs::read(machine.path("out/letter")).expect("it is there"), b"Dear reader");
+    assert!(failed.load(Ordering::Relaxed) >= 2, "uploads and downloads were refused");
+}
+
 /// `copal serve` with the credentials of the store.
 struct Gateway {
     child: Child,

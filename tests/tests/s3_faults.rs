@@ -112,6 +112,68 @@ fn a_server_that_was_stopped_and_started_is_used_again() {
 }
 
 #[test]
+fn a_404_of_somebody_else_is_not_a_missing_object() {
+    let (server, bucket) = server();
+    block_on(server.store(&bucket, "").create(&key("packs/1"), Bytes::from_static(b"kept"))).expect("create");
+    let proxy = Proxy::start(server.address(), Duration::ZERO, |_| Fate::Error(404));
+    let store = through(&server, &bucket, &proxy);
+    for result in [
+        block_on(store.read(&key("packs/1"))).map(drop),
+        block_on(store.read_range(&key("packs/1"), 0..2)).map(drop),
+        block_on(store.stat(&key("packs/1"))).map(drop),
+        block_on(store.create(&key("packs/2"), Bytes::new())).map(drop),
+    ] {
+        assert!(result.as_ref().is_err_and(StoreError::is_transient), "{result:?}");
+    }
+}
+
+#[test]
+fn an_object_from_the_future_does_not_move_the_clock() {
+    let (server, bucket) = server();
+    block_on(server.store(&bucket, "").create(&key("packs/1"), Bytes::from_static(b"old"))).expect("create");
+    let proxy = Proxy::start(server.address(), Duration::ZERO, |_| Fate::Postdate);
+    let store = through(&server, &bucket, &proxy);
+    let before = block_on(store.now()).expect("the clock").0;
+    let listed = block_on(store.list("packs/", None, 9)).expect("list").objects.remove(0).stat;
+    let stat = block_on(store.stat(&key("packs/1"))).expect("stat").expect("it is there");
+    let year = 365 * 24 * 3_600 * 1_000_000_000;
+    assert!(listed.created.0 > before + 9 * year && stat.created == listed.created, "{listed:?} {stat:?}");
+    let now = block_on(store.now()).expect("the clock").0;
+    assert!(now < before + year / 365, "{} s later", (now - before) / 1_000_000_000);
+}
+
+#[test]
+fn a_listing_that_goes_on_within_a_folder_takes_few_requests() {
+    let (server, bucket) = server();
+    let names: Vec<Key> = (0..1_100).map(|number| key(&format!("manifests/a/{number:04}"))).collect();
+    let bare = Adapt::new(Arc::new(server.store(&bucket, "")), AtOnce::default());
+    block_on(join_all(names.iter().map(|name| bare.create(name, Bytes::new()))));
+    let proxy = Proxy::slow(server.address(), Duration::ZERO);
+    let store = through(&server, &bucket, &proxy);
+    let listed = |after: &Key, limit| {
+        let page = block_on(store.list("manifests/", Some(after), limit)).expect("list");
+        (page.objects.into_iter().map(|object| object.key).collect::<Vec<_>>(), page.more)
+    };
+    // Whoever waits for a client's next manifest asks so, again and again.
+    assert_eq!(listed(&names[49], 1), (vec![names[50].clone()], true));
+    assert_eq!(proxy.requests(), 1);
+    assert_eq!(listed(&names[1_099], 1), (vec![], false));
+    assert_eq!(proxy.requests(), 3);
+    let mut seen: Vec<Key> = Vec::new();
+    let mut after = names[1_009].clone();
+    loop {
+        let (page, more) = listed(&after, 10);
+        after = page.last().expect("there are more").clone();
+        seen.extend(page);
+        if !more {
+            break;
+        }
+    }
+    assert_eq!(seen, names[1_010..]);
+    assert_eq!(proxy.requests(), 3 + 2 + 8, "it is walked to once, and then every page is one request");
+}
+
+#[test]
 fn what_lasts_is_told_as_what_it_is() {
     let (server, bucket) = server();
     let nowhere = server.store("no-such-bucket", "");

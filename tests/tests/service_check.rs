@@ -7,7 +7,10 @@ use copal_engine::layout;
 use copal_engine::pack::{self, PackKind};
 use copal_engine::receipt::Outcome;
 use copal_service::check::{Depth, Finding, Kind};
+use copal_service::commit::{Proposal, commit};
 use copal_tests::kit::repository::key;
+use futures::executor::block_on;
+
 use copal_tests::kit::{Client, DAY, Random, Tree, World, path};
 
 fn files(seed: u64, count: usize) -> Tree {
@@ -196,4 +199,17 @@ fn a_manifest_that_was_rejected_or_waits_for_an_answer_is_no_damage() {
         assert_eq!(world.receipt(&client, number).outcome, Outcome::Rejected);
         assert_eq!(world.check().findings, []);
     }
+}
+
+#[test]
+fn entries_of_a_pack_that_no_record_knows_are_told() {
+    let (world, _, _) = begin();
+    let name = pack_of(&world, PackKind::Data);
+    let view = world.view();
+    let pack = *view.state.packs.keys().find(|id| name.ends_with(&id.to_string())).unwrap();
+    let mut proposal = Proposal::default();
+    proposal.delta.packs.insert(pack, None);
+    assert!(block_on(commit(&world.host(), &view, proposal)).unwrap().is_some());
+    let report = world.check();
+    assert!(report.findings.iter().any(|finding| finding.pack == Some(pack)), "{:?}", report.findings);
 }

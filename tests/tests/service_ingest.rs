@@ -380,3 +380,19 @@ fn a_damaged_segment_is_not_merged_into_a_new_one() {
     world.back_up(&client, &random_tree(2, 9, 3000));
     assert!(world.view().state.segments.keys().any(|(_, hash)| layout::segment(*hash) == damaged));
 }
+
+#[test]
+fn one_id_for_hundreds_of_thousands_of_chunks_does_not_hold_up_check_and_prune() {
+    // Comparing each copy with each other one would take days.
+    let (world, client) = begin();
+    let equal = vec![id(9); 30_000];
+    let packs: Vec<_> = (1..=8).map(|random| store(&world, &data_pack(client.domain, random, &equal))).collect();
+    assert_eq!(claim_by_hand(&world, &client, &packs, None).outcome, Outcome::Accepted);
+    assert!(world.check().is_ok());
+    world.destroy(&layout::pack(Place::Packs, packs[0].0));
+    assert_eq!(world.check().findings.len(), 1);
+    world.wait(DAY * 2);
+    world.prune(DAY);
+    world.wait(DAY * 2);
+    assert!(world.prune(DAY).entries_removed >= 7 * 30_000);
+}

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use copal_engine::change::Operation;
 use copal_engine::client::Role;
-use copal_engine::id::{ObjectHash, PackId};
+use copal_engine::id::{ObjectHash, PackId, PackTag};
+use copal_engine::index::Bits;
 use copal_engine::layout::{self, Place};
 use copal_engine::manifest::Manifest;
 use copal_engine::pack::{self, PackKind};
@@ -137,6 +138,30 @@ fn an_unresolved_reference_of_a_kept_snapshot_becomes_lost_and_its_page_stays() 
     assert_eq!((world.restore(kept).as_ref(), world.restore(again).as_ref()), (Ok(&tree), Ok(&tree)));
     world.prune(DAY);
     assert!(world.check().is_ok(), "{:?}", world.check().findings);
+}
+
+#[test]
+fn what_is_lost_stays_so_and_a_prune_with_nothing_new_to_say_of_it_writes_no_root() {
+    let (world, client) = begin();
+    world.back_up(&client, &files(1, 4));
+    let is_data = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data;
+    let name = world.names("packs/").iter().find(is_data).unwrap().clone();
+    let ids = pack::parse(&world.read(&name)).unwrap().ids;
+    world.destroy(&name);
+    world.destroy_all("roots/");
+    world.rebuild();
+    let is_lost =
+        |id| world.view().index(client.domain).unwrap().overlay().bits(id, PackTag::NONE).contains(Bits::LOST);
+    world.prune(DAY);
+    assert!(ids.iter().all(is_lost));
+    // At the same time as the store tells it, and later.
+    for wait in [Duration::ZERO, DAY] {
+        world.wait(wait);
+        let before = world.view().number();
+        world.prune(DAY);
+        assert!(ids.iter().all(is_lost));
+        assert_eq!(world.view().number(), before, "after {wait:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Blocks: stored blocks read, opened and checked; session keys unwrapped once.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, RwLock};
 
 use bytes::Bytes;
@@ -48,11 +49,14 @@ pub struct BlockReader {
     owner: Arc<OwnerSecret>,
     repository: RepositoryId,
     domain: DomainId,
-    tables: RwLock<HashMap<PackId, Arc<PackTable>>>,
+    tables: RwLock<HashMap<PackId, Arc<TableCell>>>,
     ciphers: Mutex<HashMap<Vec<u8>, SessionCipher>>,
     /// Parts of packs that were read together, the newest last; of a store far away only.
     stretches: Mutex<VecDeque<Stretch>>,
 }
+
+/// The table of a pack, once it is read: whoever comes meanwhile waits for the one who reads it.
+type TableCell = Mutex<Option<Arc<PackTable>>>;
 
 /// A part of a pack.
 struct Stretch {
@@ -184,17 +188,47 @@ impl BlockReader {
 
     /// The table of a pack, read once.
     pub(crate) fn table(&self, place: Place, pack: PackId, length: u64) -> Result<Arc<PackTable>, CopyError> {
-        if let Some(table) = self.tables.read().expect("no reader panics").get(&pack) {
+        let cell = self.cell(pack);
+        let mut known = cell.lock().expect("no reader panics");
+        if let Some(table) = &*known {
             return Ok(table.clone());
         }
         let table = Arc::new(wait(objects::read_table(self.store.as_ref(), place, pack, length))?);
+        Ok(known.insert(table).clone())
+    }
+
+    /// Reads a part of a pack; where a request takes a round trip, the pack's table with it, which will be needed next.
+    pub(crate) fn read_part(
+        &self,
+        place: Place,
+        pack: PackId,
+        length: u64,
+        range: Range<u64>,
+    ) -> Result<Bytes, StoreError> {
+        let name = objects::key(layout::pack(place, pack));
+        let part = self.store.read_range(&name, range);
+        let cell = self.cell(pack);
+        // If somebody else reads the table, it is waited for where it is needed.
+        let Some(mut known) = cell.try_lock().ok().filter(|known| self.store.is_far() && known.is_none()) else {
+            return wait(part);
+        };
+        let table = objects::read_table(self.store.as_ref(), place, pack, length);
+        let (part, table) = wait(futures::future::join(part, table));
+        // Whoever needs the table asks again, and is told what is wrong with it.
+        *known = table.ok().map(Arc::new);
+        part
+    }
+
+    fn cell(&self, pack: PackId) -> Arc<TableCell> {
+        if let Some(cell) = self.tables.read().expect("no reader panics").get(&pack) {
+            return cell.clone();
+        }
         let mut tables = self.tables.write().expect("no reader panics");
         // Tables are small beside the packs, but there may be many packs: a full cache starts again.
-        if tables.len() >= TABLES {
+        if tables.len() >= TABLES && !tables.contains_key(&pack) {
             tables.clear();
         }
-        tables.insert(pack, table.clone());
-        Ok(table)
+        tables.entry(pack).or_default().clone()
     }
 
     /// The cipher of the session with this record; unwrapping takes a key agreement, so it is done once.

@@ -4,6 +4,7 @@
 mod identity;
 mod pipe;
 mod problem;
+mod reply;
 mod runtime;
 mod wire;
 
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use bytes::Bytes;
 use copal_engine::id::{ClientId, ObjectHash, RepositoryId};
 use copal_engine::keys::owner::OwnerSecret;
@@ -27,7 +28,8 @@ use crate::clock;
 use crate::entropy::random;
 use identity::Identity;
 use problem::{Asked, of_reply, of_wire};
-use wire::{Reply, Wire};
+use reply::{Answerer, Question, Reply, object_most};
+use wire::Wire;
 
 pub use identity::Introduction;
 pub use pipe::SshAddress;
@@ -102,11 +104,12 @@ impl GatewayStore {
             return Ok(Some(about));
         }
         let asked = Asked { op: Op::Read, key: "the gateway's description" };
-        let url = format!("{}/v1/repository", self.address);
-        let reply = self.wire.send(Method::GET, &url, HeaderMap::new(), Bytes::new()).await;
+        let reply = self.wire.send(Question::new(Method::GET, format!("{}/v1/repository", self.address))).await;
         let reply = reply.map_err(|error| of_wire(&asked, error))?;
-        if reply.problem().as_deref() == Some("no-repository") {
-            return Ok(None);
+        match reply.problem().as_deref() {
+            Some("no-repository") => return Ok(None),
+            None if reply.status == StatusCode::NOT_FOUND => return Err(asked.io(NO_GATEWAY)),
+            _ => {}
         }
         let answer: Answer = reply.json(&asked)?;
         let repository = RepositoryId::from_hex(&answer.repository).map_err(|error| asked.io(error))?;
@@ -116,15 +119,8 @@ impl GatewayStore {
     }
 
     /// Sends a request to the gateway, signed if this machine has a key to sign with.
-    async fn ask(
-        &self,
-        asked: &Asked<'_>,
-        method: Method,
-        path: &str,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<Reply, StoreError> {
-        let reply = self.ask_once(asked, &method, path, headers.clone(), body.clone()).await?;
+    async fn ask(&self, asked: &Asked<'_>, question: Question) -> Result<Reply, StoreError> {
+        let reply = self.ask_once(asked, question.clone()).await?;
         let is_known = match reply.problem().as_deref() {
             // The keys of a client whose record was never written, or is lost: without it this machine is a new one.
             Some("client-unknown") => !self.identity.forget_client(),
@@ -135,52 +131,47 @@ impl GatewayStore {
         if is_known {
             return Ok(reply);
         }
-        self.ask_once(asked, &method, path, headers, body).await
+        self.ask_once(asked, question).await
     }
 
-    async fn ask_once(
-        &self,
-        asked: &Asked<'_>,
-        method: &Method,
-        path: &str,
-        mut headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<Reply, StoreError> {
+    async fn ask_once(&self, asked: &Asked<'_>, mut question: Question) -> Result<Reply, StoreError> {
         let about = self.about().await?;
-        let url = format!("{}{path}", self.address);
-        let digest = Request::digest(&body);
+        question.url = format!("{}{}", self.address, question.url);
+        let digest = Request::digest(&question.body);
         let signer = about.and_then(|about| self.identity.signer(about.repository, asked));
         let content_digest = match signer {
             Some((signatory, key)) => {
                 let created = u64::try_from(clock::now().to_unix().0).unwrap_or(0);
                 let terms = Terms { created, expires: created + WINDOW, nonce: random(), signatory };
-                let signed = Request { method: method.as_str(), uri: &url, digest }.sign(&terms, &key);
-                headers.insert("signature-input", value(&signed.input));
-                headers.insert("signature", value(&signed.signature));
+                let request = Request { method: question.method.as_str(), uri: &question.url, digest };
+                let signed = request.sign(&terms, &key);
+                question.headers.insert("signature-input", value(&signed.input));
+                question.headers.insert("signature", value(&signed.signature));
                 signed.content_digest
             }
             None => copal_engine::request::write_digest(&digest),
         };
-        headers.insert("content-digest", value(&content_digest));
-        self.wire.send(method.clone(), &url, headers, body).await.map_err(|error| of_wire(asked, error))
+        question.headers.insert("content-digest", value(&content_digest));
+        self.wire.send(question).await.map_err(|error| of_wire(asked, error))
     }
 
     /// Reads an object, wherever the gateway says it is to be read.
     async fn get(&self, key: &Key, range: Option<Range<u64>>) -> Result<Reply, StoreError> {
         let asked = Asked { op: Op::Read, key: key.as_str() };
-        let mut headers = HeaderMap::new();
+        let mut question = Question::new(Method::GET, format!("/v1/objects/{key}")).taking(object_most(key));
         if let Some(range) = &range {
-            headers.insert(header::RANGE, value(&format!("bytes={}-{}", range.start, range.end - 1)));
+            let bytes = value(&format!("bytes={}-{}", range.start, range.end - 1));
+            question = question.with(header::RANGE, bytes).taking(range.end - range.start);
         }
-        let reply = self.ask(&asked, Method::GET, &format!("/v1/objects/{key}"), headers.clone(), Bytes::new()).await?;
+        let reply = self.ask(&asked, question.clone()).await?;
         if reply.status != StatusCode::TEMPORARY_REDIRECT {
             return Ok(reply);
         }
         let location = reply.headers.get(header::LOCATION).and_then(|to| to.to_str().ok());
         let location = location.ok_or_else(|| asked.io("the gateway leads nowhere"))?;
         // Not with the gateway's headers: a signature is nobody else's business.
-        let reply = self.wire.send(Method::GET, location, headers, Bytes::new()).await;
-        reply.map_err(|error| of_wire(&asked, error))
+        let elsewhere = Question { to: Answerer::Store, url: location.to_owned(), ..question };
+        self.wire.send(elsewhere).await.map_err(|error| of_wire(&asked, error))
     }
 
     /// Uploads through an address that the gateway hands out.
@@ -197,17 +188,16 @@ impl GatewayStore {
         }
         let sha256 = ObjectHash(Request::digest(&bytes)).to_string();
         let batch = json!({ "objects": [{ "key": key.as_str(), "length": bytes.len(), "sha256": sha256 }] });
-        let reply = self.ask(asked, Method::POST, "/v1/uploads", HeaderMap::new(), batch.to_string().into()).await?;
-        let uploads: Uploads = reply.json(asked)?;
+        let question = Question::new(Method::POST, "/v1/uploads").sending(batch.to_string().into());
+        let uploads: Uploads = self.ask(asked, question).await?.json(asked)?;
         let upload = uploads.objects.into_iter().next().ok_or_else(|| asked.io("the gateway names no address"))?;
         let method = Method::from_bytes(upload.method.as_bytes()).map_err(|error| asked.io(error))?;
-        let mut headers = HeaderMap::new();
+        let mut question = Question::elsewhere(method, upload.url).sending(bytes);
         for (name, text) in &upload.headers {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| asked.io(error))?;
-            headers.insert(name, HeaderValue::from_str(text).map_err(|error| asked.io(error))?);
+            question = question.with(name, HeaderValue::from_str(text).map_err(|error| asked.io(error))?);
         }
-        let reply = self.wire.send(method, &upload.url, headers, bytes).await;
-        reply.map_err(|error| of_wire(asked, error))
+        self.wire.send(question).await.map_err(|error| of_wire(asked, error))
     }
 }
 
@@ -218,9 +208,8 @@ impl Store for GatewayStore {
         let reply = match self.about().await? {
             Some(about) if about.is_presigned => self.put_elsewhere(&asked, key, bytes).await?,
             _ => {
-                let mut headers = HeaderMap::new();
-                headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static("*"));
-                self.ask(&asked, Method::PUT, &format!("/v1/objects/{key}"), headers, bytes).await?
+                let question = Question::new(Method::PUT, format!("/v1/objects/{key}")).sending(bytes);
+                self.ask(&asked, question.with(header::IF_NONE_MATCH, HeaderValue::from_static("*"))).await?
             }
         };
         match reply.status {
@@ -240,7 +229,7 @@ impl Store for GatewayStore {
         let reply = self.get(key, None).await?;
         match reply.status {
             StatusCode::OK => Ok(reply.bytes),
-            StatusCode::NOT_FOUND => Err(StoreError::NotFound { key: key.clone() }),
+            _ if reply.is_absence() => Err(StoreError::NotFound { key: key.clone() }),
             _ => Err(of_reply(&Asked { op: Op::Read, key: key.as_str() }, &reply)),
         }
     }
@@ -272,18 +261,17 @@ impl Store for GatewayStore {
                 }
                 Err(StoreError::OutOfRange { key: key.clone(), range, length })
             }
-            StatusCode::NOT_FOUND => Err(StoreError::NotFound { key: key.clone() }),
+            _ if reply.is_absence() => Err(StoreError::NotFound { key: key.clone() }),
             _ => Err(of_reply(&asked, &reply)),
         }
     }
 
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
         let asked = Asked { op: Op::Stat, key: key.as_str() };
-        let path = format!("/v1/objects/{key}");
-        let reply = self.ask(&asked, Method::HEAD, &path, HeaderMap::new(), Bytes::new()).await?;
+        let reply = self.ask(&asked, Question::new(Method::HEAD, format!("/v1/objects/{key}"))).await?;
         match reply.status {
             StatusCode::OK => {}
-            StatusCode::NOT_FOUND => return Ok(None),
+            _ if reply.is_absence() => return Ok(None),
             _ => return Err(of_reply(&asked, &reply)),
         }
         let text = |name: &str| reply.headers.get(name).and_then(|value| value.to_str().ok());
@@ -311,7 +299,7 @@ impl Store for GatewayStore {
         let asked = Asked { op: Op::List, key: prefix };
         let after = after.map(|key| format!("&after={key}")).unwrap_or_default();
         let path = format!("/v1/objects?prefix={prefix}&limit={}{after}", limit.clamp(1, LIST_MOST));
-        let reply = self.ask(&asked, Method::GET, &path, HeaderMap::new(), Bytes::new()).await?;
+        let reply = self.ask(&asked, Question::new(Method::GET, path)).await?;
         if reply.problem().as_deref() == Some("no-repository") {
             return Ok(ListPage { objects: Vec::new(), more: false });
         }
@@ -327,8 +315,7 @@ impl Store for GatewayStore {
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
         let asked = Asked { op: Op::Delete, key: key.as_str() };
-        let path = format!("/v1/objects/{key}");
-        let reply = self.ask(&asked, Method::DELETE, &path, HeaderMap::new(), Bytes::new()).await?;
+        let reply = self.ask(&asked, Question::new(Method::DELETE, format!("/v1/objects/{key}"))).await?;
         if reply.status.is_success() { Ok(()) } else { Err(of_reply(&asked, &reply)) }
     }
 
@@ -338,7 +325,7 @@ impl Store for GatewayStore {
             now: String,
         }
         let asked = Asked { op: Op::Now, key: "" };
-        let reply = self.ask(&asked, Method::GET, "/v1/time", HeaderMap::new(), Bytes::new()).await?;
+        let reply = self.ask(&asked, Question::new(Method::GET, "/v1/time")).await?;
         let answer: Answer = reply.json(&asked)?;
         Ok(StoreTime(answer.now.parse().map_err(|error| asked.io(error))?))
     }
@@ -368,7 +355,11 @@ fn value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).expect("digits and letters are a value")
 }
 
+const NO_GATEWAY: &str = "what answers at this address is no gateway: it says 404";
 /// What requests through a pipe are addressed to.
 pub const PIPE_ORIGIN: &str = "http://stdio";
 /// Objects that one listing asks for.
 const LIST_MOST: usize = 10_000;
+
+#[cfg(test)]
+mod tests;

@@ -5,16 +5,18 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use axum::http::{HeaderMap, Method, Request};
+use axum::http::Request;
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
+use super::reply::{Question, Reply};
 use super::runtime;
-use super::wire::{Reply, WireError};
+use super::wire::WireError;
 
 /// Where a repository lies on a machine that ssh reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,28 +82,21 @@ impl Pipe {
         Self { address, open: tokio::sync::Mutex::new(None), has_answered: AtomicBool::new(false) }
     }
 
-    pub(super) async fn send(
-        &self,
-        method: Method,
-        url: &str,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<Reply, WireError> {
+    pub(super) async fn send(&self, question: Question) -> Result<Reply, WireError> {
         // Where nobody ever answered, nobody will: what ssh says about it stands above.
         let may_pass = self.has_answered.load(Ordering::Relaxed);
         let passing = move |error: hyper::Error| WireError { may_pass, source: error.into() };
         let mut sender = self.connected().await?;
+        let Question { to, method, url, headers, body, most } = question;
         let mut request = Request::builder().method(method).uri(url);
-        if let Some(to) = request.headers_mut() {
-            *to = headers;
+        if let Some(all) = request.headers_mut() {
+            *all = headers;
         }
         let request = request.body(Full::new(body));
         let request = request.map_err(|error| WireError { may_pass: false, source: error.into() })?;
         let reply = runtime::run(async move {
             let response = sender.send_request(request).await.map_err(passing)?;
-            let (parts, body) = response.into_parts();
-            let bytes = body.collect().await.map_err(passing)?.to_bytes();
-            Ok(Reply { status: parts.status, headers: parts.headers, bytes })
+            Reply::read(response, to, most, SSH_DECIDES).await
         });
         let reply = reply.await?;
         self.has_answered.store(true, Ordering::Relaxed);
@@ -158,6 +153,8 @@ fn program() -> std::ffi::OsString {
     std::env::var_os("COPAL_SSH").filter(|program| !program.is_empty()).unwrap_or_else(|| "ssh".into())
 }
 
+/// How long it is waited for the other machine is told to ssh (`ServerAliveInterval`).
+const SSH_DECIDES: Duration = Duration::MAX;
 /// Bytes that may be under way, of one answer and of all.
 pub(crate) const STREAM_WINDOW: u32 = 8 << 20;
 pub(crate) const CONNECTION_WINDOW: u32 = 32 << 20;

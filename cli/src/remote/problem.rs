@@ -4,10 +4,12 @@ use std::error::Error;
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use copal_store::s3::of_answer;
 use copal_store::{Op, StoreError};
 use serde_json::Value;
 
-use super::wire::{Reply, WireError};
+use super::reply::{Answerer, Reply};
+use super::wire::WireError;
 
 /// What was asked, for words.
 #[derive(Copy, Clone, Debug)]
@@ -33,6 +35,9 @@ pub(super) fn of_wire(asked: &Asked<'_>, error: WireError) -> StoreError {
 
 /// What an answer is that is not the one asked for.
 pub(super) fn of_reply(asked: &Asked<'_>, reply: &Reply) -> StoreError {
+    if reply.from == Answerer::Store {
+        return of_answer(asked.op, asked.key, reply.status.as_u16(), &reply.bytes);
+    }
     let (op, key) = (asked.op, asked.key.to_owned());
     let body: Value = serde_json::from_slice(&reply.bytes).unwrap_or_default();
     let detail = body["detail"].as_str().unwrap_or_default();
@@ -48,7 +53,7 @@ pub(super) fn of_reply(asked: &Asked<'_>, reply: &Reply) -> StoreError {
         "clock" => asked.io(source),
         "busy" | "slow" | "replayed" | "store-gone" => asked.transient(source),
         _ if is_refusal(reply.status) => StoreError::Denied { op, key, source: source.into() },
-        _ if may_pass(reply.status) => asked.transient(source),
+        _ if may_pass(reply.status) || (name.is_empty() && is_anybodys(reply.status)) => asked.transient(source),
         _ => asked.io(source),
     }
 }
@@ -69,6 +74,12 @@ fn may_pass(status: StatusCode) -> bool {
     )
 }
 
+/// What a gateway says by name only: without one it is of what stands before it.
+fn is_anybodys(status: StatusCode) -> bool {
+    let lasts = [StatusCode::NOT_IMPLEMENTED, StatusCode::INSUFFICIENT_STORAGE];
+    status == StatusCode::NOT_FOUND || (status.is_server_error() && !lasts.contains(&status))
+}
+
 fn clock(ahead: i64) -> String {
     let by = Duration::from_secs(ahead.unsigned_abs()).as_secs();
     let side = if ahead > 0 { "ahead of" } else { "behind" };
@@ -87,7 +98,8 @@ mod tests {
 
     fn error(status: u16, body: Value) -> StoreError {
         let status = StatusCode::from_u16(status).unwrap();
-        let reply = Reply { status, headers: HeaderMap::new(), bytes: body.to_string().into() };
+        let (from, headers) = (Answerer::Gateway, HeaderMap::new());
+        let reply = Reply { from, status, headers, bytes: body.to_string().into() };
         of_reply(&Asked { op: Op::Create, key: "packs/1" }, &reply)
     }
 
@@ -105,5 +117,16 @@ mod tests {
         assert!(matches!(error(403, named("quota")), StoreError::Full { .. }));
         assert!(error(401, named("replayed")).is_transient() && error(503, json!(null)).is_transient());
         assert!(matches!(error(500, named("damaged")), StoreError::Io { .. }));
+        assert!(matches!(error(500, named("store-failed")), StoreError::Io { .. }));
+    }
+
+    #[test]
+    fn a_failure_that_the_gateway_does_not_name_is_of_what_stands_before_it() {
+        for status in [404, 500, 502, 503, 504, 520] {
+            assert!(error(status, json!("no problem of ours")).is_transient(), "{status}");
+        }
+        for status in [400, 405, 501, 507] {
+            assert!(matches!(error(status, json!(null)), StoreError::Io { .. }), "{status}");
+        }
     }
 }

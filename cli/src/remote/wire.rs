@@ -1,4 +1,4 @@
-//! Wire: requests and answers, over the web or through a pipe.
+//! Wire: questions and answers, over the web or through a pipe.
 
 use std::error::Error;
 use std::io;
@@ -7,15 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use axum::http::{HeaderMap, Method, StatusCode};
-use bytes::Bytes;
-use copal_service::gateway::TYPES;
-use copal_store::StoreError;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-
 use super::pipe::{Pipe, SshAddress};
-use super::problem::{Asked, of_reply};
+use super::reply::{Question, Reply};
 use super::runtime;
 
 /// The way to a gateway.
@@ -25,20 +18,13 @@ pub(super) enum Wire {
 }
 
 /// The web, with certificates.
-#[derive(Default)]
 pub(super) struct Web {
     client: OnceLock<reqwest::Client>,
     ca_file: Mutex<Option<PathBuf>>,
     /// Whether anybody has answered yet.
     has_answered: AtomicBool,
-}
-
-/// An answer.
-#[derive(Debug)]
-pub(super) struct Reply {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    pub(super) bytes: Bytes,
+    /// So long nothing may arrive.
+    patience: Duration,
 }
 
 /// No answer.
@@ -48,9 +34,16 @@ pub(super) struct WireError {
     pub(super) source: Box<dyn Error + Send + Sync>,
 }
 
+impl WireError {
+    /// Nothing came for so long.
+    pub(super) fn silence(patience: Duration) -> Self {
+        Self { may_pass: true, source: format!("no answer for {} s", patience.as_secs()).into() }
+    }
+}
+
 impl Wire {
     pub(super) fn web() -> Self {
-        Self::Web(Web::default())
+        Self::Web(Web::new(IDLE))
     }
 
     pub(super) fn pipe(address: SshAddress) -> Self {
@@ -64,23 +57,21 @@ impl Wire {
         }
     }
 
-    /// Sends a request and reads the whole answer.
-    pub(super) async fn send(
-        &self,
-        method: Method,
-        url: &str,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<Reply, WireError> {
+    /// Asks, and reads the whole answer.
+    pub(super) async fn send(&self, question: Question) -> Result<Reply, WireError> {
         match self {
-            Self::Web(web) => web.send(method, url, headers, body).await,
-            Self::Pipe(pipe) => pipe.send(method, url, headers, body).await,
+            Self::Web(web) => web.send(question).await,
+            Self::Pipe(pipe) => pipe.send(question).await,
         }
     }
 }
 
 impl Web {
-    async fn send(&self, method: Method, url: &str, headers: HeaderMap, body: Bytes) -> Result<Reply, WireError> {
+    fn new(patience: Duration) -> Self {
+        Self { client: OnceLock::new(), ca_file: Mutex::default(), has_answered: AtomicBool::new(false), patience }
+    }
+
+    async fn send(&self, question: Question) -> Result<Reply, WireError> {
         let client = match self.client.get() {
             Some(client) => client,
             None => {
@@ -89,36 +80,41 @@ impl Web {
                 self.client.get_or_init(|| built)
             }
         };
+        let Question { to, method, url, headers, body, most } = question;
+        let patience = self.patience;
+        // An answer begins when the body has gone out, which takes as long as the line is slow.
+        let begins = patience + Duration::from_secs(body.len() as u64 / SLOWEST);
         let request = client.request(method, url).headers(headers).body(body);
-        let answered = runtime::run(async move {
-            let response = request.send().await?;
-            let (status, headers) = (response.status(), response.headers().clone());
-            Ok::<_, reqwest::Error>(Reply { status, headers, bytes: response.bytes().await? })
+        let has_answered = self.has_answered.load(Ordering::Relaxed);
+        let reply = runtime::run(async move {
+            let response = match tokio::time::timeout(begins, request.send()).await {
+                Ok(response) => response.map_err(|error| unanswered(&error, has_answered))?,
+                Err(_) => return Err(WireError::silence(begins)),
+            };
+            Reply::read(response.into(), to, most, patience).await
         });
-        match answered.await {
-            Ok(reply) => {
-                self.has_answered.store(true, Ordering::Relaxed);
-                Ok(reply)
-            }
-            Err(error) => {
-                // An address where nobody ever was is likely a wrong one.
-                let is_lost = error.is_connect() && !self.has_answered.load(Ordering::Relaxed);
-                let may_pass = !is_lost && !error.is_builder() && !is_about_certificates(&error);
-                Err(WireError { may_pass, source: words(&error).into() })
-            }
-        }
+        let reply = reply.await?;
+        self.has_answered.store(true, Ordering::Relaxed);
+        Ok(reply)
     }
+}
+
+fn unanswered(error: &reqwest::Error, has_answered: bool) -> WireError {
+    // An address where nobody ever was is likely a wrong one.
+    let is_lost = error.is_connect() && !has_answered;
+    let may_pass = !is_lost && !error.is_builder() && !is_about_certificates(error);
+    WireError { may_pass, source: words(error).into() }
 }
 
 fn build(ca_file: Option<PathBuf>) -> Result<reqwest::Client, WireError> {
     let refused = |error: &dyn Error| WireError { may_pass: false, source: words(error).into() };
     // Another part of the command may have chosen already; it is the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    // How long an answer may take is for who asks: the client's own limit would count an upload as silence.
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("copal/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT)
-        .read_timeout(IDLE)
         .pool_max_idle_per_host(CONNECTIONS);
     if let Some(file) = ca_file {
         let unreadable = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
@@ -143,7 +139,7 @@ fn is_about_certificates(error: &reqwest::Error) -> bool {
 }
 
 /// An error with its causes, each once. Addresses are left out where they may hold signatures of a store.
-fn words(error: &dyn Error) -> String {
+pub(super) fn words(error: &dyn Error) -> String {
     let mut words = Vec::new();
     let mut cause: Option<&dyn Error> = Some(error);
     while let Some(at) = cause {
@@ -157,26 +153,116 @@ fn words(error: &dyn Error) -> String {
     words.join(": ")
 }
 
-impl Reply {
-    /// The name of the problem that the answer tells of.
-    pub(super) fn problem(&self) -> Option<String> {
-        if self.status.is_success() {
-            return None;
-        }
-        let body: Value = serde_json::from_slice(&self.bytes).ok()?;
-        body["type"].as_str()?.strip_prefix(TYPES).map(str::to_owned)
-    }
-
-    /// The answer as JSON, if it is one.
-    pub(super) fn json<T: DeserializeOwned>(&self, asked: &Asked<'_>) -> Result<T, StoreError> {
-        if !self.status.is_success() {
-            return Err(of_reply(asked, self));
-        }
-        serde_json::from_slice(&self.bytes).map_err(|error| asked.io(error))
-    }
-}
-
 const CONNECT: Duration = Duration::from_secs(10);
 /// So long nothing may arrive.
 const IDLE: Duration = Duration::from_secs(60);
+/// Bytes a second below which an upload counts as stuck.
+const SLOWEST: u64 = 16 << 10;
 const CONNECTIONS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    use axum::http::Method;
+
+    use super::*;
+    use crate::wait::wait;
+
+    /// A server that does the same with every connection, and counts them.
+    fn server(act: impl Fn(TcpStream) -> io::Result<()> + Send + 'static) -> (String, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = connections.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                count.fetch_add(1, Ordering::Relaxed);
+                // Who does not want to hear more hangs up.
+                let _ = act(stream.unwrap());
+            }
+        });
+        (address, connections)
+    }
+
+    /// Reads a request's head.
+    fn head(stream: &mut TcpStream) -> io::Result<()> {
+        let (mut head, mut byte) = (Vec::new(), [0]);
+        while !head.ends_with(b"\r\n\r\n") {
+            stream.read_exact(&mut byte)?;
+            head.push(byte[0]);
+        }
+        Ok(())
+    }
+
+    const PATIENCE: Duration = Duration::from_millis(300);
+    const PIECE: Duration = Duration::from_millis(50);
+    const UPLOAD: usize = 1 << 20;
+
+    fn get(url: String) -> Result<Reply, WireError> {
+        wait(Web::new(PATIENCE).send(Question::new(Method::GET, url).taking(1_000)))
+    }
+
+    #[test]
+    fn an_upload_over_a_slow_line_may_take_longer_than_an_answer() {
+        let (url, connections) = server(|mut stream| {
+            head(&mut stream)?;
+            let mut piece = vec![0; UPLOAD / 16];
+            for _ in 0..16 {
+                std::thread::sleep(PIECE);
+                stream.read_exact(&mut piece)?;
+            }
+            stream.write_all(b"HTTP/1.1 201 Created\r\ncontent-length: 0\r\n\r\n")
+        });
+        let question = Question::new(Method::PUT, url).sending(vec![7; UPLOAD].into());
+        let reply = wait(Web::new(PATIENCE).send(question)).unwrap();
+        assert_eq!((reply.status.as_u16(), connections.load(Ordering::Relaxed)), (201, 1));
+    }
+
+    #[test]
+    fn an_answer_may_come_slowly_but_not_stop() {
+        let dribbling = |pieces: usize| {
+            server(move |mut stream| {
+                head(&mut stream)?;
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 16\r\n\r\n")?;
+                for _ in 0..pieces {
+                    std::thread::sleep(PIECE);
+                    stream.write_all(b"x")?;
+                }
+                // The end of the connection would tell.
+                stream.read(&mut [0]).map(drop)
+            })
+        };
+        assert_eq!(get(dribbling(16).0).unwrap().bytes, "x".repeat(16));
+        let stopped = get(dribbling(8).0).unwrap_err();
+        assert!(stopped.may_pass && stopped.source.to_string().starts_with("no answer for"), "{stopped:?}");
+    }
+
+    #[test]
+    fn who_says_nothing_is_not_waited_for_for_ever() {
+        let (url, _) = server(|mut stream| {
+            head(&mut stream)?;
+            stream.read(&mut [0]).map(drop)
+        });
+        assert!(get(url).unwrap_err().may_pass);
+    }
+
+    #[test]
+    fn an_answer_that_does_not_end_is_an_error() {
+        let endless = |status: &'static str| {
+            server(move |mut stream| {
+                head(&mut stream)?;
+                write!(stream, "HTTP/1.1 {status}\r\ntransfer-encoding: chunked\r\n\r\n")?;
+                loop {
+                    stream.write_all(b"8\r\nfor ever\r\n")?;
+                }
+            })
+        };
+        let error = get(endless("200 OK").0).unwrap_err();
+        assert!(!error.may_pass && error.source.to_string().contains("more than the 1000 bytes"), "{error:?}");
+        assert_eq!(get(endless("500 Oh").0).unwrap().status.as_u16(), 500, "of a refusal the beginning is enough");
+    }
+}

@@ -23,15 +23,29 @@ pub struct FoundSlot {
 /// All key slots. Each is stored twice; one whole copy is enough.
 pub fn find_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, StoreError> {
     let mut slots: BTreeMap<String, FoundSlot> = BTreeMap::new();
-    for listed in wait(objects::list(store, "keys/"))? {
-        let object = listed.key.as_str().to_owned();
+    let listed = wait(objects::list(store, "keys/"))?;
+    let names: Vec<String> = listed.iter().map(|listed| listed.key.as_str().to_owned()).collect();
+    let mut unread: BTreeMap<String, StoreError> = BTreeMap::new();
+    for (object, read) in names.iter().zip(wait(objects::read_many(store, &names))) {
         let Some((folder, _)) = object.rsplit_once('/') else { continue };
         if slots.get(folder).is_some_and(|found| found.slot.is_ok()) {
             continue;
         }
-        if let Some(bytes) = wait(objects::read(store, &object))? {
-            slots.insert(folder.to_owned(), FoundSlot { slot: Slot::parse(&bytes), object });
+        match read {
+            Ok(Some(bytes)) => {
+                let found = FoundSlot { slot: Slot::parse(&bytes), object: object.clone() };
+                slots.insert(folder.to_owned(), found);
+            }
+            Ok(None) => {}
+            Err(error) => {
+                unread.insert(folder.to_owned(), error);
+            }
         }
+    }
+    // What cannot be read might be the copy that is whole.
+    unread.retain(|folder, _| slots.get(folder).is_none_or(|found| found.slot.is_err()));
+    if let Some((_, error)) = unread.pop_first() {
+        return Err(error);
     }
     Ok(slots.into_values().collect())
 }

@@ -6,7 +6,6 @@ use copal_engine::block::{OpenBlock, OpenTools};
 use copal_engine::layout;
 use copal_engine::restore::window::{BlockRead, ChunkRead, RangeRead, Window};
 use copal_engine::seal::BlockKind;
-use copal_service::objects;
 use copal_store::StoreError;
 use crossbeam_channel::Receiver;
 
@@ -15,7 +14,6 @@ use super::file::Restoring;
 use super::work::Work;
 use crate::materialize::Target;
 use crate::reader::{BlockReader, CopyError};
-use crate::wait::wait;
 
 /// Something for a thread to do.
 pub(super) enum Task {
@@ -60,10 +58,9 @@ impl Fetch<'_> {
 
     /// Reads blocks where the copies of this rank lie: 0 is the best.
     fn read(&mut self, read: RangeRead, files: &[Arc<Restoring>], rank: usize) {
-        let store = self.work.request.pages.blocks().store();
-        let name = objects::key(layout::pack(read.place, read.pack));
+        let blocks = self.work.request.pages.blocks();
         let mut missed = Vec::new();
-        match wait(store.read_range(&name, read.range.clone())) {
+        match blocks.read_part(read.place, read.pack, read.pack_length, read.range.clone()) {
             Ok(stored) => {
                 for block in &read.blocks {
                     let start = (u64::from(block.offset) - read.range.start) as usize;

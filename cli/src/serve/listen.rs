@@ -126,10 +126,10 @@ async fn expose(State(metrics): State<Arc<Metrics>>) -> ([(&'static str, &'stati
 }
 
 async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
-    let method = request.method().to_string();
+    let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned();
     let response = next.run(request).await;
-    metrics.count_request(method, path, response.status().as_u16());
+    metrics.count_request(&method, path, response.status().as_u16());
     response
 }
 

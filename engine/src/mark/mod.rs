@@ -5,7 +5,7 @@ mod graph;
 mod marks;
 mod merged;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 pub use bits::Bits;
 pub use graph::{Graph, Reach};
@@ -75,6 +75,8 @@ pub struct Inventory<B> {
     ordinals: Vec<u16>,
     /// Entries that are copies: not those in packs that nobody knows, nor those that two segments list.
     is_copy: Bits,
+    /// The copies of ids that have many, by the first entry of the id, in the order in which they lie in packs.
+    crowds: BTreeMap<u32, Vec<u32>>,
 }
 
 /// Makes an inventory: packs come one after another, so that no more than one table is needed at a time.
@@ -122,14 +124,25 @@ impl<B: AsRef<[u8]>> InventoryBuilder<B> {
         let (mut block_of, mut ordinals) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let mut is_copy = Bits::new(count);
         let mut first = 0;
+        let mut many: (usize, HashSet<(u32, u16)>) = (usize::MAX, HashSet::new());
+        let mut crowds = BTreeMap::new();
         for Placed { place, segment, entry } in merged.walk(0) {
             if self.graph.starts().has(place) {
                 first = place as usize;
             }
             let block = maps[segment].get(entry.block as usize).copied().unwrap_or(NOWHERE);
-            // Two segments may list the same copy: counted twice, it would seem to have a healthy twin.
-            let others = block_of[first..].iter().zip(&ordinals[first..]);
-            let is_known = others.into_iter().any(|other| other == (&block, &entry.ordinal));
+            // Two segments may list the same copy: counted twice, it would seem to have a healthy twin. A client can
+            // give one id to all of its chunks, so that looking at each copy before would never end.
+            let before = &block_of[first..];
+            let is_known = if before.len() < FEW {
+                before.iter().zip(&ordinals[first..]).any(|other| other == (&block, &entry.ordinal))
+            } else {
+                if many.0 != first {
+                    many = (first, before.iter().copied().zip(ordinals[first..].iter().copied()).collect());
+                    crowds.insert(first as u32, Vec::new());
+                }
+                !many.1.insert((block, entry.ordinal))
+            };
             if block != NOWHERE && !is_known {
                 is_copy.set(place);
                 if !self.rows[inventory.blocks[block as usize].pack as usize].1 {
@@ -140,7 +153,16 @@ impl<B: AsRef<[u8]>> InventoryBuilder<B> {
             ordinals.push(entry.ordinal);
         }
         let blocks = inventory.blocks;
-        Inventory { packs: self.packs, blocks, block_of, ordinals, is_copy, graph: self.graph }
+        let mut inventory =
+            Inventory { packs: self.packs, blocks, block_of, ordinals, is_copy, graph: self.graph, crowds };
+        let mut crowds = core::mem::take(&mut inventory.crowds);
+        for (first, copies) in &mut crowds {
+            let id = inventory.graph.starts().rank(first + 1) - 1;
+            copies.extend(inventory.copies_of(id));
+            copies.sort_unstable_by_key(|copy| inventory.lies_at(*copy));
+        }
+        inventory.crowds = crowds;
+        inventory
     }
 }
 
@@ -226,12 +248,18 @@ impl<B: AsRef<[u8]>> Inventory<B> {
 
     /// The copy of an id that lies there; none if the inventory does not know it.
     pub fn copy_at(&self, id: &ChunkId, place: &Location) -> Option<u32> {
-        self.copies_of(self.graph.number(id)?).find(|copy| {
-            let block = &self.blocks[self.block_of[*copy as usize] as usize];
-            block.offset == place.offset
-                && self.ordinals[*copy as usize] == place.ordinal
-                && self.packs[block.pack as usize].id == place.pack
-        })
+        let wanted = (place.pack, place.offset, place.ordinal);
+        let number = self.graph.number(id)?;
+        match self.graph.starts().select(number).and_then(|first| self.crowds.get(&first)) {
+            Some(crowd) => crowd.binary_search_by_key(&wanted, |copy| self.lies_at(*copy)).ok().map(|at| crowd[at]),
+            None => self.copies_of(number).find(|copy| self.lies_at(*copy) == wanted),
+        }
+    }
+
+    /// Where a copy lies.
+    fn lies_at(&self, copy: u32) -> (PackId, u32, u16) {
+        let block = &self.blocks[self.block_of[copy as usize] as usize];
+        (self.packs[block.pack as usize].id, block.offset, self.ordinals[copy as usize])
     }
 
     /// The pack that holds a copy.
@@ -242,3 +270,5 @@ impl<B: AsRef<[u8]>> Inventory<B> {
 
 /// The block of an entry in a pack that nobody knows.
 const NOWHERE: u32 = u32::MAX;
+/// So many copies of one id are compared with each other; more are looked up.
+const FEW: usize = 16;

@@ -9,9 +9,11 @@ mod structure;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bytes::Bytes;
 use copal_engine::id::{DomainId, ObjectHash, PackId, PackTag, SnapshotId};
-use copal_engine::index::{Bits, Mark};
+use copal_engine::index::{Bits, Mark, Segment};
 use copal_engine::layout;
+use copal_engine::mark::CopyItem;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
 
@@ -182,8 +184,13 @@ async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobErr
     }
     let newest = view::read(host.store).await?;
     let segments: BTreeSet<String> = newest.state.segments.keys().map(|(_, hash)| layout::segment(*hash)).collect();
+    // A pack that an index still names and no record knows is not deleted: it is what was found.
+    let named = |segment: &Segment<Bytes>| -> Vec<PackId> {
+        (0..segment.pack_count()).filter_map(|at| Some(segment.pack(at)?.id)).collect()
+    };
+    let named: BTreeSet<PackId> = newest.indexes.values().flat_map(|index| index.segments()).flat_map(named).collect();
     report.findings.retain(|finding| match finding.pack {
-        Some(pack) => newest.state.packs.contains_key(&pack),
+        Some(pack) => newest.state.packs.contains_key(&pack) || named.contains(&pack),
         None => finding.kind == Kind::Stale || !is_deletable(finding) || segments.contains(&finding.object),
     });
     Ok(())
@@ -225,11 +232,15 @@ fn locate_in(view: &View, domain: DomainId, inventory: &structure::Inventory, ha
         }
         let reach = inventory.graph.reach([snapshot.root]);
         let mut hit: BTreeSet<PackId> = BTreeSet::new();
-        for (_, item) in inventory.copies().filter(|(_, item)| reach.reached.has(item.id)) {
-            let pack = inventory.pack_of(&item).id;
-            let is_hit = |copy: u32| harm.hits(&inventory.pack_of(&inventory.copy(copy)).id);
-            if harm.hits(&pack) && inventory.copies_of(item.id).all(is_hit) {
-                hit.insert(pack);
+        let mut copies = inventory.copies().filter(|(_, item)| reach.reached.has(item.id)).peekable();
+        while let Some((_, item)) = copies.next() {
+            let pack = |item: &CopyItem| inventory.pack_of(item).id;
+            let mut packs = BTreeSet::from([pack(&item)]);
+            while let Some((_, other)) = copies.next_if(|(_, other)| other.id == item.id) {
+                packs.insert(pack(&other));
+            }
+            if packs.iter().all(|pack| harm.hits(pack)) {
+                hit.extend(packs);
             }
         }
         let unresolved: BTreeSet<String> = reach.unresolved.iter().map(|id| id.to_string()).collect();

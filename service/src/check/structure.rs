@@ -8,7 +8,7 @@ use copal_engine::id::{ChunkId, DomainId, PackId, PackTag};
 use copal_engine::index::{Bits, Location, Segment};
 use copal_engine::layout;
 use copal_engine::mark::{InventoryBuilder, PackItem};
-use copal_engine::pack::PackTable;
+use copal_engine::pack::{BlockRow, PackTable};
 use copal_engine::state::{PackRecord, SnapshotState};
 use copal_store::StoreError;
 
@@ -137,14 +137,18 @@ async fn read_table(
 
 /// How many entries of the index say what a pack's table says.
 fn confirmed(segments: &[Segment<Bytes>], pack: PackId, table: &PackTable) -> u64 {
+    let ids = |row: &BlockRow| (row.offset, table.block_ids(row).iter().enumerate());
+    let rows = table.blocks.iter().map(ids).flat_map(|(offset, ids)| ids.map(move |(at, id)| (*id, offset, at)));
+    let mut said: Vec<(ChunkId, u32, usize)> = rows.collect();
+    said.sort_unstable();
     let mut entries = 0;
-    for row in &table.blocks {
-        for (ordinal, id) in table.block_ids(row).iter().enumerate() {
-            let is_here = |place: &Location| {
-                place.pack == pack && place.offset == row.offset && usize::from(place.ordinal) == ordinal
-            };
-            entries += segments.iter().map(|segment| segment.find(id).filter(is_here).count() as u64).sum::<u64>();
-        }
+    // Each id is looked for once, however often the table has it.
+    for copies in said.chunk_by(|a, b| a.0 == b.0) {
+        let id = copies[0].0;
+        let is_said = |place: &Location| {
+            place.pack == pack && copies.binary_search(&(id, place.offset, usize::from(place.ordinal))).is_ok()
+        };
+        entries += segments.iter().map(|segment| segment.find(&id).filter(is_said).count() as u64).sum::<u64>();
     }
     entries
 }

@@ -1,20 +1,19 @@
 //! Call: a request whose sender is known: the signature is verified before anything of the body is read.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::FromRequest;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, StatusCode, header};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use copal_engine::client::{ClientRecord, read_chain};
 use copal_engine::layout;
 use copal_engine::request::{RequestError, Signatory, Unverified};
-use futures::StreamExt;
 use serde_json::json;
 
 use super::Gateway;
+use super::bodies::Unread;
 use super::facts::{Facts, host};
 use super::memory::Refused;
 use super::problem::Problem;
@@ -61,11 +60,7 @@ impl FromRequest<Arc<Gateway>> for Call {
             }
             // Before there is a repository nobody can be known.
             _ => {
-                if let Some(memory) = &gateway.memory
-                    && !house.accept_init
-                {
-                    memory.unsigned(now).map_err(|_| busy("too many requests that nobody has signed"))?;
-                }
+                count_unsigned(gateway, now)?;
                 Caller::Nobody
             }
         };
@@ -117,35 +112,22 @@ impl Call {
 
     /// The whole body, which must be what was signed. Of large ones few are read at once.
     pub(super) async fn read(&mut self, gateway: &Gateway, most: u64) -> Result<Bytes, Problem> {
-        let too_large = || Problem::too_large(format!("at most {most} bytes are taken here"));
         let length = match self.headers.get(header::CONTENT_LENGTH) {
-            Some(_) => self.length()?,
-            None => 0,
+            Some(_) => Some(self.length()?),
+            None => None,
         };
-        if length > most {
-            return Err(too_large());
-        }
-        let expected = if length > 0 { length } else { most };
-        let share = u32::try_from(expected.div_ceil(1 << 20)).unwrap_or(u32::MAX).clamp(1, BODIES_MIB);
-        let _room = gateway.bodies.acquire_many(share).await.map_err(|_| busy("the gateway is ending"))?;
-        let mut read = BytesMut::with_capacity(usize::try_from(length).unwrap_or(0));
-        let body = self.body.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let mut stream = std::mem::take(body).into_data_stream();
-        loop {
-            let slow = |_| Problem::new("slow", StatusCode::REQUEST_TIMEOUT, "the body does not arrive");
-            let piece = match tokio::time::timeout(BODY_IDLE, stream.next()).await.map_err(slow)? {
-                None => break,
-                Some(piece) => piece.map_err(|_| Problem::bad_request("the body is cut"))?,
-            };
-            if read.len() as u64 + piece.len() as u64 > most {
-                return Err(too_large());
-            }
-            read.extend_from_slice(&piece);
-        }
+        let body = std::mem::take(self.body.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let read =
+            gateway.bodies.read(self.caller.client(), body, length, most).await.map_err(|unread| match unread {
+                Unread::Busy => busy("too much is sent at once"),
+                Unread::Slow => Problem::new("slow", StatusCode::REQUEST_TIMEOUT, "the body does not arrive"),
+                Unread::Cut => Problem::bad_request("the body is cut"),
+                Unread::Large => Problem::too_large(format!("at most {most} bytes are taken here")),
+            })?;
         if let Some(signed) = &self.signed {
             signed.verify_body(&read).map_err(|error| Problem::of_request(error, self.now))?;
         }
-        Ok(read.freeze())
+        Ok(read)
     }
 }
 
@@ -186,42 +168,61 @@ async fn known_caller(
     let refused = |error| Problem::of_request(error, now);
     let id = match signed.claimed.signatory {
         Signatory::Owner => {
-            signed.verify(method, target, &facts.descriptor.owner_key).map_err(refused)?;
+            if let Err(error) = signed.verify(method, target, &facts.descriptor.owner_key) {
+                count_unsigned(gateway, now)?;
+                return Err(refused(error));
+            }
             return Ok(Caller::Owner);
         }
         Signatory::Client(id) => id,
     };
     let host = host(gateway.settings.store.as_ref(), gateway.settings.entropy.as_ref(), facts);
-    let unknown = || {
-        let detail = format!("client {id} is not registered in this repository");
-        Problem::new("client-unknown", StatusCode::UNAUTHORIZED, detail)
-    };
-    let record = gateway.known.client(&host, id, now, false).await?.ok_or_else(unknown)?;
-    // The client may have joined since its record was read.
     let verify = |record: &ClientRecord| {
         // A record has either keys or an enrollment key.
         let key = record.keys.as_ref().map(|keys| keys.request).or(record.enrollment);
         signed.verify(method, target, &key.ok_or(RequestError::Signature)?)
     };
-    let record = match verify(&record) {
-        Ok(()) => record,
-        Err(_) => {
-            let record = gateway.known.client(&host, id, now, true).await?.ok_or_else(unknown)?;
-            if let Err(error) = verify(&record) {
-                let used = was_enrolled_by(&host, &record, signed, method, target).await?;
-                let detail = format!("the enrollment of client {id} was used already");
-                let used = used.then(|| Problem::new("enrollment-used", StatusCode::FORBIDDEN, detail));
-                return Err(used.unwrap_or_else(|| refused(error)));
-            }
-            record
-        }
-    };
+    if let Some(record) = gateway.known.acquaintance(&host, id, now).await?
+        && verify(&record).is_ok()
+    {
+        return caller_of(&record);
+    }
+    // Anybody can name a client: until the signature is verified it costs what a request costs that has none.
+    count_unsigned(gateway, now)?;
+    // The client may be new, or have joined since its record was read.
+    let record = gateway.known.client(&host, id, now).await?.ok_or_else(|| {
+        let detail = format!("client {id} is not registered in this repository");
+        Problem::new("client-unknown", StatusCode::UNAUTHORIZED, detail)
+    })?;
+    if let Err(error) = verify(&record) {
+        let used = was_enrolled_by(&host, &record, signed, method, target).await?;
+        let detail = format!("the enrollment of client {id} was used already");
+        let used = used.then(|| Problem::new("enrollment-used", StatusCode::FORBIDDEN, detail));
+        return Err(used.unwrap_or_else(|| refused(error)));
+    }
+    if let Some(memory) = &gateway.memory {
+        memory.signed();
+    }
+    caller_of(&record)
+}
+
+fn caller_of(record: &ClientRecord) -> Result<Caller, Problem> {
+    let (id, role, domain) = (record.client, record.role, record.domain);
     if record.revoked.is_some() {
         let detail = format!("the owner has revoked client {id}");
         return Err(Problem::new("client-revoked", StatusCode::FORBIDDEN, detail));
     }
-    let (role, domain) = (record.role, record.domain);
     Ok(if record.keys.is_some() { Caller::Client { id, role, domain } } else { Caller::Joining { id, role } })
+}
+
+/// Lets a few requests pass that nobody has signed, or that nobody has signed as far as is known yet.
+fn count_unsigned(gateway: &Gateway, now: u64) -> Result<(), Problem> {
+    match &gateway.memory {
+        Some(memory) if !gateway.settings.accept_init => {
+            memory.unsigned(now).map_err(|_| busy("too many requests that nobody has signed"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether the enrollment key of a client that has joined signed this.
@@ -256,8 +257,3 @@ fn remember(gateway: &Gateway, signed: &Unverified, now: u64) -> Result<(), Prob
 pub(super) fn busy(detail: &str) -> Problem {
     Problem::new("busy", StatusCode::TOO_MANY_REQUESTS, detail)
 }
-
-/// Mebibytes of bodies in memory at once.
-pub(super) const BODIES_MIB: u32 = 768;
-/// So long nothing of a body may arrive.
-const BODY_IDLE: Duration = Duration::from_secs(60);

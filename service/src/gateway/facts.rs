@@ -89,25 +89,44 @@ impl Known {
         Ok(Some(facts))
     }
 
-    /// What is known of a client; `is_fresh` reads its record anew.
+    /// What is known of a client that has come before, read again now and then; none of one that has not.
+    pub(super) async fn acquaintance(
+        &self,
+        host: &Host<'_>,
+        id: ClientId,
+        now: u64,
+    ) -> Result<Option<Arc<ClientRecord>>, Problem> {
+        match self.kept_client(id) {
+            None => Ok(None),
+            Some((since, record)) if now < since + CLIENTS_KEPT => Ok(Some(record)),
+            Some(_) => self.read_client(host, id, now).await,
+        }
+    }
+
+    /// A client's record as the store has it, read at most once a second; of a client that waits to be joined each time, for
+    /// that may have happened just now.
     pub(super) async fn client(
         &self,
         host: &Host<'_>,
         id: ClientId,
         now: u64,
-        is_fresh: bool,
     ) -> Result<Option<Arc<ClientRecord>>, Problem> {
-        let kept = self.clients.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
-        if let Some((since, record)) = kept
-            && !is_fresh
-            && now < since + CLIENTS_KEPT
-        {
-            return Ok(Some(record));
+        match self.kept_client(id) {
+            Some((since, record)) if now < since + CLIENTS_FRESH && record.keys.is_some() => Ok(Some(record)),
+            _ => self.read_client(host, id, now).await,
         }
+    }
+
+    fn kept_client(&self, id: ClientId) -> Option<(u64, Arc<ClientRecord>)> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+
+    async fn read_client(&self, host: &Host<'_>, id: ClientId, now: u64) -> Result<Option<Arc<ClientRecord>>, Problem> {
         let record = match clients::read(host, id).await {
             Ok(record) => record.map(Arc::new),
             // What cannot be read might be its revocation.
             Err(JobError::Damaged { .. }) => {
+                self.clients.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
                 let detail = format!("the record of client {id} cannot be believed");
                 return Err(Problem::new("client-unsound", StatusCode::FORBIDDEN, detail));
             }
@@ -118,15 +137,17 @@ impl Known {
             clients.clear();
         }
         // Of an id that nobody has registered nothing is kept: anybody can invent some.
-        if let Some(record) = &record {
-            clients.insert(id, (now, record.clone()));
-        }
+        match &record {
+            Some(record) => clients.insert(id, (now, record.clone())),
+            None => clients.remove(&id),
+        };
         Ok(record)
     }
 
-    /// Forgets what is known of clients.
-    pub(super) fn forget_clients(&self) {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    /// Reads clients' records anew, when they come next.
+    pub(super) fn doubt_clients(&self) {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.values_mut().for_each(|(since, _)| *since = 0);
     }
 
     /// The newest root and its state; none where nothing was written. `is_fresh` looks whether there is a newer one.
@@ -187,6 +208,11 @@ impl Newest {
         })
     }
 
+    /// Whether it counts the pack of this name.
+    pub(super) fn knows(&self, key: &str) -> bool {
+        layout::pack_of(key).is_some_and(|(_, id)| self.state.packs.contains_key(&id))
+    }
+
     /// Whether a run or segment is none of another domain than this: runs of records are everybody's.
     pub(super) fn is_open_to(&self, domain: DomainId, key: &str) -> bool {
         let Some((folder, name)) = key.split_once('/') else { return false };
@@ -204,6 +230,8 @@ impl Newest {
 /// Seconds for which what was read is not read again.
 const FACTS_KEPT: u64 = 60;
 const CLIENTS_KEPT: u64 = 10;
+/// Seconds for which a client's record is not read again whatever is signed in its name.
+const CLIENTS_FRESH: u64 = 1;
 const ROOTS_KEPT: u64 = 2;
 /// Records that are kept at once.
 const CLIENTS_MOST: usize = 10_000;

@@ -1,6 +1,7 @@
 //! Gateway: the HTTP interface for clients that have no rights on the store (`docs/gateway.md`). A router that any host can
 //! serve: a function in the cloud, `copal serve`, a pipe.
 
+mod bodies;
 mod call;
 mod cors;
 mod facts;
@@ -15,6 +16,7 @@ mod transfers;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,12 +27,12 @@ use axum::middleware;
 use axum::routing::{get, post};
 use copal_engine::id::{ClientId, OwnerFingerprint};
 use copal_store::{Key, Store, StoreError};
-use tokio::sync::Semaphore;
 
 use crate::host::Entropy;
+use bodies::{Bodies, Pace};
 pub use facts::{Facts, read_facts};
 pub use memory::Memory;
-pub use problem::{Problem, TYPES};
+pub use problem::{PROBLEM, Problem, TYPES};
 pub use quota::Quota;
 
 /// What a gateway is made of.
@@ -72,8 +74,8 @@ pub trait Presigner: Send + Sync {
     async fn get(&self, key: &Key, expires: Duration) -> Result<Presigned, StoreError>;
 }
 
-/// An address, and the headers that have to be sent to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An address, and the headers that have to be sent to it. Whoever sees the address may make the request: it is a secret.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Presigned {
     /// The address.
     pub url: String,
@@ -81,19 +83,25 @@ pub struct Presigned {
     pub headers: Vec<(String, String)>,
 }
 
+impl fmt::Debug for Presigned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bare = self.url.split('?').next().unwrap_or_default();
+        f.debug_struct("Presigned").field("url", &bare).finish_non_exhaustive()
+    }
+}
+
 /// A gateway to one repository.
 pub struct Gateway {
     settings: Settings,
     known: facts::Known,
     memory: Option<Memory>,
-    bodies: Semaphore,
+    bodies: Bodies,
 }
 
 impl Gateway {
     /// A gateway; with a memory if it lives on between requests.
     pub fn new(settings: Settings, memory: Option<Memory>) -> Self {
-        let bodies = Semaphore::new(call::BODIES_MIB as usize);
-        Self { settings, known: facts::Known::default(), memory, bodies }
+        Self { settings, known: facts::Known::default(), memory, bodies: Bodies::new(Pace::default()) }
     }
 
     /// The routes.

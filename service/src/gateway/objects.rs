@@ -55,7 +55,7 @@ fn exists(key: &str) -> Problem {
 /// What a new object means to others.
 pub(super) fn tell(gateway: &Gateway, caller: Caller, key: &str) {
     match (key.split('/').next(), caller) {
-        (Some("clients"), _) => gateway.known.forget_clients(),
+        (Some("clients"), _) => gateway.known.doubt_clients(),
         (Some("manifests"), Caller::Client { id, .. }) => gateway.hint(id),
         _ => {}
     }

@@ -102,11 +102,15 @@ impl IntoResponse for Problem {
         body.insert("status".to_owned(), json!(self.status.as_u16()));
         body.insert("detail".to_owned(), json!(self.detail));
         let mut response = (self.status, Value::Object(body).to_string()).into_response();
+        // An answer to HEAD has no body.
+        response.headers_mut().insert(PROBLEM, HeaderValue::from_static(self.name));
         let kind = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
         response
     }
 }
 
+/// The header that repeats the name of a problem.
+pub const PROBLEM: &str = "copal-problem";
 /// What the type of every problem begins with.
 pub const TYPES: &str = "urn:copal:problem:";

@@ -34,30 +34,34 @@ pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload
     let ids: Vec<_> = packs.iter().map(|(_, id)| *id).collect();
     let names: Vec<_> = packs.iter().map(|(upload, _)| upload.key).collect();
     let asked: u64 = packs.iter().map(|(upload, _)| upload.length).sum();
-    let (stored, since) = match gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await? {
+    let newest = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await?;
+    let (stored, since) = match &newest {
         Some(newest) => newest.stored(domain, Time::from_unix(call.now as i64 - DAY, 0), &ids),
         None => (0, 0),
     };
-    let uploaded = gateway.memory.as_ref().map_or(0, |memory| memory.uploaded(id, call.now, &names));
+    let is_known = |key: &str| newest.as_ref().is_some_and(|newest| newest.knows(key));
+    let uploaded = gateway.memory.as_ref().map(|memory| memory.uploaded((id, domain), call.now, is_known, &names));
+    let uploaded = uploaded.unwrap_or_default();
     let exceeded = |what: &str, quota: u64, used: u64| {
         let detail = format!("{what} {quota} bytes, of which {used} are used");
         let problem = Problem::new("quota", StatusCode::FORBIDDEN, detail);
         problem.with("quota", json!(quota)).with("used", json!(used))
     };
+    let stored = stored.saturating_add(uploaded.unknown);
     if let Some(most) = quota.stored
         && stored.saturating_add(asked) > most
     {
         return Err(exceeded("this client's domain may hold", most, stored));
     }
     // What was uploaded may be known to the root already: the larger of both counts.
-    let added = since.max(uploaded);
+    let added = since.max(uploaded.today);
     if let Some(most) = quota.daily
         && added.saturating_add(asked) > most
     {
         return Err(exceeded("within 24 hours this client may add", most, added));
     }
     if let Some(memory) = &gateway.memory {
-        packs.iter().for_each(|(upload, _)| memory.note_upload(id, call.now, upload.key, upload.length));
+        packs.iter().for_each(|(upload, _)| memory.note_upload((id, domain), call.now, upload.key, upload.length));
     }
     Ok(())
 }

@@ -31,6 +31,16 @@ pub(super) enum Caller {
     },
 }
 
+impl Caller {
+    /// The client that it is, or will be.
+    pub(super) fn client(self) -> Option<ClientId> {
+        match self {
+            Self::Nobody | Self::Owner => None,
+            Self::Client { id, .. } | Self::Joining { id, .. } => Some(id),
+        }
+    }
+}
+
 /// What the repository and its gateway allow in general.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct House {

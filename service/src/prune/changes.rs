@@ -122,13 +122,17 @@ impl Part<'_> {
         }
         // What was lost and is not needed any more, or is there again, is forgotten; but below a page that cannot be
         // read nobody knows what is needed.
-        for ((id, tag), _) in overlay.marks().filter(|((_, tag), _)| *tag == PackTag::NONE) {
+        let is_absent = |id: &ChunkId| plan.absent.binary_search(id).is_ok();
+        for ((id, tag), _) in overlay.marks().filter(|((id, tag), _)| *tag == PackTag::NONE && !is_absent(id)) {
             if plan.unread.is_empty() || inventory.graph.number(&id).is_some() {
                 note(id, tag, Mark::default());
             }
         }
+        // What is lost since long is lost since then.
         for id in &plan.absent {
-            note(*id, PackTag::NONE, Mark { time: self.now, bits: Bits::LOST | Bits::WANTED });
+            let bits = Bits::LOST | Bits::WANTED;
+            let old = overlay.mark(id, PackTag::NONE);
+            note(*id, PackTag::NONE, if old.bits == bits { old } else { Mark { time: self.now, bits } });
         }
         if !changed.is_empty() {
             proposal.overlay.entry(self.domain).or_default().extend(changed);

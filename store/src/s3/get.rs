@@ -151,7 +151,7 @@ fn buffer(op: Op, key: &Key, length: u64) -> Result<Vec<u8>, StoreError> {
 }
 
 fn is_missing(failed: &Failed) -> bool {
-    failed.status == Some(404) && !matches!(failed.code.as_deref(), Some("NoSuchBucket"))
+    failed.status == Some(404) && failed.code.as_deref() == Some("NoSuchKey")
 }
 
 fn changed(op: Op, key: &Key) -> StoreError {

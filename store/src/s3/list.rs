@@ -50,7 +50,7 @@ impl Bucket {
             return Ok(ListPage { objects: Vec::new(), more: false });
         }
         let odd = |what| Trouble::Answer(what).lasting(Op::List, prefix);
-        let limit = i32::try_from(limit.clamp(1, LISTED_AT_ONCE)).expect("a thousand is small");
+        let limit = limit.clamp(1, LISTED_AT_ONCE);
         // Some servers take no name that ends in dots: what does not fit is left out here.
         let asked = match prefix.rsplit_once('/') {
             Some((whole, "." | "..")) => self.full(whole) + "/",
@@ -59,14 +59,20 @@ impl Bucket {
         };
         let after = after.map(|after| self.name(&after));
         let place = |after: &str| Place { prefix: asked.clone(), after: after.to_owned() };
+        let start = after.as_deref().map(|after| self.start(&asked, after).to_owned());
+        // What lies between is passed over a thousand at a time, however little is wanted behind it.
+        let is_direct = start == after;
+        let at_once = if is_direct { limit } else { LISTED_AT_ONCE };
+        let at_once = i32::try_from(at_once).expect("a thousand is small");
         let mut token = after.as_deref().and_then(|after| self.places.take(&place(after)));
-        let mut last = after.clone().filter(|_| token.is_some());
+        let mut last = after.clone().filter(|_| is_direct && token.is_some());
         loop {
+            let begun = token.clone();
             let request = self.connection.client.list_objects_v2().bucket(&self.config.bucket);
-            let request = request.prefix(&asked).max_keys(limit);
+            let request = request.prefix(&asked).max_keys(at_once);
             let request = match &token {
                 Some(token) => request.continuation_token(token),
-                None => request.set_start_after(after.as_deref().map(|after| self.start(&asked, after).to_owned())),
+                None => request.set_start_after(start.clone()),
             };
             let answer = match self.answer(Op::List, prefix, self.config.patience, request.send()).await? {
                 Ok(answer) => answer,
@@ -95,6 +101,14 @@ impl Bucket {
             token = answer.next_continuation_token().map(str::to_owned);
             if more && token.is_none() {
                 return Err(odd("a page that is not the last, and no way to the next"));
+            }
+            if objects.len() > limit {
+                objects.truncate(limit);
+                // What was left of this page is asked for with it.
+                if let (Some(end), Some(token)) = (objects.last(), begun) {
+                    self.places.note(place(&self.name(&end.key)), token);
+                }
+                return Ok(ListPage { objects, more: true });
             }
             // A page of nothing but what was seen before, or other people's objects, is passed over.
             if let Some(end) = objects.last() {

@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
+mod answer;
 mod bucket;
 mod clock;
 mod config;
@@ -33,6 +34,7 @@ use clock::Clock;
 use list::Places;
 use worker::Worker;
 
+pub use answer::{is_absence, of_answer};
 pub use aws_credential_types::Credentials;
 pub use config::S3Config;
 pub use presign::Presigned;

@@ -144,14 +144,16 @@ impl Failed {
     }
 }
 
-fn refused(status: u16, code: Option<&str>, message: Option<&str>, region: Option<String>) -> Failed {
+/// An answer that is not the one asked for.
+pub(super) fn refused(status: u16, code: Option<&str>, message: Option<&str>, region: Option<String>) -> Failed {
     let code = code.map(printable);
     let word = code.as_deref().unwrap_or_default();
     let kind = match (status, word) {
         (_, "NoSuchBucket") => Kind::NoBucket,
         (507, _) | (_, "QuotaExceeded" | "XMinioStorageFull" | "XMinioAdminBucketQuotaExceeded") => Kind::Full,
         (501, _) => Kind::Lasting,
-        (408 | 409 | 429 | 500.., _) => Kind::Passing,
+        // What lacks a word of its own for being missing is somebody else's 404: a proxy's, or another program's.
+        (404 | 408 | 409 | 429 | 500.., _) => Kind::Passing,
         // Cut short or altered on the way here: what was sent says otherwise.
         (_, "SlowDown" | "RequestTimeout" | "IncompleteBody" | "BadDigest" | "XAmzContentChecksumMismatch") => {
             Kind::Passing

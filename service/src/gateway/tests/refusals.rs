@@ -7,6 +7,7 @@ use copal_engine::layout::{self, Place};
 use copal_engine::receipt::IngestBy;
 use copal_engine::request::{Signatory, Terms};
 use copal_store::Store;
+use copal_store::record::Record;
 
 use super::kit::*;
 use crate::gateway::Quota;
@@ -199,6 +200,29 @@ async fn only_create_only_uploads_of_the_signed_bytes_are_taken() {
 }
 
 #[tokio::test]
+async fn clients_that_send_slowly_do_not_hold_up_others() {
+    let world = World::new().await;
+    let slow = |byte: u8| {
+        let mut pack = sign(WRITER_SIGNS, "PUT", &pack_path(&[byte]), &[byte]);
+        pack.headers_mut().insert("content-length", "268435456".parse().unwrap());
+        *pack.body_mut() = Body::from_stream(futures::stream::pending::<Result<&[u8], std::io::Error>>());
+        world.send(pack)
+    };
+    let slow = futures::future::join_all([slow(1), slow(2), slow(3)]);
+    let manifest = format!("/v1/objects/{}", layout::manifest(FULL, 1));
+    let others = async {
+        // Those that are slow have begun.
+        tokio::task::yield_now().await;
+        world.signed(FULL_SIGNS, "PUT", &manifest, b"manifest").await.status.as_u16()
+    };
+    let soon = tokio::time::timeout(std::time::Duration::from_secs(10), others);
+    tokio::select! {
+        created = soon => assert_eq!(created, Ok(201)),
+        _ = slow => panic!("they are not slow"),
+    }
+}
+
+#[tokio::test]
 async fn oversize_objects_and_batches_are_refused() {
     let world = World::new().await;
     let mut huge = sign(FULL_SIGNS, "PUT", &pack_path(b"pack"), b"pack");
@@ -241,12 +265,15 @@ async fn quotas_hold_for_what_is_stored_and_for_what_was_added_today() {
 
 #[tokio::test]
 async fn what_no_root_knows_yet_counts_too() {
-    let quota = Quota { stored: None, daily: Some(15) };
-    let world = World::with(IngestBy::Service, |settings| settings.quota = quota).await;
-    let put = async |bytes: &[u8]| world.signed(WRITER_SIGNS, "PUT", &pack_path(bytes), bytes).await;
-    assert_eq!(put(b"ten bytes!").await.status, 201);
-    assert_eq!(put(b"ten bytes!").await.problem(), problem(412, "exists"), "the same object counts once");
-    assert_eq!(put(b"ten others").await.problem(), problem(403, "quota"));
+    for quota in [Quota { stored: None, daily: Some(15) }, Quota { stored: Some(15), daily: None }] {
+        let world = World::with(IngestBy::Service, |settings| settings.quota = quota).await;
+        let put = async |bytes: &[u8]| world.signed(WRITER_SIGNS, "PUT", &pack_path(bytes), bytes).await;
+        assert_eq!(put(b"ten bytes!").await.status, 201);
+        assert_eq!(put(b"ten bytes!").await.problem(), problem(412, "exists"), "the same object counts once");
+        let refused = put(b"ten others").await;
+        assert_eq!(refused.problem(), problem(403, "quota"), "{quota:?}");
+        assert_eq!(refused.json()["used"], 10, "{quota:?}");
+    }
 }
 
 #[tokio::test]
@@ -258,6 +285,34 @@ async fn requests_that_nobody_signed_are_answered_slowly() {
     }
     assert_eq!(answers.iter().filter(|status| **status == 200).count(), 60);
     assert_eq!(answers.last(), Some(&429));
+}
+
+#[tokio::test]
+async fn false_signatures_are_answered_slowly_and_cost_the_store_little() {
+    let invented = |at: u8| Signatory::Client(copal_engine::id::ClientId([at.max(10); 16]));
+    let known = |_| WRITER_SIGNS;
+    for named in [&invented as &dyn Fn(u8) -> Signatory, &known] {
+        let mut record = None;
+        let world = World::with(IngestBy::Service, |settings| {
+            let store = std::sync::Arc::new(Record::new(settings.store.clone()));
+            settings.store = store.clone();
+            record = Some(store);
+        });
+        let (world, record) = (world.await, record.unwrap());
+        assert_eq!(world.signed(WRITER_SIGNS, "GET", "/v1/time", b"").await.status, 200);
+        record.take();
+        let mut answers = Vec::new();
+        for at in 0..100 {
+            let (named, mut nonce) = (named(at), [0xee; 16]);
+            nonce[0] = at;
+            let wrong = sign_with(&terms(named, nonce), &request_key(REVOKED), "GET", "/v1/time", b"");
+            answers.push(world.send(wrong).await.problem());
+        }
+        assert_eq!(answers.iter().filter(|answer| answer.0 == 401).count(), 60, "{answers:?}");
+        assert_eq!(answers.last(), Some(&problem(429, "busy")));
+        assert!(record.events().len() <= 60, "{} calls", record.events().len());
+        assert_eq!(world.signed(WRITER_SIGNS, "GET", "/v1/time", b"").await.status, 200, "who is known is not held up");
+    }
 }
 
 #[tokio::test]

@@ -35,6 +35,14 @@ impl Presigner for Elsewhere {
     }
 }
 
+#[test]
+fn an_address_is_shown_without_what_makes_it_count() {
+    let url = "https://bucket.example/packs/1?X-Amz-Signature=the-secret".to_owned();
+    let given = Presigned { url, headers: vec![("range".to_owned(), "bytes=0-1".to_owned())] };
+    let shown = format!("{given:?}");
+    assert!(shown.contains("bucket.example/packs/1") && !shown.contains("the-secret"), "{shown}");
+}
+
 fn keys(answer: &Value, field: &str) -> Vec<String> {
     answer[field].as_array().unwrap().iter().map(|of| of["key"].as_str().unwrap().to_owned()).collect()
 }

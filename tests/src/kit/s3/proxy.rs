@@ -39,6 +39,8 @@ pub enum Fate {
     Cut(usize),
     /// It is never answered.
     Hang,
+    /// The answer tells of objects made ten years from now.
+    Postdate,
 }
 
 /// A request as the script sees it.
@@ -165,7 +167,7 @@ async fn pass(way: Way, mut request: Request<Incoming>) -> io::Result<Response<P
         Fate::Hang => std::future::pending::<()>().await,
         Fate::SlowDown => return refuse(request, 503, "SlowDown").await,
         Fate::Error(status) => return refuse(request, status, "InternalError").await,
-        Fate::Pass | Fate::LoseAnswer | Fate::Cut(_) => (),
+        Fate::Pass | Fate::LoseAnswer | Fate::Cut(_) | Fate::Postdate => (),
     }
     // The header names this proxy, as the signature does: the server takes any name.
     let path = seen.uri.path_and_query().map_or("/", |path| path.as_str());
@@ -176,9 +178,31 @@ async fn pass(way: Way, mut request: Request<Incoming>) -> io::Result<Response<P
             let _ = answer.into_body().collect().await;
             Err(dropped())
         }
+        Fate::Postdate => postdated(answer).await,
         Fate::Cut(most) => Ok(answer.map(|body| Passing { body: Inner::Passed(body), left: Some(most) })),
         _ => Ok(answer.map(|body| Passing { body: Inner::Passed(body), left: None })),
     }
+}
+
+/// The answer with years of objects, in a listing or in the head, ten years later.
+async fn postdated(answer: Response<Incoming>) -> io::Result<Response<Passing>> {
+    let (mut head, body) = answer.into_parts();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let later = |year: &str| year.parse::<u32>().map(|year| (year + 10).to_string()).map_err(io::Error::other);
+    if let Some(date) = head.headers.get_mut("last-modified") {
+        // Fri, 20 Nov 2026 12:00:00 GMT
+        let told = text(date.as_bytes());
+        let (before, year, after) = (&told[..12], &told[12..16], &told[16..]);
+        *date = format!("{before}{}{after}", later(year)?).parse().map_err(io::Error::other)?;
+    }
+    let told = text(&body.collect().await.map_err(io::Error::other)?.to_bytes());
+    let mut parts = told.split("<LastModified>");
+    let mut dated = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        dated += &format!("<LastModified>{}{}", later(&part[..4])?, &part[4..]);
+    }
+    let body = Passing { body: Inner::Own(Full::new(Bytes::from(dated))), left: None };
+    Ok(Response::from_parts(head, body))
 }
 
 async fn refuse(request: Request<Incoming>, status: u16, code: &str) -> io::Result<Response<Passing>> {
