@@ -204,7 +204,10 @@ fn files() -> Vec<String> {
         for entry in std::fs::read_dir(&folder).expect("read a folder") {
             let entry = entry.expect("read a folder's entry");
             let kind = entry.file_type().expect("know what an entry is");
-            let made = matches!(entry.file_name().to_str(), Some(".git" | "target" | "__pycache__"));
+            let made = matches!(
+                entry.file_name().to_str(),
+                Some(".git" | "target" | "__pycache__" | "node_modules" | "dist" | "pkg" | "screenshots")
+            );
             let skipped = made || entry.path().join("CACHEDIR.TAG").exists();
             if kind.is_dir() && !skipped {
                 folders.push(entry.path());
