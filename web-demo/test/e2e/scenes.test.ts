@@ -32,8 +32,8 @@ afterAll(async () => set?.close());
 describe.each(SCENES.filter((scene) => !only || scene.name.startsWith(only)))("$name", (scene) => {
   test.each(shots ? [...LOOKS, ...MORE_LOOKS] : [...LOOKS])("is whole, usable by everybody, and within the policy: $name", async ({ name, options }) => {
     const { page, complaints } = await enter(set, scene, options);
-    // Animations end before colours are judged.
-    await page.evaluate(() => Promise.all(document.getAnimations().filter((one) => one.effect?.getComputedTiming().iterations !== Infinity).map((one) => one.finished)));
+    // Animations end, or are given up, before colours are judged.
+    await page.evaluate(() => Promise.allSettled(document.getAnimations().filter((one) => one.effect?.getComputedTiming().iterations !== Infinity).map((one) => one.finished)));
     if (shots) await page.screenshot({ path: join(shots, `${scene.name}.${name}.png`) });
     const wider = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     const complained = complaints.slice();

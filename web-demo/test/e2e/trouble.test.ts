@@ -108,7 +108,7 @@ test("a wrong passphrase is told as one, and the right one still opens", async (
 
 test("a server that is killed in the middle is waited for, and everything is there in the end", async () => {
   const folder = machine.path("Pictures");
-  generate(folder, { files: 60, large: 36 << 20 });
+  generate(folder, { files: 60, large: 160 << 20 });
   await unlock(tab);
   await begin(folder);
   await until((seen) => (seen.progress?.storedBytes ?? 0) > 0, "something is stored");
@@ -124,7 +124,7 @@ test("a server that is killed in the middle is waited for, and everything is the
 
 test("without a network it pauses, says so, and goes on by itself", async () => {
   const folder = machine.path("Pictures");
-  generate(folder, { files: 100, large: 36 << 20 });
+  generate(folder, { files: 100, large: 160 << 20 });
   await unlock(tab);
   await begin(folder);
   await until((seen) => (seen.progress?.storedBytes ?? 0) > 0, "something is stored");
@@ -158,7 +158,7 @@ test("a tab that is cancelled and reloaded goes on where it was, and uploads not
 
 test("a tab that is closed in the middle leaves a sound repository, and the next run finishes", async () => {
   const folder = machine.path("Pictures");
-  generate(folder, { files: 60, large: 36 << 20 });
+  generate(folder, { files: 60, large: 160 << 20 });
   await unlock(tab);
   await begin(folder);
   await until((seen) => (seen.progress?.storedBytes ?? 0) > 0, "something is stored");
