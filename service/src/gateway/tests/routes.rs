@@ -171,6 +171,8 @@ async fn batches_and_reads_lead_to_the_store_where_it_presigns() {
     assert_eq!((&answer["objects"][0]["url"], &answer["objects"][0]["signed"]), (&url, &json!(false)));
     let read = world.signed(FULL_SIGNS, "GET", &path, b"").await;
     assert_eq!((read.status.as_u16(), &read.headers["location"]), (307, &url.as_str().unwrap().parse().unwrap()));
+    let first = world.unsigned("GET", "/v1/objects/copal/00000000000000000001").await;
+    assert_eq!(first.status.as_u16(), 200, "what is read before anybody can sign comes from the gateway itself");
     let wrong = json!({ "objects": [{ "key": key, "length": 4, "sha256": "00".repeat(32) }] }).to_string();
     let refused = world.signed(WRITER_SIGNS, "POST", "/v1/uploads", wrong.as_bytes()).await;
     assert_eq!(refused.problem(), (403, "not-permitted".into()), "a pack is named by its hash");
