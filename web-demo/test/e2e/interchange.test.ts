@@ -3,35 +3,12 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
-import { Machine, type Tab, backUp, generate, harness, launch, listing, open, unlock } from "./kit";
+import { backUp, generate, listing, open, unlock } from "./kit";
+import { browser, machine, setting, tab } from "./setting";
 
-let browser: Browser;
-let web: string;
-let machine: Machine;
-let tab: Tab;
-
-beforeAll(async () => {
-  [web, browser] = [await harness(), await launch()];
-});
-afterAll(async () => {
-  await browser?.close();
-  if (web) rmSync(web, { recursive: true });
-});
-beforeEach(async () => {
-  machine = new Machine();
-  machine.init();
-  await machine.serve(web);
-  tab = await open(browser, machine.url);
-});
-afterEach(async () => {
-  const { strays } = tab;
-  await tab.context.close();
-  await machine.end();
-  expect(strays).toEqual([]);
-});
+setting();
 
 /** The tree of a snapshot, as the command restores it. */
 function restored(snapshot: string): Record<string, string> {

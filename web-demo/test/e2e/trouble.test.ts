@@ -1,36 +1,14 @@
 //! Trouble: what goes wrong is said in the right words, and loses nothing.
 
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
-import { Machine, PASSPHRASE, type Tab, backUp, generate, harness, launch, listing, open, unlock } from "./kit";
+import { PASSPHRASE, backUp, generate, listing, open, unlock } from "./kit";
+import { browser, machine, setting, tab, web } from "./setting";
 
-let browser: Browser;
-let web: string;
-let machine: Machine;
-let tab: Tab;
-
-beforeAll(async () => {
-  [web, browser] = [await harness(), await launch()];
-});
-afterAll(async () => {
-  await browser?.close();
-  if (web) rmSync(web, { recursive: true });
-});
-beforeEach(async () => {
-  machine = new Machine();
-  machine.init();
-  await machine.serve(web);
-  tab = await open(browser, machine.url);
-});
-afterEach(async () => {
-  const { strays } = tab;
-  await tab.context.close();
-  await machine.end();
-  expect(strays.filter((stray) => !/ERR_|Failed to load/.test(stray))).toEqual([]);
-});
+// What the network does to requests here is on purpose.
+setting((stray) => /ERR_|Failed to load/.test(stray));
 
 /** The code of the problem that something fails with in the page. */
 function failing(code: string, argument: unknown = null): Promise<string> {

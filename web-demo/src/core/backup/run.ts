@@ -8,11 +8,12 @@ import { Backup as BackupClass, receipt as readReceipt } from "../engine";
 import type { Gateway } from "../gateway/client";
 import { ENDLESS, type Patience } from "../gateway/retry";
 import { Uploads } from "../gateway/uploads";
-import type { Private, PrivateFile } from "../keep/private";
+import type { Private } from "../keep/private";
 import { failure } from "../problem";
 import type { Scanned } from "../source/tree";
 import type { Labour } from "../work/pool";
 import type { Control } from "../coordinator/control";
+import { Copies } from "./copies";
 import { Ledger, UPLOADS } from "./progress";
 import { type Item, type Opened, Reader, readAll } from "./reading";
 
@@ -78,8 +79,7 @@ class Attempt {
   #key!: CryptoKey;
   #seals: Uploads;
   #uploads = new Uploads(UPLOADS);
-  #copy: { file: PrivateFile; name: string; length: number } | null = null;
-  #older: string[] = [];
+  #copies: Copies;
   #claimed: number[] = [];
   #snapshot: string | null = null;
   #listed = performance.now();
@@ -96,6 +96,7 @@ class Attempt {
     // So many blocks are with workers that none waits for the other, and no more.
     this.#seals = new Uploads(2 * site.labour.workers + 1);
     this.#begun = site.now();
+    this.#copies = new Copies(site.kept);
   }
 
   async run(): Promise<Outcome> {
@@ -129,7 +130,7 @@ class Attempt {
       // Nothing may come back to a session that is gone.
       await this.#seals.all().catch(() => {});
       await this.#uploads.all().catch(() => {});
-      await this.#copy?.file.close().catch(() => {});
+      await this.#copies.close();
       this.#free();
     }
   }
@@ -165,31 +166,11 @@ class Attempt {
       this.#free();
       await this.#receipt(Number(last), EARLIER_WAIT);
     }
-    await this.#openCopies();
+    const basis = (bytes: Uint8Array) => this.#backup.basis(bytes);
+    await this.#copies.open(this.#backup.source, this.#begun, basis);
     const key = this.#backup.takeBlockKey() as Uint8Array<ArrayBuffer>;
     this.#key = await crypto.subtle.importKey("raw", key, "AES-GCM", false, ["encrypt", "decrypt"]);
     key.fill(0);
-  }
-
-  /** Compares with what earlier runs have kept, and begins the copy that the next one compares with. */
-  async #openCopies(): Promise<void> {
-    const { kept } = this.site;
-    const prefix = `${this.#backup.source}.`;
-    try {
-      const names = (await kept.list()).filter((name) => name.startsWith(prefix)).sort().reverse();
-      for (const name of names.slice(KEPT)) await kept.remove(name);
-      for (const name of names.slice(0, KEPT)) {
-        const bytes = await kept.read(name);
-        if (bytes) this.#backup.basis(bytes);
-      }
-      this.#older = names;
-      const name = `${prefix}${String(Math.round(this.#begun)).padStart(16, "0")}`;
-      this.#copy = { file: await kept.create(name), name, length: 0 };
-      await this.#copy.file.truncate(0);
-    } catch {
-      // Without a copy the next run reads every file again, and uploads nothing twice.
-      this.#copy = null;
-    }
   }
 
   /** Takes what was read, in order. */
@@ -375,7 +356,7 @@ class Attempt {
     }
     this.#listed = performance.now();
     this.ledger.securedBytes = this.ledger.bytesDone;
-    await this.#keep();
+    await this.#copies.add(() => this.#backup.takeKept());
   }
 
   async #sign(message: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
@@ -383,31 +364,9 @@ class Attempt {
     return this.site.sign(message);
   }
 
-  /** Writes on at the copy of the tree. */
-  async #keep(): Promise<void> {
-    for (let bytes = this.#backup.takeKept(); bytes && bytes.length > 0; bytes = this.#backup.takeKept()) {
-      const copy = this.#copy;
-      if (!copy) continue;
-      try {
-        await copy.file.write(bytes, copy.length);
-        copy.length += bytes.length;
-      } catch {
-        await this.#dropCopy();
-      }
-    }
-    await this.#copy?.file.flush().catch(() => {});
-  }
-
-  async #dropCopy(): Promise<void> {
-    const copy = this.#copy;
-    this.#copy = null;
-    await copy?.file.close().catch(() => {});
-    if (copy) await this.site.kept.remove(copy.name);
-  }
-
   /** Waits for the answers, and puts the new copy in the place of the older ones. */
   async #finish(): Promise<Outcome> {
-    const { ledger, site } = this;
+    const { ledger } = this;
     ledger.phase = "verifying";
     let isVerified = true;
     for (const number of this.#claimed) {
@@ -416,11 +375,7 @@ class Attempt {
       isVerified = answer === "accepted";
       if (!isVerified) break;
     }
-    if (this.#copy) {
-      await this.#copy.file.close().catch(() => {});
-      for (const name of this.#older) await site.kept.remove(name);
-      this.#copy = null;
-    }
+    await this.#copies.replace();
     const { tally } = this.#backup;
     if (this.#snapshot === null) throw failure("internal", "snapshot");
     return {
@@ -472,5 +427,3 @@ const MANIFEST_EVERY = 120_000;
 /** How long the service's answers are waited for: to this backup, and to what earlier ones have left. */
 const RECEIPT_WAIT = 60_000;
 const EARLIER_WAIT = 20_000;
-/** Copies of unfinished runs that are looked at. */
-const KEPT = 4;
