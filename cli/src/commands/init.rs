@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::places::create_private;
 use crate::report::Failure;
 use crate::report::field::Hex;
-use crate::report::upkeep::InitSummary;
+use crate::report::keys::InitSummary;
 use crate::repository::{self, Init, Reader};
 use crate::secrets::{Credential, Terminal};
 use crate::site::Site;

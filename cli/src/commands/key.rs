@@ -13,8 +13,8 @@ use crate::exit::Exit;
 use crate::places::create_private;
 use crate::report::Failure;
 use crate::report::field::{Hex, Stamp};
+use crate::report::keys::{KeySummary, RecoverySummary};
 use crate::report::rows::{KeyKind, KeyRow};
-use crate::report::upkeep::{KeySummary, RecoverySummary};
 use crate::repository::{KeySlot, Repository, add_slot, proves, remove_slot, survey_slots};
 use crate::secrets::{Terminal, added};
 

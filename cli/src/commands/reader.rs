@@ -8,7 +8,7 @@ use super::failure::of_store;
 use crate::args::repository::ReaderFile;
 use crate::exit::Exit;
 use crate::report::Failure;
-use crate::report::upkeep::ReaderSummary;
+use crate::report::keys::ReaderSummary;
 use crate::repository::{Reader, carry};
 
 pub(super) fn run(context: &Context<'_>, options: &ReaderFile) -> Result<Exit, Failure> {

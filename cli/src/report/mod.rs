@@ -15,6 +15,7 @@ pub mod clients;
 mod failure;
 pub mod field;
 pub mod human;
+pub mod keys;
 pub mod policy;
 pub mod progress;
 pub mod rows;

@@ -9,6 +9,7 @@ use copal_engine::time::Time;
 use serde_json::Value;
 
 use super::field::{Hex, PathField, PathsField, Stamp, TargetField};
+use super::keys::*;
 use super::rows::*;
 use super::summary::*;
 use super::upkeep::*;

@@ -1,112 +1,13 @@
-//! Upkeep: what the commands say that create, keep and thin out a repository. Field names are stable (`docs/cli.md`).
+//! Upkeep: what the commands say that keep and thin out a repository. Field names are stable (`docs/cli.md`).
 
 use std::io::{self, Write};
 
-use copal_engine::id::{ClientId, RepositoryId, SlotId, SnapshotId};
+use copal_engine::id::SnapshotId;
 use serde::Serialize;
 
 use super::Answer;
 use super::field::{Hex, PathField, PathsField, Stamp};
 use super::human::{self, Table, things};
-use super::rows::KeyKind;
-
-/// What `init` made.
-#[derive(Serialize, Clone, Debug)]
-pub struct InitSummary {
-    /// The repository's id.
-    pub repository_id: Hex<RepositoryId>,
-    /// Where it is, as the command line names it.
-    pub repository: String,
-    /// This machine, as the repository knows it.
-    pub client: Hex<ClientId>,
-    /// The recovery code: shown this once.
-    pub recovery_code: String,
-    /// The key file that was written, if one was asked for.
-    pub key_file: Option<String>,
-    /// The reader that the repository carries.
-    pub reader: Option<String>,
-}
-
-impl Answer for InitSummary {
-    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "repository {} created in {}\n", self.repository_id.short(), human::text(&self.repository))?;
-        write_recovery_code(&self.recovery_code, out)?;
-        writeln!(out)?;
-        match &self.key_file {
-            Some(path) => {
-                writeln!(out, "Key file: {}. Whoever has it can read and change every backup.", human::text(path))?;
-                writeln!(
-                    out,
-                    "If the passphrase, the recovery code and the key file are all lost, every backup is lost:"
-                )?;
-            }
-            None => writeln!(out, "If the passphrase and the recovery code are both lost, every backup is lost:")?,
-        }
-        writeln!(out, "nobody can open the repository without one of them. Keep the code away from this machine.")
-    }
-}
-
-/// What `reader` did.
-#[derive(Serialize, Clone, Debug)]
-pub struct ReaderSummary {
-    /// The reader's name.
-    pub reader: String,
-    /// The name of the text beside it.
-    pub text: String,
-    /// Whether either was stored, or was there already.
-    pub stored: bool,
-    /// The descriptor that names the reader, if a new version had to be written.
-    pub descriptor: Option<String>,
-}
-
-impl Answer for ReaderSummary {
-    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        match (self.stored, &self.descriptor) {
-            (false, None) => writeln!(out, "the repository carries this reader already: {}", self.reader),
-            _ => writeln!(out, "the repository carries the reader {}", self.reader),
-        }
-    }
-}
-
-/// What `key recovery` made.
-#[derive(Serialize, Clone, Debug)]
-pub struct RecoverySummary {
-    /// Its slot.
-    pub slot: Hex<SlotId>,
-    /// The recovery code: shown this once.
-    pub recovery_code: String,
-}
-
-impl Answer for RecoverySummary {
-    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        write_recovery_code(&self.recovery_code, out)?;
-        writeln!(out, "Earlier codes stay valid until \"copal key remove\" removes them.")
-    }
-}
-
-fn write_recovery_code(code: &str, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "Recovery code (shown this once; write it down on paper):\n\n    {code}\n")
-}
-
-/// What `key add`, `key remove` or `key change` did.
-#[derive(Serialize, Clone, Debug, Default)]
-pub struct KeySummary {
-    /// What opens the repository now and did not before.
-    pub added: Option<Hex<SlotId>>,
-    /// What no longer opens it.
-    pub removed: Option<Hex<SlotId>>,
-    /// What kind of key it is.
-    pub kind: Option<KeyKind>,
-}
-
-impl Answer for KeySummary {
-    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        if let Some(slot) = &self.added {
-            writeln!(out, "key {} added", slot.short())?;
-        }
-        self.removed.as_ref().map_or(Ok(()), |slot| writeln!(out, "key {} removed", slot.short()))
-    }
-}
 
 /// What `forget` decided about the snapshots.
 #[derive(Serialize, Clone, Debug)]

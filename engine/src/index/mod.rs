@@ -5,6 +5,8 @@
 
 mod overlay;
 pub mod ranged;
+mod record;
+mod rows;
 mod search;
 mod segment;
 mod verify;

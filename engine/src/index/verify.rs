@@ -1,6 +1,7 @@
 //! Verifying a segment whole: what lookups rely on and [`Segment::parse`] is too quick to check.
 
-use super::segment::{PAGE, RawEntry, Segment, SegmentBlock, SegmentError, SegmentPack};
+use super::rows::{PAGE, RawEntry};
+use super::segment::{Segment, SegmentBlock, SegmentError, SegmentPack};
 use crate::limits::{BLOCK_BYTES, HEIGHT, PACK_BYTES};
 use crate::pack::{PackKind, TRAILER_BYTES};
 use crate::wire::DecodeError;

@@ -3,9 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::segment::{
-    BLOCK_ROW, ENTRY, Entry, HEADER, MAGIC, PACK_ROW, RawEntry, Segment, SegmentBlock, SegmentPack, flags, locate,
-};
+use super::rows::{BLOCK_ROW, ENTRY, HEADER, MAGIC, PACK_ROW, RawEntry, flags, locate};
+use super::segment::{Entry, Segment, SegmentBlock, SegmentPack};
 use crate::id::{ChunkId, DomainId, ObjectHash, PackId};
 use crate::layout::Place;
 use crate::limits::SEGMENT_ENTRIES;

@@ -4,14 +4,13 @@
 
 mod record;
 pub(crate) mod run;
+mod snapshot;
 
 use std::collections::BTreeMap;
 
-pub use record::{
-    ClientHead, Decision, DoomedRecord, DoomedState, OverlayRecord, PackRecord, SegmentRecord, SnapshotRecord,
-    SnapshotState,
-};
+pub use record::{ClientHead, Decision, DoomedRecord, DoomedState, OverlayRecord, PackRecord, SegmentRecord};
 pub use run::{Older, RUNS_MOST, Run, RunKind, RunReader, RunRef, runs_to_fold, write_run};
+pub use snapshot::{SnapshotRecord, SnapshotState};
 
 use crate::id::{ClientId, DomainId, ObjectHash, PackId};
 use crate::wire::DecodeError;

@@ -1,7 +1,6 @@
 //! The records of state runs: keys and values, field by field.
 
-use crate::extent::Extent;
-use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, SnapshotId, SourceId, TagId};
+use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
 use crate::layout::Place;
 use crate::limits::{RECEIPT_NAMES, RECEIPT_REASONS, TEXT_BYTES};
 use crate::pack::PackKind;
@@ -89,113 +88,6 @@ impl OverlayRecord {
             root: fields.required(0)?.uint()?,
             length: fields.required(1)?.uint()?,
             records: fields.required(2)?.uint()?,
-        };
-        fields.end()?;
-        Ok(record)
-    }
-}
-
-/// Whether a snapshot counts.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum SnapshotState {
-    /// Its pages are followed.
-    Kept = 0,
-    /// Its pages are not followed; it can come back until prune has removed them.
-    Forgotten = 1,
-    /// Its pages are removed.
-    Gone = 2,
-}
-
-/// A snapshot or checkpoint that was accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SnapshotRecord {
-    /// Its id.
-    pub id: SnapshotId,
-    /// The domain its pages lie in.
-    pub domain: DomainId,
-    /// Its root page.
-    pub root: ChunkId,
-    /// Whether it is a checkpoint.
-    pub partial: bool,
-    /// The client's time.
-    pub client_time: Time,
-    /// The store's time when it was accepted.
-    pub accepted: Time,
-    /// What was backed up.
-    pub source: SourceId,
-    /// Its tags, as changed since.
-    pub tags: Vec<TagId>,
-    /// Whether it counts.
-    pub state: SnapshotState,
-    /// Whether it must not be forgotten.
-    pub pinned: bool,
-    /// When the state was set, by the store's clock.
-    pub state_time: Time,
-    /// Whether a full client signed it, so that its own time may be believed.
-    pub by_full_client: bool,
-    /// About how large it is, if its client said so; of what was stored at least the packs of its own manifest.
-    pub extent: Option<Extent>,
-    /// Whether the owner has said that it may be as different from the one before as it is.
-    pub released: bool,
-}
-
-impl SnapshotRecord {
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::new();
-        writer.map(12 + u64::from(self.extent.is_some()) + u64::from(self.released));
-        writer.key(0).bytes(self.id.as_bytes()).key(1).bytes(self.domain.as_bytes());
-        writer.key(2).bytes(self.root.as_bytes()).key(3).bool(self.partial).key(4).time(self.client_time);
-        writer.key(5).time(self.accepted).key(6).bytes(self.source.as_bytes()).key(7).array(self.tags.len());
-        self.tags.iter().for_each(|tag| {
-            writer.bytes(tag.as_bytes());
-        });
-        writer.key(8).uint(self.state as u64).key(9).bool(self.pinned).key(10).time(self.state_time);
-        writer.key(11).bool(self.by_full_client);
-        if let Some(extent) = &self.extent {
-            extent.write(writer.key(12));
-        }
-        if self.released {
-            writer.key(13).bool(true);
-        }
-        writer.finish()
-    }
-
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes)?;
-        let mut fields = reader.map()?;
-        let record = Self {
-            id: SnapshotId(fields.required(0)?.fixed()?),
-            domain: DomainId(fields.required(1)?.fixed()?),
-            root: ChunkId(fields.required(2)?.fixed()?),
-            partial: fields.required(3)?.bool()?,
-            client_time: fields.required(4)?.time()?,
-            accepted: fields.required(5)?.time()?,
-            source: SourceId(fields.required(6)?.fixed()?),
-            tags: fields.required(7)?.list(ANY_NUMBER, |reader| reader.fixed().map(TagId))?,
-            state: {
-                let reader = fields.required(8)?;
-                let error = reader.error("an unknown state of a snapshot");
-                match reader.uint()? {
-                    0 => SnapshotState::Kept,
-                    1 => SnapshotState::Forgotten,
-                    2 => SnapshotState::Gone,
-                    _ => return Err(error),
-                }
-            },
-            pinned: fields.required(9)?.bool()?,
-            state_time: fields.required(10)?.time()?,
-            by_full_client: fields.required(11)?.bool()?,
-            extent: fields.optional(12)?.map(Extent::read).transpose()?,
-            released: match fields.optional(13)? {
-                None => false,
-                Some(reader) => {
-                    let error = reader.error("what is not released does not say so");
-                    if !reader.bool()? {
-                        return Err(error);
-                    }
-                    true
-                }
-            },
         };
         fields.end()?;
         Ok(record)
@@ -409,4 +301,4 @@ fn narrow(reader: &mut Reader<'_>, most: u64) -> Result<u64, DecodeError> {
 
 /// Lists that jobs may lengthen step by step have no limit of their own: a list is never longer than the bytes of its
 /// run, and a reader that refused one would refuse the whole state.
-const ANY_NUMBER: usize = usize::MAX;
+pub(super) const ANY_NUMBER: usize = usize::MAX;

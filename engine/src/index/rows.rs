@@ -1,0 +1,135 @@
+//! Rows: a segment's header, packs, blocks and entries, byte for byte.
+
+use super::segment::{Location, SegmentBlock, SegmentPack};
+use crate::id::{ChunkId, DomainId, PackId};
+use crate::layout::Place;
+use crate::limits::{HEIGHT, SEGMENT_ENTRIES};
+use crate::pack::PackKind;
+use crate::wire::DecodeError;
+use crate::wire::cursor::Cursor;
+
+/// What the header says: how much of everything there is, and so where it lies.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Front {
+    pub(super) domain: DomainId,
+    pub(super) packs: u32,
+    pub(super) blocks: u32,
+    pub(super) entries: u64,
+}
+
+impl Front {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut cursor = Cursor::new(bytes);
+        cursor.expect(MAGIC, "not an index segment")?;
+        let domain = DomainId(cursor.array()?);
+        cursor.take(16)?;
+        let (packs, blocks, entries) = (cursor.u32()?, cursor.u32()?, cursor.u64()?);
+        cursor.zeros(8)?;
+        if entries > SEGMENT_ENTRIES || u64::from(blocks) > entries || packs > blocks {
+            return Err(DecodeError::new(40, "a segment has numbers that cannot be"));
+        }
+        Ok(Self { domain, packs, blocks, entries })
+    }
+
+    pub(super) fn blocks_start(&self) -> u64 {
+        HEADER as u64 + u64::from(self.packs) * PACK_ROW as u64
+    }
+
+    pub(super) fn blocks_end(&self) -> u64 {
+        self.blocks_start() + u64::from(self.blocks) * BLOCK_ROW as u64
+    }
+
+    pub(super) fn entries_start(&self) -> u64 {
+        self.blocks_end().next_multiple_of(ENTRY as u64)
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.entries_start() + self.entries * ENTRY as u64
+    }
+}
+
+/// An entry as it is stored. Ordered as entries are, provided that the blocks are.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RawEntry {
+    pub(super) id: ChunkId,
+    pub(super) block: u32,
+    pub(super) ordinal: u16,
+    pub(super) flags: u16,
+}
+
+impl RawEntry {
+    pub(super) fn read(bytes: &[u8; ENTRY]) -> Self {
+        let [id @ .., b0, b1, b2, b3, o0, o1, f0, f1] = *bytes;
+        Self {
+            id: ChunkId(id),
+            block: u32::from_le_bytes([b0, b1, b2, b3]),
+            ordinal: u16::from_le_bytes([o0, o1]),
+            flags: u16::from_le_bytes([f0, f1]),
+        }
+    }
+
+    /// Whether these are the flags of a chunk or of a page.
+    pub(super) fn has_sound_flags(&self) -> bool {
+        self.flags == 0 || (PAGE + 1..=PAGE + u16::from(HEIGHT)).contains(&self.flags)
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.id.as_bytes());
+        out.extend_from_slice(&self.block.to_le_bytes());
+        out.extend_from_slice(&self.ordinal.to_le_bytes());
+        out.extend_from_slice(&self.flags.to_le_bytes());
+    }
+}
+
+/// The flags of an entry: a page's height, or nothing for a chunk.
+pub(super) fn flags(kind: PackKind, height: u8) -> u16 {
+    match kind {
+        PackKind::Data => 0,
+        PackKind::Tree => PAGE | u16::from(height),
+    }
+}
+
+pub(super) fn locate(pack: &SegmentPack, block: &SegmentBlock, raw: &RawEntry) -> Location {
+    Location {
+        pack: pack.id,
+        place: pack.place,
+        pack_length: pack.length,
+        table_length: pack.table_length,
+        offset: block.offset,
+        length: block.length,
+        ordinal: raw.ordinal,
+        height: raw.flags as u8,
+        is_page: raw.flags & PAGE != 0,
+    }
+}
+
+pub(super) fn block_row(row: &[u8]) -> SegmentBlock {
+    SegmentBlock { pack: u32_at(row, 0), offset: u32_at(row, 4), length: u32_at(row, 8) }
+}
+
+/// None if it is of no known kind or place.
+pub(super) fn pack_row(row: &[u8; PACK_ROW]) -> Option<SegmentPack> {
+    Some(SegmentPack {
+        id: PackId::from_slice(&row[..32])?,
+        length: u64::from_le_bytes(row[32..40].try_into().ok()?),
+        table_length: u32_at(row, 40),
+        kind: PackKind::from_byte(row[44])?,
+        place: place(row[45])?,
+    })
+}
+
+fn place(byte: u8) -> Option<Place> {
+    [Place::Packs, Place::Moved].into_iter().find(|place| *place as u8 == byte)
+}
+
+fn u32_at(row: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]])
+}
+
+pub(super) const MAGIC: &[u8; 8] = b"COPALIDX";
+pub(super) const HEADER: usize = 64;
+pub(super) const PACK_ROW: usize = 48;
+pub(super) const BLOCK_ROW: usize = 12;
+pub(super) const ENTRY: usize = 32;
+/// Set in the flags of a page's entry; the bits below hold its height.
+pub(super) const PAGE: u16 = 1 << 8;
