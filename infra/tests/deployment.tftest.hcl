@@ -34,7 +34,7 @@ run "what_is_needed_is_enough" {
   }
 
   assert {
-    condition     = !local.destroys && !terraform_data.protection.input.destroys
+    condition     = !local.destroys && !module.protection.destroys
     error_message = "Backups are not protected."
   }
 
@@ -146,7 +146,7 @@ run "both_together_do" {
   }
 
   assert {
-    condition     = local.destroys && terraform_data.protection.input.destroys
+    condition     = local.destroys && module.protection.destroys
     error_message = "Backups cannot be destroyed at all."
   }
 }

@@ -38,7 +38,7 @@ locals {
       Sid      = "Log"
       Effect   = "Allow"
       Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
-      Resource = "${aws_cloudwatch_log_group.this.arn}:log-stream:*"
+      Resource = "${aws_cloudwatch_log_group.this.arn}:*"
     },
     {
       # PutTraceSegments and PutTelemetryRecords: traces belong to no resource, so none can be named.

@@ -4,11 +4,12 @@
 module "bucket" {
   source = "../private_bucket"
 
-  bucket        = var.bucket
-  region        = var.region
-  kms_key_arn   = aws_kms_key.this.arn
-  versioned     = true
-  object_lock   = var.locked_days != null
+  bucket      = var.bucket
+  region      = var.region
+  kms_key_arn = aws_kms_key.this.arn
+  versioned   = true
+  # A source whose versions can be locked copies only to where they can be.
+  object_lock   = true
   force_destroy = var.force_destroy
   statements    = jsonencode(concat(local.replication, local.kept))
 }
