@@ -4,6 +4,11 @@ mock_provider "aws" {
   source = "./tests/aws"
 }
 
+override_resource {
+  target = module.repository.module.bucket.aws_s3_bucket.this
+  values = { arn = "arn:aws:s3:::example-copal-dev" }
+}
+
 variables {
   functions_zip = "./tests/functions.zip"
 }

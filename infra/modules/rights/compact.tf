@@ -1,11 +1,11 @@
 locals {
   compact = [
     {
-      # GetObject, HeadObject: the segments, and whether a newer root is known of.
+      # GetObject, HeadObject: whose the repository is, the newest root, the segments.
       Sid      = "Read"
       Effect   = "Allow"
       Action   = "s3:GetObject"
-      Resource = [for folder in ["copal", "manifests", "receipts", "roots", "state", "index"] : "${local.objects}${folder}/*"]
+      Resource = [for folder in ["copal", "roots", "state", "index"] : "${local.objects}${folder}/*"]
     },
     {
       # PutObject: merged segments, and the root that names them.

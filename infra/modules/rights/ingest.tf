@@ -5,7 +5,7 @@ locals {
       Sid      = "Read"
       Effect   = "Allow"
       Action   = "s3:GetObject"
-      Resource = [for folder in ["copal", "clients", "packs", "moved", "manifests", "receipts", "changes", "expiries", "roots", "state", "index"] : "${local.objects}${folder}/*"]
+      Resource = [for folder in ["copal", "clients", "packs", "manifests", "receipts", "changes", "expiries", "roots", "state", "index"] : "${local.objects}${folder}/*"]
     },
     {
       # PutObject: what was decided.
