@@ -281,6 +281,8 @@ export interface DirectoryPage {
   next: string | null;
   /** Entries in the directory, where known without reading it all. */
   total: number | null;
+  /** Parts of the tree that cannot be read: some entries may be missing here. */
+  damage: Problem[];
 }
 
 export interface Entry {
@@ -297,7 +299,8 @@ export interface Entry {
 }
 
 export interface SearchProgress { hits: Entry[]; looked: number }
-export interface SearchResult { hits: Entry[]; looked: number; more: boolean }
+/** `damage`: parts of the tree that could not be looked through. */
+export interface SearchResult { hits: Entry[]; looked: number; more: boolean; damage: Problem[] }
 
 export interface Preview {
   bytes: Uint8Array;
@@ -316,7 +319,8 @@ export interface Change {
   after: Entry | null;
 }
 
-export interface Measure { files: number; directories: number; bytes: number; leftOut: number }
+/** `damage`: parts of the tree that could not be counted. */
+export interface Measure { files: number; directories: number; bytes: number; leftOut: number; damage: Problem[] }
 
 export interface DownloadOptions {
   /** Ask where to save and stream there; else the browser's downloads (staged in private storage first). */
