@@ -397,7 +397,7 @@ export type ProblemCode =
   | "no-repository" | "slots-closed" | "other-owner" | "repository-damaged" | "repository-newer"
   | "passphrase-wrong" | "passphrase-empty" | "code-malformed"
   | "enrollment-malformed" | "enrollment-used" | "enrollment-unknown" | "enrollment-elsewhere"
-  | "device-revoked" | "device-unknown" | "not-permitted"
+  | "enrollment-unfinished" | "device-revoked" | "device-unknown" | "not-permitted"
   | "quota" | "server-full" | "browser-full"
   | "folder-gone" | "folder-permission" | "file-unreadable" | "nothing-to-back-up"
   | "manifest-rejected" | "damaged" | "snapshot-gone" | "entry-gone"
