@@ -346,7 +346,7 @@ mod tests {
         let mut snapshots = days(&[(100, 1000, 1000), (100, 1000, 1), (100, 1000, 1), (100, 1000, 1)]);
         snapshots.iter_mut().for_each(|record| record.state = SnapshotState::Forgotten);
         let floor = Floor { last: 1, age: Duration::from_secs(3 * 24 * 3600) };
-        let why = |policy, snapshots: &[SnapshotRecord]| -> Vec<Protection> {
+        let why = |policy: &SignedPolicy, snapshots: &[SnapshotRecord]| -> Vec<Protection> {
             protected(policy, snapshots, Time(5 * DAY)).into_values().collect()
         };
         let young = Protection::Young { until: Time(6 * DAY) };
