@@ -108,9 +108,9 @@ impl Ends {
         Ok(Self { object, length, first, last, trailer })
     }
 
-    /// Bytes of the table.
-    pub(crate) fn table_length(&self) -> u64 {
-        self.trailer.table_length().into()
+    /// Bytes of header and table.
+    pub(crate) fn clear_length(&self) -> u64 {
+        u64::from(self.trailer.header_length()) + u64::from(self.trailer.table_length())
     }
 
     /// Reads the table, as far as it is not there yet.

@@ -7,9 +7,10 @@ use copal_engine::client::Role;
 use copal_engine::id::{ChunkId, ObjectHash, PackId};
 use copal_engine::index::{Bits, Mark, SegmentWriter};
 use copal_engine::layout::{self, Place};
+use copal_engine::limits::{PACK_SESSIONS, SESSION_RECORD_BYTES};
 use copal_engine::manifest::Manifest;
 use copal_engine::pack::{Pack, PackKind, PackWriter, PageView};
-use copal_engine::receipt::{Outcome, Receipt};
+use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::repository::IngestBy;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
@@ -131,6 +132,44 @@ fn a_damaged_or_missing_segment_ends_the_ingest_and_rejects_nothing() {
         assert!(matches!(done, Err(JobError::Damaged { .. } | JobError::StateLost { .. })), "{harm}: {done:?}");
         assert!(!world.has(&layout::receipt(client.id, number)), "{harm}");
     }
+}
+
+#[test]
+fn a_pack_that_claims_a_long_header_is_rejected_without_reading_it() {
+    let world = World::new();
+    let client = world.register(1, Role::WriteOnly);
+    let honest = data_pack(&client, 1, &[id(1)]);
+    let mut bytes = vec![0; 20 << 20];
+    let trailer = bytes.len() - 32;
+    bytes[trailer..].copy_from_slice(&honest.bytes[honest.bytes.len() - 32..]);
+    bytes[trailer + 16..trailer + 20].copy_from_slice(&(19_u32 << 20).to_le_bytes());
+    let pack = Pack { id: PackId(ObjectHash::of(&bytes).0), bytes, table: honest.table };
+    let number = claim_packs(&world, &client, &[pack], None);
+    let slow = Slow::new(&world.store);
+    slow.run(work(&world.host_of(&slow), IngestBy::Service, Scope::Client(client.id), &|_| true)).unwrap();
+    let reasons = world.receipt(&client, number).reasons;
+    assert!(matches!(&reasons[..], [(Reason::PackTable, _)]), "{reasons:?}");
+    let (_, read) = slow.calls()["get"];
+    assert!(read < 2 << 20, "{read} bytes");
+}
+
+#[test]
+fn session_records_count_towards_what_a_manifest_may_bring() {
+    let world = World::new();
+    let client = world.register(1, Role::WriteOnly);
+    let pack = |number: u8| {
+        let records = vec![vec![1; SESSION_RECORD_BYTES]; PACK_SESSIONS.into()];
+        let mut writer = PackWriter::new(PackKind::Data, client.domain, [number; 16], records).unwrap();
+        writer.add_block(&[number; 40], 0, 0, [id(number.into())], []).unwrap();
+        writer.finish()
+    };
+    let packs: Vec<Pack> = (0..16).map(pack).collect();
+    let numbers = [&packs[..], &packs[..15]].map(|packs| claim_packs(&world, &client, packs, None));
+    let slow = Slow::new(&world.store);
+    slow.run(work(&world.host_of(&slow), IngestBy::Service, Scope::Client(client.id), &|_| true)).unwrap();
+    let [over, under] = numbers.map(|number| world.receipt(&client, number));
+    assert_eq!((over.reasons[0].0, over.packs), (Reason::Oversize, vec![packs[15].id]));
+    assert_eq!(under.outcome, Outcome::Accepted);
 }
 
 /// A repository whose index has so many entries, in segments each a tenth of the next. Of the first ids the copies are
