@@ -12,7 +12,8 @@ use copal_engine::receipt::IngestBy;
 use copal_engine::request::Signatory;
 use copal_engine::root::Root;
 use copal_engine::state::{RunKind, StateDelta, write_run};
-use copal_store::{Key, Store, StoreError};
+use copal_store::record::Record;
+use copal_store::{Key, Op, Store, StoreError};
 use serde_json::{Value, json};
 
 use super::kit::*;
@@ -84,6 +85,24 @@ async fn objects_are_created_read_in_parts_and_listed() {
     let listed = world.signed(FULL_SIGNS, "GET", "/v1/objects?prefix=packs/&limit=5", b"").await.json();
     assert_eq!(keys(&listed, "objects"), [path.strip_prefix("/v1/objects/").unwrap()]);
     assert_eq!((&listed["more"], &listed["objects"][0]["length"]), (&json!(false), &json!(40)));
+}
+
+#[tokio::test]
+async fn a_part_of_an_object_is_mapped_and_not_gathered_in_memory() {
+    let mut record = None;
+    let world = World::with(IngestBy::Service, |settings| {
+        let store = Arc::new(Record::new(settings.store.clone()));
+        settings.store = store.clone();
+        record = Some(store);
+    });
+    let (world, record) = (world.await, record.unwrap());
+    world.put(layout::manifest(WRITER, 1), vec![7; 100]).await;
+    let mut request = sign(WRITER_SIGNS, "GET", &format!("/v1/objects/{}", layout::manifest(WRITER, 1)), b"");
+    request.headers_mut().insert("range", "bytes=0-98".parse().unwrap());
+    record.take();
+    assert_eq!(world.send(request).await.bytes, vec![7; 99]);
+    let ops: Vec<_> = record.take().into_iter().filter(|event| event.key.starts_with("manifests/")).collect();
+    assert_eq!(ops.iter().map(|event| event.op).collect::<Vec<_>>(), [Op::Map]);
 }
 
 #[tokio::test]
