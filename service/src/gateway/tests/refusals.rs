@@ -299,13 +299,20 @@ async fn a_quota_is_not_escaped_by_naming_a_pack_twice_or_shorter_than_it_is() {
 
 #[tokio::test]
 async fn requests_that_nobody_signed_are_answered_slowly() {
-    let world = World::new().await;
-    let mut answers = Vec::new();
-    for _ in 0..100 {
-        answers.push(world.unsigned("GET", "/v1/repository").await.status.as_u16());
+    // Also where whoever came first was let make the repository.
+    for accept_init in [false, true] {
+        let world = World::with(IngestBy::Service, |settings| settings.accept_init = accept_init).await;
+        let mut answers = Vec::new();
+        for _ in 0..100 {
+            answers.push(world.unsigned("GET", "/v1/repository").await.status.as_u16());
+        }
+        assert_eq!(answers.iter().filter(|status| **status == 200).count(), 60, "{accept_init}");
+        assert_eq!(answers.last(), Some(&429));
     }
-    assert_eq!(answers.iter().filter(|status| **status == 200).count(), 60);
-    assert_eq!(answers.last(), Some(&429));
+    let unmade = World::bare(|settings| settings.accept_init = true);
+    for _ in 0..100 {
+        assert_eq!(unmade.unsigned("GET", "/v1/repository").await.problem(), problem(404, "no-repository"));
+    }
 }
 
 #[tokio::test]
