@@ -16,8 +16,8 @@ use copal_engine::path::TreePath;
 use copal_engine::repository::Descriptor;
 use copal_reader::{Streams, run};
 use copal_tests::kit::s3::command;
-use copal_tests::kit::{World, tree};
-use copal_wasm::look::{Library, Window};
+use copal_tests::kit::{DAY, How, World, tree};
+use copal_wasm::look::{Library, Snapshot, Window};
 use copal_wasm::owner::Owner;
 use copal_wasm::view::{Read, View};
 use tempfile::TempDir;
@@ -48,6 +48,27 @@ fn nothing_is_written_below_what_is_no_directory() {
     let (code, archive, messages) = readers.reader(&["restore", "--tar", "-"]);
     assert_eq!((code, holds(&archive, "evil"), holds(&archive, "fine")), (4, false, true));
     assert!(messages.contains(TOLD), "{messages}");
+}
+
+#[test]
+fn a_client_whose_clock_is_ahead_does_not_make_the_newest_snapshot() {
+    let world = World::new();
+    let [honest, hostile] = [world.register(1, Role::Full), world.register(2, Role::WriteOnly)];
+    let ahead = How { skew: 3_650 * DAY.as_nanos() as i64, ..How::default() };
+    world.try_back_up(&hostile, &tree([("theirs", &b"x"[..])]), &ahead).unwrap();
+    world.wait(DAY);
+    let newest = world.back_up(&honest, &tree([("ours", &b"y"[..])]));
+    let readers = Readers::of(&world);
+
+    let listed: Vec<Snapshot> = readers.library().snapshots();
+    assert!(listed[0].time < listed[1].time, "the clock was ahead");
+    assert_eq!(listed[0].id, newest);
+
+    let (code, list, messages) = readers.reader(&["list"]);
+    let last = String::from_utf8(list).unwrap().lines().last().unwrap().to_owned();
+    assert_eq!((code, last.split(' ').next()), (0, Some(&*newest.to_string())), "{messages}");
+    let (code, entries, _) = readers.reader(&["ls"]);
+    assert_eq!((code, holds(&entries, "ours"), holds(&entries, "theirs")), (0, true, false));
 }
 
 fn holds(bytes: &[u8], text: &str) -> bool {
