@@ -1,7 +1,4 @@
-// The interface between the page's core (workers, gateway, engine) and its display. Owner: web (src/core).
-// It becomes web-demo/src/core/api.ts verbatim; import types from "../core/api" and `connect` from "../core".
-// Wishes: /tmp/contract/requests.md. Breaking changes are announced here, newest first:
-//   20:52 Status.space: distinctBytes → newestBytes
+//! The interface between the page's core (workers, gateway, engine) and its display.
 //
 // Rules: every promise that fails rejects with a CopalError. All values are plain data (structured clone), so a
 // scripted Core for tests is an object literal. Times are milliseconds since 1970, sizes bytes, both `number`.

@@ -7,7 +7,7 @@ import { brief } from "../gateway/client";
 import { failure, problem } from "../problem";
 import { type Opened, fetchAll, records } from "../coordinator/opened";
 import type { Control } from "../coordinator/control";
-import { commonParent } from "./targets";
+import { asFileName, commonParent } from "./targets";
 
 /** What can be looked at. One at a time: the engine answers one question after another. */
 export class Books {
@@ -160,10 +160,10 @@ export class Books {
       const tree = await this.#tree(snapshot);
       const [first] = entries;
       const found = entries.length === 1 && first ? (await this.#answer(() => tree.entry(first), brief())).entries[0] : undefined;
-      if (found?.kind === "file") return { name: found.name, isZip: false };
+      if (found?.kind === "file") return { name: asFileName(found.name), isZip: false };
       const facts = this.#states.get(snapshot)!;
       const name = found?.name ?? (facts.label || facts.paths.at(-1)?.split("/").at(-1) || "snapshot");
-      return { name: `${name.replace(/[/\\:*?"<>|]/g, "_")}.zip`, isZip: true };
+      return { name: `${asFileName(name)}.zip`, isZip: true };
     });
   }
 
