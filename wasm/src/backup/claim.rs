@@ -3,6 +3,7 @@
 use copal_engine::backup::session::FinishedTree;
 use copal_engine::block::{BlockBuilder, SealTools};
 use copal_engine::compress;
+use copal_engine::extent::Extent;
 use copal_engine::id::{ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::limits::MANIFEST_PACKS;
@@ -161,6 +162,7 @@ impl Backup {
         if packs.is_empty() && !is_final {
             return Ok(());
         }
+        self.claimed_bytes += packs.iter().map(|(_, length)| length).sum::<u64>();
         while packs.len() > MANIFEST_PACKS {
             let rest = packs.split_off(MANIFEST_PACKS);
             self.claims.push_back(Draft { packs, snapshot: None });
@@ -190,6 +192,9 @@ impl Backup {
         let mut tags: Vec<_> = info.tags.iter().map(|tag| self.keys.tag_id(tag)).collect();
         tags.sort_unstable();
         tags.dedup();
+        let counts = info.counts;
+        let entries = counts.files + counts.directories + counts.others;
+        let stored = core::mem::take(&mut self.claimed_bytes);
         Ok(SnapshotClaim {
             root: tree.root,
             partial,
@@ -199,7 +204,7 @@ impl Backup {
             session_record: self.record.bytes().to_vec(),
             counter: number,
             info: sealed.bytes,
-            extent: None,
+            extent: Some(Extent::about(entries, counts.bytes, stored)),
         })
     }
 }
