@@ -2,7 +2,6 @@
 
 use copal_engine::backup::session::FinishedTree;
 use copal_engine::block::{BlockBuilder, SealTools};
-use copal_engine::compress;
 use copal_engine::extent::Extent;
 use copal_engine::id::{ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
@@ -12,6 +11,7 @@ use copal_engine::seal::BlockKind;
 
 use super::{Backup, Stage};
 use crate::client::Signer;
+use crate::compressor;
 use crate::fault::{Code, Fault};
 use crate::kept::KeptSnapshot;
 
@@ -187,7 +187,7 @@ impl Backup {
         let mut block = BlockBuilder::new(BlockKind::Info, bytes.len().max(1));
         block.push(self.keys.chunk_id(&bytes), &bytes, None);
         let job = block.take(counter).expect("it holds the description");
-        let level = compress::Parameters::of_level(self.parameters.zstd_level);
+        let level = compressor::parameters(self.parameters.zstd_level);
         let sealed = job.run(&mut SealTools::new(level), &self.cipher)?;
         let mut tags: Vec<_> = info.tags.iter().map(|tag| self.keys.tag_id(tag)).collect();
         tags.sort_unstable();
