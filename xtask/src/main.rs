@@ -12,6 +12,7 @@ mod module;
 mod page;
 mod probe;
 mod reader;
+mod speed;
 mod stack;
 mod suite;
 mod tally;
@@ -29,6 +30,8 @@ usage: cargo xtask <command>
   lambda         build the functions for both processors of Lambda, and check each zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
   demo           build everything, serve a new repository with the web app, and say where it is
+  bench browser FOLDER
+                 measure what a browser's worker does with the folder's files, and the same natively
   bench [args]   run the measurements in bench/";
 
 fn main() -> ExitCode {
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["lambda"] => lambda::run().map(exit),
+        ["bench", "browser", folder] => speed::run(folder).map(|()| ExitCode::SUCCESS),
         ["bench", rest @ ..] => bench(rest),
         _ => Err(USAGE.to_owned()),
     };
