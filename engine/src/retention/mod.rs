@@ -12,7 +12,7 @@ mod signed;
 mod span;
 
 pub use expire::{expirable, permits};
-pub use guard::{Floor, Held, Hold, Suspicion, held, protected};
+pub use guard::{Floor, Held, Hold, Protection, Suspicion, held, protected};
 pub use policy::{Count, Period, Policy};
 pub use signed::{BadPolicy, SignedPolicy};
 pub use span::{BadSpan, Span};

@@ -1,7 +1,4 @@
-// The interface between the page's core (workers, gateway, engine) and its display. Owner: web (src/core).
-// It becomes web-demo/src/core/api.ts verbatim; import types from "../core/api" and `connect` from "../core".
-// Wishes: /tmp/contract/requests.md. Breaking changes are announced here, newest first:
-//   20:52 Status.space: distinctBytes → newestBytes
+//! The interface between the page's core (workers, gateway, engine) and its display.
 //
 // Rules: every promise that fails rejects with a CopalError. All values are plain data (structured clone), so a
 // scripted Core for tests is an object literal. Times are milliseconds since 1970, sizes bytes, both `number`.
@@ -281,6 +278,8 @@ export interface DirectoryPage {
   next: string | null;
   /** Entries in the directory, where known without reading it all. */
   total: number | null;
+  /** Parts of the tree that cannot be read: some entries may be missing here. */
+  damage: Problem[];
 }
 
 export interface Entry {
@@ -297,7 +296,8 @@ export interface Entry {
 }
 
 export interface SearchProgress { hits: Entry[]; looked: number }
-export interface SearchResult { hits: Entry[]; looked: number; more: boolean }
+/** `damage`: parts of the tree that could not be looked through. */
+export interface SearchResult { hits: Entry[]; looked: number; more: boolean; damage: Problem[] }
 
 export interface Preview {
   bytes: Uint8Array;
@@ -316,7 +316,8 @@ export interface Change {
   after: Entry | null;
 }
 
-export interface Measure { files: number; directories: number; bytes: number; leftOut: number }
+/** `damage`: parts of the tree that could not be counted. */
+export interface Measure { files: number; directories: number; bytes: number; leftOut: number; damage: Problem[] }
 
 export interface DownloadOptions {
   /** Ask where to save and stream there; else the browser's downloads (staged in private storage first). */
@@ -393,7 +394,7 @@ export type ProblemCode =
   | "no-repository" | "slots-closed" | "other-owner" | "repository-damaged" | "repository-newer"
   | "passphrase-wrong" | "passphrase-empty" | "code-malformed"
   | "enrollment-malformed" | "enrollment-used" | "enrollment-unknown" | "enrollment-elsewhere"
-  | "device-revoked" | "device-unknown" | "not-permitted"
+  | "enrollment-unfinished" | "device-revoked" | "device-unknown" | "not-permitted"
   | "quota" | "server-full" | "browser-full"
   | "folder-gone" | "folder-permission" | "file-unreadable" | "nothing-to-back-up"
   | "manifest-rejected" | "damaged" | "snapshot-gone" | "entry-gone"
