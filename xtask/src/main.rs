@@ -14,6 +14,7 @@ mod page;
 mod probe;
 mod protection;
 mod reader;
+mod speed;
 mod stack;
 mod suite;
 mod tally;
@@ -32,6 +33,8 @@ usage: cargo xtask <command>
   lambda         build the functions for both processors of Lambda, and check each zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
   demo           build everything, serve a new repository with the web app, and say where it is
+  bench browser FOLDER
+                 measure what a browser's worker does with the folder's files, and the same natively
   bench [args]   run the measurements in bench/";
 
 fn main() -> ExitCode {
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["infra"] => infra::run().map(exit),
         ["lambda"] => lambda::run().map(exit),
+        ["bench", "browser", folder] => speed::run(folder).map(|()| ExitCode::SUCCESS),
         ["bench", rest @ ..] => bench(rest),
         _ => Err(USAGE.to_owned()),
     };

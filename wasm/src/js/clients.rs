@@ -6,7 +6,7 @@ use copal_engine::keys::slot::SlotInput;
 use copal_engine::receipt::{IngestBy, Outcome, Receipt};
 use copal_engine::repository as engine;
 use copal_engine::request::{Signatory, Terms, Unsigned, write_digest};
-use js_sys::{Array, Object, Uint8Array};
+use js_sys::{Array, JsString, Object, Uint8Array};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use zeroize::Zeroizing;
@@ -62,9 +62,9 @@ pub struct Owner(pub(super) owner::Owner);
 
 #[wasm_bindgen]
 impl Owner {
-    pub fn open(slot: &[u8], passphrase: String) -> Thrown<Owner> {
-        let passphrase = Zeroizing::new(passphrase);
-        let input = SlotInput::passphrase(&passphrase).map_err(Fault::from)?;
+    pub fn open(slot: &[u8], passphrase: &JsString) -> Thrown<Owner> {
+        let composed = Zeroizing::new(String::from(passphrase.normalize("NFC")));
+        let input = SlotInput::composed(composed).map_err(Fault::from)?;
         Ok(Self(owner::Owner::open(slot, &input)?))
     }
 
