@@ -232,7 +232,9 @@ class PageCore implements Core {
     this.#tell({ type: "enrollment", enrollsAs });
   }
 
+  /** One choice at a time: the list of a large folder takes more memory than its backup. */
   #choose(chosen: Chosen): Folder {
+    this.#chosen.clear();
     this.#chosen.set(chosen.folder.id, chosen);
     return chosen.folder;
   }
