@@ -86,7 +86,7 @@ impl BlockBuilder {
         let next = Vec::with_capacity(self.raw.len());
         let raw = core::mem::replace(&mut self.raw, next);
         let items = core::mem::take(&mut self.items);
-        Some(SealJob { kind: self.kind, counter, items, raw })
+        Some(SealJob { kind: self.kind, counter, items, raw, stored: Vec::new() })
     }
 }
 
@@ -99,9 +99,15 @@ pub struct SealJob {
     pub items: Vec<BlockItem>,
     counter: Counter,
     raw: Vec<u8>,
+    stored: Vec<u8>,
 }
 
 impl SealJob {
+    /// Has the block sealed into a buffer that was used before: a new one is paid for page by page.
+    pub fn into_buffer(self, stored: Vec<u8>) -> Self {
+        Self { stored, ..self }
+    }
+
     /// The number of the block in its session.
     pub fn counter(&self) -> u64 {
         self.counter.get()
@@ -115,17 +121,17 @@ impl SealJob {
     /// Parts the block from its bytes: for a host that compresses them in one place ([`SealTools::plaintext`]) and seals
     /// them in another.
     pub fn part(self) -> (PendingBlock, Vec<u8>) {
-        let SealJob { kind, items, counter, raw } = self;
+        let SealJob { kind, items, counter, raw, .. } = self;
         (PendingBlock::new(kind, items, counter, raw.len() as u64), raw)
     }
 
     /// Seals the block, and reads it back before anybody relies on it: an encoder's error must not become a lost backup.
     pub fn run(self, tools: &mut SealTools, cipher: &SessionCipher) -> Result<SealedBlock, SealFault> {
-        let SealJob { kind, items, counter, raw } = self;
+        let SealJob { kind, items, counter, raw, stored } = self;
         let number = counter.get();
         let lengths: Vec<u32> = items.iter().map(|item| item.length).collect();
         plaintext::encode(&lengths, &raw, &mut tools.compressor, &mut tools.plaintext);
-        let bytes = cipher.seal(kind, counter, &tools.plaintext);
+        let bytes = cipher.seal_into(kind, counter, &tools.plaintext, stored);
         tools.verify(cipher, kind, number, &bytes, &lengths, &raw)?;
         Ok(SealedBlock { kind, counter: number, items, bytes, raw_length: raw.len() as u64 })
     }

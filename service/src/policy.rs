@@ -74,6 +74,6 @@ impl Guarded {
         if is_planted(Fault::ForgottenUnguarded) {
             return Ok(Self { protected: BTreeSet::new(), held });
         }
-        Ok(Self { protected: protected(&policy, snapshots, now), held })
+        Ok(Self { protected: protected(&policy, snapshots, now).into_keys().collect(), held })
     }
 }

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `wasm`, `lambda`, `stack`, `demo`, `bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `infra`, `lambda`, `stack`, `demo`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -7,10 +7,12 @@ mod carried;
 mod command;
 mod elf;
 mod environment;
+mod infra;
 mod lambda;
 mod module;
 mod page;
 mod probe;
+mod protection;
 mod reader;
 mod stack;
 mod suite;
@@ -26,6 +28,7 @@ usage: cargo xtask <command>
   reader         build the reader that every repository carries
   release        build the command as it is released, with the reader inside
   wasm           build the module for browsers, and run it and the engine's probe in Node
+  infra          check what is deployed in AWS: Terraform's tests, linters
   lambda         build the functions for both processors of Lambda, and check each zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
   demo           build everything, serve a new repository with the web app, and say where it is
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         ["wasm"] => webassembly(),
         ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
+        ["infra"] => infra::run().map(exit),
         ["lambda"] => lambda::run().map(exit),
         ["bench", rest @ ..] => bench(rest),
         _ => Err(USAGE.to_owned()),

@@ -336,6 +336,7 @@ impl Session {
         let counter = self.counters.next().ok_or(SessionError::Exhausted)?;
         if let Some(job) = self.stream(kind).block.take(counter) {
             self.jobs_out += 1;
+            let job = job.into_buffer(self.stream(kind).take_buffer());
             self.actions.push_back(Action::Seal(job));
         }
         Ok(())
@@ -364,6 +365,7 @@ impl Session {
             let writer = PackWriter::new(kind, self.domain, random, vec![self.record.bytes().to_vec()])?;
             self.stream(kind).begin(writer, &block)?;
         }
+        self.stream(kind).keep_buffer(block.bytes);
         if let Some(writer) = self.stream(kind).take_full() {
             self.give_out(writer);
         }

@@ -10,11 +10,21 @@ pub(super) struct Stream {
     pub(super) block: BlockBuilder,
     pub(super) pack: Option<PackWriter>,
     pack_target: usize,
+    /// Bytes of the last pack that had its size.
+    pack_length: usize,
+    /// Buffers of blocks that are in packs, for the next blocks.
+    buffers: Vec<Vec<u8>>,
 }
 
 impl Stream {
     pub(super) fn new(kind: BlockKind, block_target: u32, pack_target: u32) -> Self {
-        Self { block: BlockBuilder::new(kind, block_target as usize), pack: None, pack_target: pack_target as usize }
+        Self {
+            block: BlockBuilder::new(kind, block_target as usize),
+            pack: None,
+            pack_target: pack_target as usize,
+            pack_length: 0,
+            buffers: Vec::new(),
+        }
     }
 
     /// Adds a block to the open pack; false if there is none, or no room in it.
@@ -33,6 +43,8 @@ impl Stream {
 
     /// Begins a pack with a block.
     pub(super) fn begin(&mut self, mut pack: PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
+        // As long as the one before: growing it step by step would copy it each time.
+        pack.reserve(self.pack_length);
         add(&mut pack, block)?;
         self.pack = Some(pack);
         Ok(())
@@ -40,7 +52,21 @@ impl Stream {
 
     /// Takes the open pack once it has its size.
     pub(super) fn take_full(&mut self) -> Option<PackWriter> {
-        self.pack.take_if(|pack| pack.len() >= self.pack_target)
+        let full = self.pack.take_if(|pack| pack.len() >= self.pack_target);
+        self.pack_length = full.as_ref().map_or(self.pack_length, PackWriter::len);
+        full
+    }
+
+    /// A buffer for the next block.
+    pub(super) fn take_buffer(&mut self) -> Vec<u8> {
+        self.buffers.pop().unwrap_or_default()
+    }
+
+    /// Keeps the buffer of a block that is in a pack.
+    pub(super) fn keep_buffer(&mut self, buffer: Vec<u8>) {
+        if self.buffers.len() < BUFFERS {
+            self.buffers.push(buffer);
+        }
     }
 }
 
@@ -60,6 +86,8 @@ fn add(writer: &mut PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
     writer.add_block(&block.bytes, 0, block.counter, ids, pages)
 }
 
+/// Buffers kept: more blocks are rarely sealed at once.
+const BUFFERS: usize = 4;
 /// Bytes of a pack's table.
 const TABLE_MOST: u64 = MANIFEST_TABLES / MANIFEST_PACKS as u64;
 /// What a table spends at most on a block, on a chunk or page, and on a reference.

@@ -87,6 +87,11 @@ impl PackWriter {
         Ok(Self { bytes, table })
     }
 
+    /// Makes room for a pack of so many bytes.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes.min(PACK_BYTES as usize).saturating_sub(self.bytes.len()));
+    }
+
     /// Appends a sealed block with the ids of what it holds and, in a tree pack, what is told of each of its pages.
     /// A refused block leaves the pack as it was.
     pub fn add_block<'p>(

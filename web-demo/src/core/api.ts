@@ -284,6 +284,8 @@ export interface DirectoryPage {
   next: string | null;
   /** Entries in the directory, where known without reading it all. */
   total: number | null;
+  /** Parts of the tree that cannot be read: some entries may be missing here. */
+  damage: Problem[];
 }
 
 export interface Entry {
@@ -300,7 +302,8 @@ export interface Entry {
 }
 
 export interface SearchProgress { hits: Entry[]; looked: number }
-export interface SearchResult { hits: Entry[]; looked: number; more: boolean }
+/** `damage`: parts of the tree that could not be looked through. */
+export interface SearchResult { hits: Entry[]; looked: number; more: boolean; damage: Problem[] }
 
 export interface Preview {
   bytes: Uint8Array;
@@ -319,7 +322,8 @@ export interface Change {
   after: Entry | null;
 }
 
-export interface Measure { files: number; directories: number; bytes: number; leftOut: number }
+/** `damage`: parts of the tree that could not be counted. */
+export interface Measure { files: number; directories: number; bytes: number; leftOut: number; damage: Problem[] }
 
 export interface DownloadOptions {
   /** Ask where to save and stream there; else the browser's downloads (staged in private storage first). */
@@ -396,7 +400,7 @@ export type ProblemCode =
   | "no-repository" | "slots-closed" | "other-owner" | "repository-damaged" | "repository-newer"
   | "passphrase-wrong" | "passphrase-empty" | "passphrase-needed" | "code-malformed"
   | "enrollment-malformed" | "enrollment-used" | "enrollment-unknown" | "enrollment-elsewhere"
-  | "device-revoked" | "device-unknown" | "not-permitted"
+  | "enrollment-unfinished" | "device-revoked" | "device-unknown" | "not-permitted"
   | "quota" | "server-full" | "browser-full"
   | "folder-gone" | "folder-permission" | "file-unreadable" | "nothing-to-back-up"
   | "manifest-rejected" | "damaged" | "snapshot-gone" | "entry-gone"

@@ -213,8 +213,10 @@ async function resumed(device: WriteOnly): Promise<Client> {
 /** Writes the record if that is still to be done, and looks whether the repository knows the device so. */
 async function joined(known: Known, gateway: Gateway, database: Database, cache: Private | null, client: Client, device: WriteOnly): Promise<Opened> {
   const { pending, signing } = device;
+  // Only who has the enrollment at hand can write the record.
+  const isTried = pending !== null && gateway.isSigning;
   try {
-    if (pending && gateway.isSigning) {
+    if (pending && isTried) {
       await gateway.create(brief(), pending.key, pending.bytes as Uint8Array<ArrayBuffer>).catch((error: unknown) => {
         // Written already, by this device or by another one: the record tells.
         if (!USED.has(problemOf(error).code)) throw error;
@@ -226,6 +228,8 @@ async function joined(known: Known, gateway: Gateway, database: Database, cache:
     client.free();
     gateway.signWith(null);
     if (pending && USED.has(problemOf(error).code)) {
+      // Joining was interrupted before the record was written: with the enrollment it goes on.
+      if (!isTried) throw failure("enrollment-unfinished");
       // Somebody was faster: what is kept here opens nothing.
       await database.remove("devices", device.repository);
       throw failure("enrollment-used");

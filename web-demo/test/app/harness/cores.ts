@@ -110,12 +110,12 @@ export const CORES: Record<string, () => Core> = {
   "browse-many": () => scripted({
     directory: async (_snapshot, _directory, after, limit) => {
       const start = after === null ? 0 : Number(after);
-      return { entries: manyEntries(10_000).slice(start, start + limit), next: start + limit < 10_000 ? String(start + limit) : null, total: 10_000 };
+      return { entries: manyEntries(10_000).slice(start, start + limit), next: start + limit < 10_000 ? String(start + limit) : null, total: 10_000, damage: [] };
     },
   }),
-  "browse-empty": () => scripted({ directory: async () => ({ entries: [], next: null, total: 0 }) }),
+  "browse-empty": () => scripted({ directory: async () => ({ entries: [], next: null, total: 0, damage: [] }) }),
   "browse-damaged": () => scripted({ directory: async () => { throw failure({ code: "damaged", title: "A page of this folder is damaged", advice: "Other folders are not affected. An earlier snapshot may have it whole.", subject: "packs/9f/9f3c11a0", canRetry: true }); } }),
-  "search-none": () => scripted({ search: async () => scriptedRun({ state: "running", hits: [], looked: 0 }, { hits: [], looked: 21_760, more: false }) }),
+  "search-none": () => scripted({ search: async () => scriptedRun({ state: "running", hits: [], looked: 0 }, { hits: [], looked: 21_760, more: false, damage: [] }) }),
   "preview-image": () => scripted({ preview: async () => { const bytes = await picture(); return { bytes, total: bytes.length, kind: "image", mediaType: "image/png" }; } }),
   "preview-binary": () => scripted({ preview: async () => ({ bytes: new Uint8Array(64), total: 612 * MIB, kind: "binary", mediaType: null }) }),
   "preview-damaged": () => scripted({ preview: async () => { throw failure({ code: "damaged", title: "This file is damaged", advice: "A block of it is altered, and nothing of it is shown. An earlier snapshot may have it whole.", subject: "README.txt" }); } }),

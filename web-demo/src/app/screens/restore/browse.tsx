@@ -104,7 +104,7 @@ function Measured({ app, snapshot, entries }: { app: App; snapshot: Snapshot; en
       clearTimeout(timer);
     };
   }, [app, snapshot.id, entries]);
-  return measure === null ? null : <>: {counted(measure.files, "file")}, {size(measure.bytes)}</>;
+  return measure === null ? null : <>: {counted(measure.files, "file")}, {size(measure.bytes)}{measure.damage.length > 0 ? ", and what cannot be read" : ""}</>;
 }
 
 function Crumbs({ snapshot, crumbs, go, out }: { snapshot: Snapshot; crumbs: Crumb[]; go: (to: Crumb[]) => void; out: () => void }) {
