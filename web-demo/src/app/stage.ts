@@ -95,10 +95,19 @@ export class Staging {
     switch (event.type) {
       case "locked": return this.#locked(event.reason, event.problem ?? null);
       case "lock-soon": this.lockSoon.value = event.secondsLeft; return;
+      case "enrollment": return this.#enrolled(event.enrollsAs);
       case "network": this.online.value = event.online; return;
       case "elsewhere": this.elsewhere.value = event.held; return;
       case "changed": return;
     }
+  }
+
+  /** An enrollment waits; who has the page open sees it once it is locked. */
+  #enrolled(enrollsAs: Environment["enrollsAs"]): void {
+    const stage = this.stage.value;
+    if (stage.at !== "locked" && stage.at !== "open") return;
+    const environment: Environment = { ...stage.environment, hasEnrollmentLink: true, enrollsAs };
+    this.stage.value = stage.at === "locked" ? { ...stage, environment, problem: null } : { ...stage, environment };
   }
 
   #locked(why: LockedBecause, problem: Problem | null): void {

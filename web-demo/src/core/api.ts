@@ -122,6 +122,8 @@ export type CoreEvent =
   | { type: "locked"; reason: "asked" | "idle" | "failed"; problem?: Problem }
   /** Ends with "locked", or with null when the person did something. */
   | { type: "lock-soon"; secondsLeft: number | null }
+  /** An enrollment link was opened while the page was there already. It was taken out of the address, as at the start. */
+  | { type: "enrollment"; enrollsAs: Environment["enrollsAs"] }
   | { type: "network"; online: boolean }
   /** Receipts, checks or snapshots may have changed: ask again for what is shown. */
   | { type: "changed"; what: "snapshots" | "status" | "remembered" }

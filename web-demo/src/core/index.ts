@@ -41,6 +41,7 @@ class PageCore implements Core {
     });
     addEventListener("online", () => this.#tell({ type: "network", online: true }));
     addEventListener("offline", () => this.#tell({ type: "network", online: false }));
+    addEventListener("hashchange", () => void this.#heedLink());
     // A tab that is closed in the middle asks first; what a manifest covers stays in any case.
     addEventListener("beforeunload", (event) => {
       if (this.#line.isBusy) event.preventDefault();
@@ -222,7 +223,18 @@ class PageCore implements Core {
     this.#tell({ type: "locked", reason });
   }
 
+  /** A link may be opened in a page that is there already: no server is asked then, and nothing is loaded. */
+  async #heedLink(): Promise<void> {
+    const link = takeLink(location, history);
+    if (link === null) return;
+    this.#link = link;
+    const enrollsAs = await this.#line.ask<Environment["enrollsAs"]>("enrollsAs", link).catch(() => null);
+    this.#tell({ type: "enrollment", enrollsAs });
+  }
+
+  /** One choice at a time: the list of a large folder takes more memory than its backup. */
   #choose(chosen: Chosen): Folder {
+    this.#chosen.clear();
     this.#chosen.set(chosen.folder.id, chosen);
     return chosen.folder;
   }

@@ -72,6 +72,18 @@ describe("the page", () => {
     expect(JSON.stringify(staging.stage.value)).not.toContain("COPAL-JOIN");
     expect(asked.length).toBe(3);
   });
+  test("takes an enrollment that comes while it is there, at once if it is locked and else once it is", async () => {
+    const staging = new Staging(locked());
+    await staging.start();
+    staging.hear({ type: "enrollment", enrollsAs: "write-only" });
+    expect(staging.stage.value).toMatchObject({ at: "locked", environment: { hasEnrollmentLink: true, enrollsAs: "write-only" } });
+    const open = new Staging(scripted());
+    await open.start();
+    open.hear({ type: "enrollment", enrollsAs: "full" });
+    expect(open.stage.value.at).toBe("open");
+    open.hear({ type: "locked", reason: "asked" });
+    expect(open.stage.value).toMatchObject({ at: "locked", environment: { hasEnrollmentLink: true, enrollsAs: "full" } });
+  });
   test("warns before it locks, and says why it did", async () => {
     const staging = new Staging(scripted());
     await staging.start();

@@ -134,6 +134,19 @@ test("with the passphrase a folder is backed up, browsed, searched, looked at, a
   expect(listing(machine.path("unzipped"))).toEqual(under("Pictures", expected));
 });
 
+test("a link that is opened where the page is already is taken as well, and does not stay in the address", async () => {
+  const page = await open();
+  await page.getByRole("textbox", { name: "Passphrase" }).waitFor();
+  const loads: string[] = [];
+  page.on("request", (request) => { if (request.isNavigationRequest()) loads.push(request.url()); });
+  await page.goto(link("write-only"));
+  await page.getByText("Back up from this browser").waitFor();
+  expect(page.url()).not.toContain("join");
+  expect(loads).toEqual([]);
+  await page.getByRole("button", { name: "Join" }).click();
+  await page.getByRole("heading", { name: "Back up" }).waitFor();
+});
+
 test("a link that the command prints makes a browser one that adds backups, and is gone from the address and the history", async () => {
   const address = link("write-only");
   const page = await open(address);

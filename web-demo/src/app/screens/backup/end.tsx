@@ -34,9 +34,9 @@ export function Done({ app, state, session }: { app: App; state: Extract<Backing
         </div>
       </div>
       <dl class="figures">
-        <div><dt>Uploaded</dt><dd>{size(result.storedBytes)} <small>{saved > 0.005 ? `${Math.floor(saved * 100)} % less` : ""}</small></dd></div>
+        <div><dt>Uploaded</dt><dd>{size(result.storedBytes)} <small>{saved > 0.005 && result.storedBytes > 0 ? `instead of ${size(result.bytes)}` : ""}</small></dd></div>
         <div><dt>New data</dt><dd>{size(result.newBytes)}</dd></div>
-        <div><dt>Stored already</dt><dd>{size(result.knownBytes)}</dd></div>
+        <div><dt>Stored already</dt><dd>{size(Math.max(0, result.bytes - result.newBytes))}</dd></div>
         <div><dt>New files</dt><dd>{count(result.newFiles)}</dd></div>
         <div><dt>Changed files</dt><dd>{count(result.changedFiles)}</dd></div>
         <div><dt>Unchanged files</dt><dd>{count(result.unchangedFiles)}</dd></div>
