@@ -93,7 +93,8 @@ fn the_reference_has_the_options_of_every_command_and_no_others() {
 /// The line of an argument in the reference.
 fn row(argument: &clap::Arg) -> String {
     let value = argument.get_value_names().filter(|_| argument.get_action().takes_values());
-    let value = value.map(|names| names[0].to_string());
+    let may_be_left_out = argument.get_num_args().is_some_and(|range| range.min_values() == 0);
+    let value = value.map(|names| if may_be_left_out { format!("[{}]", names[0]) } else { names[0].to_string() });
     let name = match (argument.get_short(), argument.get_long(), value) {
         (Some(short), Some(long), Some(value)) => format!("`-{short}`, `--{long} {value}`"),
         (Some(short), Some(long), None) => format!("`-{short}`, `--{long}`"),
