@@ -14,7 +14,7 @@ use copal_engine::keys::session::SessionRecord;
 use copal_engine::layout;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::path::TreePath;
-use copal_engine::retention::choose_time;
+use copal_engine::retention::age;
 use copal_engine::seal::{BlockKind, SessionCipher};
 use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::state::{SnapshotRecord, SnapshotState};
@@ -170,13 +170,6 @@ impl History {
             _ => failure,
         }
     }
-}
-
-/// Where a snapshot stands among others, the oldest first, as retention has it: a client whose clock is ahead does not make
-/// the newest one for as long as that.
-pub fn age(record: &SnapshotRecord) -> (Time, Time, SnapshotId) {
-    let time = choose_time(record.client_time, record.accepted, record.by_full_client);
-    (time, record.client_time, record.id)
 }
 
 /// Of the snapshots that the options have left, the one a person means.

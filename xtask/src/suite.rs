@@ -14,6 +14,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     let start = Instant::now();
     heading("tools");
     tools::set_up()?;
+    tools::set_up_infra()?;
 
     suite.stage("format", || cargo_succeeds(&["fmt", "--all", "--check"]));
     suite.stage("lints", || {

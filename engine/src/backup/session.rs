@@ -171,7 +171,7 @@ impl Session {
         self.seen.insert(&id);
         self.tally.chunks_new += 1;
         self.tally.bytes_new += bytes.len() as u64;
-        if !self.data.block.wants(bytes.len()) {
+        if !self.data.block.wants(bytes, None) {
             self.close_data_block()?;
         }
         self.data.block.push(id, bytes, None);
@@ -309,10 +309,10 @@ impl Session {
             }
             self.seen.insert(&page.id);
             self.tally.pages_new += 1;
-            if !self.tree.block.wants(page.plaintext.len()) {
+            let clear = PageClear { height: page.height, references: page.references, replaces: page.replaces };
+            if !self.tree.block.wants(&page.plaintext, Some(&clear)) {
                 self.close_tree_block()?;
             }
-            let clear = PageClear { height: page.height, references: page.references, replaces: page.replaces };
             self.tree.block.push(page.id, &page.plaintext, Some(clear));
             if self.tree.block.is_full() {
                 self.close_tree_block()?;

@@ -1,7 +1,7 @@
 //! Stream: the open block and the open pack of one kind.
 
-use crate::block::{BlockBuilder, SealedBlock};
-use crate::limits::{MANIFEST_PACKS, MANIFEST_TABLES};
+use crate::block::{BlockBuilder, BlockItem, SealedBlock};
+use crate::limits::CLEAR_SHARE;
 use crate::pack::{PackLimit, PackWriter, PageView};
 use crate::seal::BlockKind;
 
@@ -30,8 +30,8 @@ impl Stream {
     /// Adds a block to the open pack; false if there is none, or no room in it.
     pub(super) fn add(&mut self, block: &SealedBlock) -> Result<bool, PackLimit> {
         match &mut self.pack {
-            // Manifests of the most packs must bring no more of tables than is allowed.
-            Some(open) if open.table_length() + rows(block) > TABLE_MOST => Ok(false),
+            // Manifests of the most packs must bring no more of headers and tables than is allowed.
+            Some(open) if open.clear_length() + rows(block) > CLEAR_SHARE => Ok(false),
             Some(open) => match add(open, block) {
                 // So many small blocks, or entries, that the pack is full before it has its size.
                 Err(PackLimit::Full { .. }) => Ok(false),
@@ -72,8 +72,7 @@ impl Stream {
 
 /// Bytes that a block adds to the table of its pack.
 fn rows(block: &SealedBlock) -> u64 {
-    let references = block.items.iter().filter_map(|item| item.page.as_ref()).map(|page| page.references.len());
-    BLOCK_ROW + block.items.len() as u64 * PAGE_ROW + references.sum::<usize>() as u64 * REFERENCE
+    BLOCK_ROW + block.items.iter().map(BlockItem::row_length).sum::<u64>()
 }
 
 fn add(writer: &mut PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
@@ -88,9 +87,5 @@ fn add(writer: &mut PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
 
 /// Buffers kept: more blocks are rarely sealed at once.
 const BUFFERS: usize = 4;
-/// Bytes of a pack's table.
-const TABLE_MOST: u64 = MANIFEST_TABLES / MANIFEST_PACKS as u64;
-/// What a table spends at most on a block, on a chunk or page, and on a reference.
+/// What a table spends on a block beside its items.
 const BLOCK_ROW: u64 = 24;
-const PAGE_ROW: u64 = 56;
-const REFERENCE: u64 = 24;

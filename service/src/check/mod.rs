@@ -20,6 +20,7 @@ use copal_engine::time::Time;
 use crate::budget::Budget;
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::view::{self, View};
 
@@ -210,6 +211,8 @@ pub struct Harm {
     pub missing: BTreeSet<PackId>,
     /// Packs that are not what they should be.
     pub damaged: BTreeSet<PackId>,
+    /// Packs that the state called missing and that are there again, whole or not.
+    pub returned: BTreeSet<PackId>,
     /// Packs whose bytes were read and are whole, and when.
     pub whole: BTreeMap<PackId, Time>,
 }
@@ -217,6 +220,12 @@ pub struct Harm {
 impl Harm {
     fn hits(&self, pack: &PackId) -> bool {
         self.missing.contains(pack) || self.damaged.contains(pack)
+    }
+
+    /// Whether a pack that the state called missing was looked for and is there. Of one that nobody has looked for it
+    /// is not known.
+    fn has_found(&self, pack: &PackId) -> bool {
+        self.returned.contains(pack) || self.damaged.contains(pack) || self.whole.contains_key(pack)
     }
 }
 
@@ -266,9 +275,10 @@ pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
     for _ in 0..ATTEMPTS {
         let view = view::read(host.store).await?;
         let mut proposal = Proposal::default();
+        let is_acquitted = |id: &PackId| harm.has_found(id) || is_planted(Fault::UnseenAcquitted);
         for (id, record) in &view.state.packs {
             let mut changed = PackRecord {
-                is_missing: harm.missing.contains(id),
+                is_missing: harm.missing.contains(id) || (record.is_missing && !is_acquitted(id)),
                 is_damaged: harm.damaged.contains(id) || (record.is_damaged && !harm.whole.contains_key(id)),
                 ..record.clone()
             };

@@ -22,8 +22,8 @@ enum Seen {
 }
 
 impl Pass<'_> {
-    /// Looks at every pack that a manifest names. Tables are read only as far as all together are no larger than what one
-    /// manifest may bring.
+    /// Looks at every pack that a manifest names. Headers and tables are read only as far as all together are no larger
+    /// than what one manifest may bring.
     pub(super) async fn find_packs(&self, manifest: &Manifest) -> Result<Findings, JobError> {
         let found = self.find_up_to(MANIFEST_TABLES, manifest).await?;
         Ok(found.into_iter().map(|(id, found)| (id, found.unwrap_or_else(|sum| Finding::Tables { sum }))).collect())
@@ -35,7 +35,7 @@ impl Pass<'_> {
         Ok(found.into_iter().map(|(id, found)| Some((id, found.ok()?))).collect())
     }
 
-    /// What was found; of a pack with whose table all would be larger than `most`, how large that is.
+    /// What was found; of a pack with whose header and table all would be larger than `most`, how large that is.
     async fn find_up_to(
         &self,
         most: u64,
@@ -59,7 +59,7 @@ impl Pass<'_> {
         let mut sum = 0_u64;
         let calls = ends.into_iter().map(|ends| -> Call<'_, Result<Finding, u64>> {
             if let Ok(ends) = &ends {
-                sum = sum.saturating_add(ends.table_length());
+                sum = sum.saturating_add(ends.clear_length());
             }
             let sum = sum;
             Box::pin(async move {
@@ -122,5 +122,5 @@ fn finding_of<T>(read: Result<T, JobError>) -> Result<Result<T, Finding>, JobErr
 
 /// Packs of which pieces are held at the same time while they are hashed.
 const HASHED: usize = 4;
-/// Bytes of tables that are read before it is the manifest's turn.
+/// Bytes of headers and tables that are read before it is the manifest's turn.
 const SMALL_TABLES: u64 = 1 << 20;

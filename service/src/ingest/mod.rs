@@ -11,7 +11,7 @@ mod receipts;
 mod waiting;
 
 use added::{Added, height_in, sorted};
-pub(crate) use changes::{apply_change, verify_change};
+pub(crate) use changes::{Told, apply_change, verify_change};
 use findings::Findings;
 use receipts::write_receipts;
 pub(crate) use receipts::{receipt, write_receipt};
@@ -145,6 +145,8 @@ struct Pass<'a> {
     added: BTreeMap<DomainId, Added>,
     /// The indexes that are read in pieces, because the store is far.
     far: BTreeMap<DomainId, FarIndex>,
+    /// The domains whose segments were read whole and are what they are named by.
+    verified: BTreeSet<DomainId>,
     /// Clients whose chains were not worked to their ends.
     open: Vec<ClientId>,
     /// Whether changes or expiries may be left.
@@ -171,6 +173,7 @@ impl<'a> Pass<'a> {
             writers: BTreeMap::new(),
             added: BTreeMap::new(),
             far: BTreeMap::new(),
+            verified: BTreeSet::new(),
             open: Vec::new(),
             has_more: false,
         })
@@ -311,13 +314,13 @@ impl<'a> Pass<'a> {
         };
         let domain = verified.manifest.domain;
         let root = verified.manifest.snapshot.as_ref().map(|claim| claim.root);
+        // Who may not write to a domain learns nothing of it.
+        let may_write = record.role == Role::Full || domain == record.domain;
         let mut verdict = {
             let mut ids = known::referred_to(&findings, &sorted(accept::heights_of(&findings)), root);
             if let Some(added) = self.added.get(&domain) {
                 ids.retain(|id| added.height(id).is_none());
             }
-            // Who may not write to a domain learns nothing of it.
-            let may_write = record.role == Role::Full || domain == record.domain;
             let heights = if may_write { self.resolve(domain, &ids).await? } else { vec![None; ids.len()] };
             let known: Vec<(ChunkId, u8)> =
                 ids.into_iter().zip(heights).filter_map(|(id, of)| Some((id, of?))).collect();
@@ -328,8 +331,12 @@ impl<'a> Pass<'a> {
         if is_planted(Fault::RootPageUnchecked) && verdict.packs.is_empty() && verdict.missing.iter().eq(&root) {
             verdict = Verdict::default();
         }
+        let rests_on_index = |(reason, _): &(Reason, String)| matches!(reason, Reason::Unresolved | Reason::Height);
         if !verdict.missing.is_empty() {
             self.refuse_rejection_by_older_state(domain).await?;
+        }
+        if may_write && verdict.reasons.iter().any(rests_on_index) {
+            self.verify_segments(domain).await?;
         }
         if verdict.is_accepted() {
             self.accept(&verified, record, findings).await?;

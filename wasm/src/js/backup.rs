@@ -142,6 +142,10 @@ impl Backup {
         Ok(self.0.fail()?)
     }
 
+    pub fn miss(&mut self) {
+        self.0.miss();
+    }
+
     #[wasm_bindgen(unchecked_return_type = "Action[]")]
     pub fn actions(&mut self) -> Array {
         let actions = Array::new();

@@ -81,6 +81,9 @@ export interface Environment {
   device: { role: "none" | "full" | "write-only"; name: string | null };
   /** The page was opened by an enrollment link. It was taken out of the address and waits: `unlock({by: "link"})`. */
   hasEnrollmentLink: boolean;
+  /** What the waiting enrollment makes of this browser; null where none waits, or it cannot be read. A full device needs the
+   * passphrase too. */
+  enrollsAs: "full" | "write-only" | null;
 }
 export type MissingFeature = "secure-context" | "webassembly" | "wasm-simd" | "workers" | "webcrypto" | "private-storage";
 
@@ -97,9 +100,10 @@ export interface RepositoryFacts {
 export type Unlock =
   | { by: "passphrase"; passphrase: string }
   | { by: "recovery-code"; code: string }
-  /** Pasted or read from the address; `name` is what this device calls itself. */
-  | { by: "enrollment"; line: string; name?: string }
-  | { by: "link"; name?: string }
+  /** Pasted, a line or a whole link, or read from the address; `name` is what this device calls itself. One of a full device
+   * fails with "passphrase-needed" without a passphrase, and waits then as a link does. */
+  | { by: "enrollment"; line: string; name?: string; passphrase?: string }
+  | { by: "link"; name?: string; passphrase?: string }
   /** An enrolled write-only device opens itself. */
   | { by: "device" };
 
@@ -118,6 +122,8 @@ export type CoreEvent =
   | { type: "locked"; reason: "asked" | "idle" | "failed"; problem?: Problem }
   /** Ends with "locked", or with null when the person did something. */
   | { type: "lock-soon"; secondsLeft: number | null }
+  /** An enrollment link was opened while the page was there already. It was taken out of the address, as at the start. */
+  | { type: "enrollment"; enrollsAs: Environment["enrollsAs"] }
   | { type: "network"; online: boolean }
   /** Receipts, checks or snapshots may have changed: ask again for what is shown. */
   | { type: "changed"; what: "snapshots" | "status" | "remembered" }
@@ -392,7 +398,7 @@ export type ProblemCode =
   | "unsupported" // browser lacks something
   | "offline" | "server-gone" | "server-failed" | "busy" | "clock-wrong"
   | "no-repository" | "slots-closed" | "other-owner" | "repository-damaged" | "repository-newer"
-  | "passphrase-wrong" | "passphrase-empty" | "code-malformed"
+  | "passphrase-wrong" | "passphrase-empty" | "passphrase-needed" | "code-malformed"
   | "enrollment-malformed" | "enrollment-used" | "enrollment-unknown" | "enrollment-elsewhere"
   | "enrollment-unfinished" | "device-revoked" | "device-unknown" | "not-permitted"
   | "quota" | "server-full" | "browser-full"

@@ -95,6 +95,12 @@ describe("a zip of a hostile snapshot", () => {
     expect(refused).toEqual({ "a\ufffd": "bad-name" });
     expect(names).toEqual(["a\ufffd"]);
   });
+
+  test("holds no link to a name that it cannot hold", async () => {
+    const { refused, names } = await unpacked([entry("a", "symlink", "b\ufffd"), entry("c", "symlink", "d")]);
+    expect(refused).toEqual({ a: "bad-name" });
+    expect(names).toEqual(["c"]);
+  });
 });
 
 describe("a directory that a person has picked", () => {

@@ -12,7 +12,7 @@ const CLIENT: Hex<ClientId> = Hex(ClientId([0xc1; 16]));
 
 fn enrollment() -> EnrollmentSummary<'static> {
     let (role, domain) = (RoleField::WriteOnly, Hex(DomainId([4; 16])));
-    EnrollmentSummary { client: CLIENT, name: "camera", role, domain, line: "COPAL-JOIN-1-ABC" }
+    EnrollmentSummary { client: CLIENT, name: "camera", role, domain, line: "COPAL-JOIN-1-ABC", link: None }
 }
 
 fn joined() -> JoinSummary {
@@ -103,8 +103,10 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn an_enrollment_is_the_line_and_nothing_else() {
+fn an_enrollment_is_the_line_or_the_link_and_nothing_else() {
     assert_eq!(human_of(&enrollment()), "COPAL-JOIN-1-ABC\n");
+    let link = EnrollmentSummary { link: Some("https://host/#join=COPAL-JOIN-1-ABC"), ..enrollment() };
+    assert_eq!(human_of(&link), "https://host/#join=COPAL-JOIN-1-ABC\n");
     assert_eq!(human_of(&joined()), "this machine is now write-only client c1c1c1c1 of /mnt/backup\n");
 }
 

@@ -24,7 +24,7 @@ import type { Known, Opened } from "./opened";
 import { type Begun, Runs } from "./runs";
 import { Staging } from "./staging";
 import { readStatus } from "./status";
-import { meet, unlock } from "./unlock";
+import { meet, roleOf, unlock } from "./unlock";
 
 const database = new Database();
 const digest = async (bytes: Uint8Array<ArrayBuffer>) => new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
@@ -61,6 +61,11 @@ const calls = {
   },
 
   session: async () => opened?.session ?? null,
+
+  async enrollsAs(line: string) {
+    await ready();
+    return roleOf(line);
+  },
 
   async lock() {
     runs.stop();

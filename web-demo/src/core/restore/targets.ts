@@ -116,6 +116,8 @@ export class ZipTarget implements Target {
       if (path.includes("\ufffd")) this.#unclear.add(path);
       this.#leaf = path;
     }
+    // Bytes of the target are not text: a link made of it would lead elsewhere.
+    if (entry.kind === "symlink" && entry.target?.includes("\ufffd")) return "bad-name";
     const head = { path, modified: entry.modified === 0 ? null : entry.modified, mode: this.hasModes ? entry.mode : null };
     if (entry.kind === "directory") await this.#zip.directory(head);
     else if (entry.kind === "symlink") await this.#zip.link(head, entry.target ?? "");

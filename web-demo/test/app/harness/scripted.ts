@@ -58,6 +58,7 @@ export const ENVIRONMENT: Environment = {
   server: { state: "ready", repository: FACTS },
   device: { role: "none", name: null },
   hasEnrollmentLink: false,
+  enrollsAs: null,
 };
 
 export const FULL: Session = { role: "full", repository: FACTS, client: "2b9e61f07c3d4a85b1e2f3a4b5c6d7e8", deviceName: "Firefox on the laptop", keyInBrowserVault: true, warnings: [] };
