@@ -3,8 +3,8 @@
 use copal_engine::keys::domain::DomainKey;
 use copal_engine::keys::secret::Secret;
 use js_sys::{Object, Uint8Array, Uint32Array};
-use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::{JsCast, JsValue};
 
 use super::clients::key_of;
 use super::convert::{Thrown, count, number_field, object};
@@ -34,17 +34,26 @@ impl Chunker {
 
     #[wasm_bindgen(unchecked_return_type = "Cut")]
     pub fn cut(&mut self, window: &Uint8Array, is_last: bool) -> Object {
-        // The same room again and again.
-        self.window.resize(window.length() as usize, 0);
-        window.copy_to(&mut self.window);
-        let cut = self.chunker.cut(&self.window, is_last);
-        let ids: Vec<u8> = cut.ids.iter().flat_map(|id| id.0).collect();
-        object! {
-            "ids": Uint8Array::from(ids.as_slice()),
-            "lengths": Uint32Array::from(cut.lengths.as_slice()),
-            "consumed": count(cut.consumed as u64),
-        }
+        let cut = self.chunker.cut(copied(window, &mut self.window), is_last);
+        let ids = cut.ids.iter().map(|id| id.0).collect::<Vec<_>>();
+        let told: CutObject = Object::new().unchecked_into();
+        told.set_ids(&Uint8Array::from(ids.as_flattened()));
+        told.set_lengths(&Uint32Array::from(cut.lengths.as_slice()));
+        told.set_consumed(count(cut.consumed as u64));
+        told.unchecked_into()
     }
+}
+
+// Every small file makes one: by the names of its properties it would take as long as cutting a few kilobytes.
+#[wasm_bindgen]
+extern "C" {
+    type CutObject;
+    #[wasm_bindgen(method, setter, structural)]
+    fn set_ids(this: &CutObject, ids: &Uint8Array);
+    #[wasm_bindgen(method, setter, structural)]
+    fn set_lengths(this: &CutObject, lengths: &Uint32Array);
+    #[wasm_bindgen(method, setter, structural)]
+    fn set_consumed(this: &CutObject, consumed: f64);
 }
 
 #[wasm_bindgen]
@@ -62,12 +71,20 @@ impl Compressor {
 
     #[wasm_bindgen(unchecked_return_type = "Compressed")]
     pub fn compress(&mut self, lengths: &[u32], raw: &Uint8Array) -> Thrown<Object> {
-        self.raw.resize(raw.length() as usize, 0);
-        raw.copy_to(&mut self.raw);
-        let compressed = self.compressor.compress(lengths, &self.raw)?;
+        let compressed = self.compressor.compress(lengths, copied(raw, &mut self.raw))?;
         Ok(object! {
             "plaintext": Uint8Array::from(compressed.plaintext.as_slice()),
             "digest": Uint8Array::from(compressed.digest.as_slice()),
         })
     }
+}
+
+/// Copies bytes into room that is used again and again, and was filled with zeros once.
+fn copied<'a>(bytes: &Uint8Array, room: &'a mut Vec<u8>) -> &'a [u8] {
+    let length = bytes.length() as usize;
+    if room.len() < length {
+        room.resize(length, 0);
+    }
+    bytes.copy_to(&mut room[..length]);
+    &room[..length]
 }
