@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::command::{output, succeed, target, workspace};
+use crate::environment::environment;
 
 /// The engine's in a browser, and the reader's.
 const WASM: [&str; 2] = ["wasm32-unknown-unknown", "wasm32-wasip1"];
@@ -36,10 +37,7 @@ const TERRAFORM: (u32, u32) = (1, 9);
 
 /// Checks every tool, installs missing ones, and says what to install if it cannot.
 pub(crate) fn set_up() -> Result<(), String> {
-    let missing: Vec<Tool> = tools().into_iter().filter(|tool| !tool.works()).collect();
-    if !missing.is_empty() {
-        install(&missing)?;
-    }
+    install_missing(tools())?;
     for component in ["fmt", "clippy"] {
         let found = succeed(Command::new("cargo").args([component, "--version"]).current_dir(workspace()));
         if found.is_err() {
@@ -48,16 +46,15 @@ pub(crate) fn set_up() -> Result<(), String> {
         }
     }
     set_up_targets()?;
-    SERVERS.iter().try_for_each(Server::set_up)
+    SERVERS.iter().try_for_each(Server::set_up)?;
+    // What operators prove S3 with; tests prove it with this machine's servers.
+    environment("aws-cli", &workspace().join("tests/aws/requirements.txt")).map(|_| ())
 }
 
 /// Checks and installs what builds the reader for WASI and runs it.
 pub(crate) fn set_up_reader() -> Result<(), String> {
     let is_wanted = |tool: &Tool| ["clang", "llvm-14", "python3-venv"].contains(&tool.package);
-    let missing: Vec<Tool> = tools().into_iter().filter(|tool| is_wanted(tool) && !tool.works()).collect();
-    if !missing.is_empty() {
-        install(&missing)?;
-    }
+    install_missing(tools().into_iter().filter(is_wanted).collect())?;
     set_up_targets()
 }
 
@@ -87,19 +84,8 @@ impl Server {
     }
 }
 
-/// Checks and installs what builds the functions for both processors, and what starts those of the other one.
+/// Installs what the functions are built with for both processors, beside the other tools.
 pub(crate) fn set_up_lambda() -> Result<(), String> {
-    let tool = |program: &str, arguments, package| Tool { program: program.to_owned(), arguments, package };
-    let wanted = [
-        tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
-        tool("qemu-aarch64-static", &["--version"], "qemu-user-static"),
-        tool("test", &["-e", "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1"], "libc6-arm64-cross"),
-        tool("test", &["-e", "/usr/aarch64-linux-gnu/lib/libgcc_s.so.1"], "libgcc-s1-arm64-cross"),
-    ];
-    let missing: Vec<Tool> = wanted.into_iter().filter(|tool| !tool.works()).collect();
-    if !missing.is_empty() {
-        install(&missing)?;
-    }
     for target in ["aarch64-unknown-linux-gnu", "x86_64-unknown-linux-gnu"] {
         rustup(&["target", "add", target])?;
     }
@@ -126,9 +112,17 @@ fn terraform_version(told: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
+/// Checks and installs what runs a program for arm64 on another processor.
+pub(crate) fn set_up_emulator() -> Result<(), String> {
+    install_missing(vec![
+        tool("qemu-aarch64-static", &["--version"], "qemu-user-static"),
+        tool("test", &["-e", "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1"], "libc6-arm64-cross"),
+        tool("test", &["-e", "/usr/aarch64-linux-gnu/lib/libgcc_s.so.1"], "libgcc-s1-arm64-cross"),
+    ])
+}
+
 /// Cargo's configuration names the compiler and the archiver for zstd's C.
 fn tools() -> Vec<Tool> {
-    let tool = |program: &str, arguments, package| Tool { program: program.to_owned(), arguments, package };
     let named = |variable: &str, default: &str| std::env::var(variable).unwrap_or_else(|_| default.to_owned());
     const VERSION: &[&str] = &["--version"];
     vec![
@@ -144,6 +138,16 @@ fn tools() -> Vec<Tool> {
         tool("unzip", &["-v"], "unzip"),
         tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
     ]
+}
+
+fn tool(program: &str, arguments: &'static [&'static str], package: &'static str) -> Tool {
+    Tool { program: program.to_owned(), arguments, package }
+}
+
+/// Installs those that do not work.
+fn install_missing(wanted: Vec<Tool>) -> Result<(), String> {
+    let missing: Vec<Tool> = wanted.into_iter().filter(|tool| !tool.works()).collect();
+    if missing.is_empty() { Ok(()) } else { install(&missing) }
 }
 
 impl Tool {

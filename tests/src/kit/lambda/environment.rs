@@ -72,10 +72,28 @@ impl Log {
     fn push(&self, line: String) {
         match &self.shown {
             // Whoever looks on does not want all of it kept for ever.
-            Some(name) => println!("{name:8} {line}"),
+            Some(name) => {
+                if let Some(line) = readable(&line) {
+                    println!("{name:8} {line}");
+                }
+            }
             None => self.lines.lock().expect("nobody panics with it").push(line),
         }
     }
+}
+
+/// What a person wants to see of a line: what was done, to what; no metrics, and nothing about the invocation.
+fn readable(line: &str) -> Option<String> {
+    let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(line) else { return Some(line.to_owned()) };
+    if fields.contains_key("_aws") {
+        return None;
+    }
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let message = fields.get("message").map(text).unwrap_or_default();
+    let told =
+        fields.iter().filter(|(name, _)| !["level", "message", "span", "target", "timestamp"].contains(&&***name));
+    let told = told.map(|(name, value)| format!("  {name} {}", text(value)));
+    Some(std::iter::once(message).chain(told).collect())
 }
 
 impl Environment {
