@@ -17,7 +17,7 @@ use copal_wasm::view::Read;
 
 mod seat;
 
-use seat::{Browser, LATER, Ran, facts, files, unaltered, with_directories};
+use seat::{Alteration, Browser, LATER, Ran, facts, files, unaltered, with_directories};
 
 #[test]
 fn what_a_browser_backs_up_everybody_restores() {
@@ -76,7 +76,7 @@ fn claims_tell_about_how_large_a_snapshot_is_and_how_much_was_stored_for_it() {
     let bytes: usize = files.values().map(Vec::len).sum();
     let told = |ran: &Ran| browser.world.snapshot(ran.snapshot).extent;
     assert_eq!(told(&first), Some(Extent::about(150 + 18, bytes as u64, first.tally.bytes_stored)));
-    files.retain(|path, _| path.to_string() < "d1".to_owned());
+    files.retain(|path, _| path.as_bytes() < b"d1".as_slice());
     let less = browser.back_up(LATER + 2, &files, &[&first.kept], usize::MAX);
     assert!(told(&less).unwrap().entries < 100, "{:?}", told(&less));
 }
@@ -115,7 +115,7 @@ fn bytes_that_are_not_what_they_should_be_are_never_handed_over() {
     let cut =
         |read: &Read, bytes: Vec<u8>| Some(if read.key == hit { bytes[..bytes.len() / 2].to_vec() } else { bytes });
     let gone = |read: &Read, bytes: Vec<u8>| (read.key != hit).then_some(bytes);
-    let alterations: [&dyn Fn(&Read, Vec<u8>) -> Option<Vec<u8>>; 3] = [&flip, &cut, &gone];
+    let alterations: [&Alteration; 3] = [&flip, &cut, &gone];
     for (at, alter) in alterations.into_iter().enumerate() {
         let (whole, damaged) = browser.restore(ran.snapshot, alter);
         assert!(!damaged.is_empty(), "alteration {at}");

@@ -20,6 +20,9 @@ use copal_wasm::look::Library;
 use copal_wasm::owner::Owner;
 use copal_wasm::view::{Read, View};
 
+/// What becomes of what the store gives.
+pub(crate) type Alteration = dyn Fn(&Read, Vec<u8>) -> Option<Vec<u8>>;
+
 /// A browser that is a full client of the kit's repository.
 pub(crate) struct Browser {
     pub(crate) world: World,
@@ -167,11 +170,7 @@ impl Browser {
     }
 
     /// Restores everything. `alter` may change what the store gives.
-    pub(crate) fn restore(
-        &self,
-        snapshot: SnapshotId,
-        alter: &dyn Fn(&Read, Vec<u8>) -> Option<Vec<u8>>,
-    ) -> (Tree, Vec<String>) {
+    pub(crate) fn restore(&self, snapshot: SnapshotId, alter: &Alteration) -> (Tree, Vec<String>) {
         let library = self.library();
         let mut restore = library.tree(snapshot).unwrap().restore(vec![TreePath::TOP], None);
         let mut files: BTreeMap<u32, (TreePath, Vec<u8>)> = BTreeMap::new();
