@@ -115,7 +115,7 @@ fn bytes_that_are_not_what_they_should_be_are_never_handed_over() {
     let cut =
         |read: &Read, bytes: Vec<u8>| Some(if read.key == hit { bytes[..bytes.len() / 2].to_vec() } else { bytes });
     let gone = |read: &Read, bytes: Vec<u8>| (read.key != hit).then_some(bytes);
-    let alterations: [&Alteration; 3] = [&flip, &cut, &gone];
+    let alterations: [&Alteration<'_>; 3] = [&flip, &cut, &gone];
     for (at, alter) in alterations.into_iter().enumerate() {
         let (whole, damaged) = browser.restore(ran.snapshot, alter);
         assert!(!damaged.is_empty(), "alteration {at}");

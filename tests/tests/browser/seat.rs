@@ -21,7 +21,7 @@ use copal_wasm::owner::Owner;
 use copal_wasm::view::{Read, View};
 
 /// What becomes of what the store gives.
-pub(crate) type Alteration = dyn Fn(&Read, Vec<u8>) -> Option<Vec<u8>>;
+pub(crate) type Alteration<'a> = dyn Fn(&Read, Vec<u8>) -> Option<Vec<u8>> + 'a;
 
 /// A browser that is a full client of the kit's repository.
 pub(crate) struct Browser {
