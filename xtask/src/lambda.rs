@@ -87,7 +87,7 @@ fn zips() -> Result<(Tally, Vec<Built>), String> {
     let (mut tally, mut all) = (Tally::default(), Vec::new());
     for processor in Processor::ALL {
         let folder = build(processor, &programs)?;
-        let checked = check(processor, &folder);
+        let checked = check(processor, &folder, &programs);
         let is_sound = checked.is_ok();
         tally += told(&format!("zip for {processor}"), checked);
         if is_sound {
@@ -122,10 +122,10 @@ fn build(processor: Processor, programs: &Path) -> Result<PathBuf, String> {
 }
 
 /// Packs the program, checks what AWS would refuse or what would make a start slow, and unpacks it as AWS does.
-fn check(processor: Processor, folder: &Path) -> Result<String, String> {
+fn check(processor: Processor, folder: &Path, programs: &Path) -> Result<String, String> {
     let program = folder.join(PROGRAM).join("bootstrap");
     let zip = folder.join(format!("{PROGRAM}.zip"));
-    pack(&program, &zip)?;
+    pack(&program, &zip, programs)?;
     let size = std::fs::metadata(&zip).map_err(|error| error.to_string())?.len();
     if size > ZIP_MOST {
         return Err(format!("it has {size} bytes, allowed are {ZIP_MOST}"));
@@ -141,8 +141,8 @@ fn check(processor: Processor, folder: &Path) -> Result<String, String> {
 }
 
 /// A zip with this one program, always with the same bytes for the same program.
-fn pack(program: &Path, zip: &Path) -> Result<(), String> {
-    output(Command::new("python3").arg("-c").arg(PACK).arg(program).arg(zip)).map(drop)
+fn pack(program: &Path, zip: &Path, programs: &Path) -> Result<(), String> {
+    output(Command::new(programs.join("python")).arg("-c").arg(PACK).arg(program).arg(zip)).map(drop)
 }
 
 impl Built {
@@ -221,11 +221,19 @@ const PROGRAM: &str = "copal-lambda";
 /// The folder that a zip is unpacked into.
 const UNPACKED: &str = "unpacked";
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Writes a zip with one file: libdeflate packs better than any level of zlib, and the limit is near.
 const PACK: &str = "
-import sys, zipfile
+import struct, sys, zlib, deflate
 program, target = sys.argv[1:]
-entry = zipfile.ZipInfo('bootstrap', (1980, 1, 1, 0, 0, 0))
-entry.external_attr, entry.create_system = 0o755 << 16, 3
-with open(program, 'rb') as source, zipfile.ZipFile(target, 'w') as archive:
-    archive.writestr(entry, source.read(), zipfile.ZIP_DEFLATED, 9)
+name = b'bootstrap'
+with open(program, 'rb') as source:
+    plain = source.read()
+packed = deflate.deflate_compress(plain, 12)
+both = struct.pack('<HHHHHIIIHH', 20, 0, 8, 0, 0x21, zlib.crc32(plain), len(packed), len(plain), len(name), 0)
+first = b'PK\\x03\\x04' + both + name
+central = b'PK\\x01\\x02' + struct.pack('<H', 3 << 8 | 20) + both
+central += struct.pack('<HHHII', 0, 0, 0, 0o100755 << 16, 0) + name
+end = b'PK\\x05\\x06' + struct.pack('<HHHHIIH', 0, 0, 1, 1, len(central), len(first) + len(packed), 0)
+with open(target, 'wb') as archive:
+    archive.write(first + packed + central + end)
 ";
