@@ -18,7 +18,8 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
         tracing::error!(kind, object = finding.object, why = finding.why, snapshots, "damage");
     }
     run.metrics.count("Damage", done.findings.len() as u64);
-    run.metrics.count("PacksLeft", done.packs_left).count("Unfinished", (done.packs_left > 0).into());
+    run.metrics.count("PacksLeft", done.packs_left);
+    run.metrics.count("Unfinished", (done.packs_left + done.domains_left > 0).into());
     run.metrics.count("PacksRead", done.packs_read).bytes("BytesRead", done.bytes_read);
     Ok(json!({
         "ok": done.is_ok(),

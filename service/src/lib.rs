@@ -19,6 +19,7 @@ pub mod ingest;
 mod lookup;
 pub mod objects;
 pub mod policy;
+mod progress;
 pub mod prune;
 pub mod rebuild;
 pub mod report;

@@ -19,7 +19,8 @@ use crate::budget::Budget;
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
 use crate::host::Host;
-use crate::view::{self, View};
+use crate::progress::{self, Progress};
+use crate::view::{self, Parts, View};
 
 /// How thorough a check is.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -88,6 +89,8 @@ pub struct Report {
     pub root: u64,
     /// Packs that were due and not read because the budget was over. They are the first of the next check.
     pub packs_left: u64,
+    /// Domains whose structure was not looked at because the budget was over. The next check begins with them.
+    pub domains_left: u64,
 }
 
 impl Report {
@@ -115,8 +118,9 @@ pub async fn check(host: &Host<'_>, depth: Depth) -> Result<Report, JobError> {
     check_until(host, depth, &Budget::unlimited()).await
 }
 
-/// The same, and reads packs until the budget is over. When each was read last is in the state, so that the next check
-/// goes on with those that were not.
+/// The same, until the budget is over. It divides the structure by domains and the data by packs, does at least one of
+/// each, and notes where the next check goes on: the time at which each pack was read last is in the state, the last
+/// domain in `work/check/`.
 pub async fn check_until(host: &Host<'_>, depth: Depth, budget: &Budget) -> Result<Report, JobError> {
     let (report, harm) = inspect_until(host, depth, budget).await?;
     if let Some(harm) = harm {
@@ -133,8 +137,12 @@ pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Ha
 
 async fn inspect_until(host: &Host<'_>, depth: Depth, budget: &Budget) -> Result<(Report, Option<Harm>), JobError> {
     let mut report = Report::default();
-    records::check(host, &mut report).await?;
-    let harm = inspect_state(host, depth, budget, &mut report).await?;
+    let progress = if budget.is_limited() { progress::last(host, JOB).await? } else { Progress::default() };
+    // What is not of any domain is looked at once a round.
+    if progress.after.is_none() {
+        records::check(host, &mut report).await?;
+    }
+    let harm = inspect_state(host, depth, budget, progress, &mut report).await?;
     // What is needed is not stale.
     let is_needed = |finding: &&Finding| finding.kind != Kind::Stale;
     let needed: BTreeSet<String> = report.findings.iter().filter(is_needed).map(|of| of.object.clone()).collect();
@@ -147,29 +155,55 @@ async fn inspect_state(
     host: &Host<'_>,
     depth: Depth,
     budget: &Budget,
+    progress: Progress,
     report: &mut Report,
 ) -> Result<Option<Harm>, JobError> {
-    let view = match view::read(host.store).await {
-        Ok(view) => view,
+    match inspect_parts(host, depth, budget, progress, report).await {
         Err(JobError::Damaged { object, why }) => {
             report.add(Kind::Damaged, object, why);
-            return Ok(None);
+            Ok(None)
         }
         Err(JobError::StateLost { evidence }) => {
             lost::check(host, evidence, report).await?;
-            return Ok(None);
+            Ok(None)
         }
-        Err(error) => return Err(error),
-    };
+        inspected => inspected,
+    }
+}
+
+async fn inspect_parts(
+    host: &Host<'_>,
+    depth: Depth,
+    budget: &Budget,
+    progress: Progress,
+    report: &mut Report,
+) -> Result<Option<Harm>, JobError> {
+    let mut view = view::read_parts(host.store, &Parts::RECORDS).await?;
     report.root = view.number();
-    let is_newest = chains::check(host, &view, report).await?;
+    let is_newest = match progress.after {
+        None => chains::check(host, &view, report).await?,
+        Some(_) => chains::check_newest(host, &view, report).await?,
+    };
     let mut harm = Harm::default();
-    structure::check(host, &view, report, &mut harm).await?;
-    if let Depth::Data { part, parts } = depth {
+    let mut next = Progress::default();
+    if let Depth::Data { part, parts } = depth
+        && progress.is_data_first
+    {
         data::check(host, &view, (part, parts), budget, report, &mut harm).await?;
     }
-    locate(host, &view, &harm, report).await?;
+    next.after = structure::check(host, &mut view, (progress.after, budget), report, &mut harm).await?;
+    if let Depth::Data { part, parts } = depth
+        && !progress.is_data_first
+    {
+        data::check(host, &view, (part, parts), budget, report, &mut harm).await?;
+        // Who was cut short has the next run's time for itself.
+        next.is_data_first = report.packs_left > 0;
+    }
+    locate(host, &mut view, &harm, report).await?;
     drop_deleted(host, report).await?;
+    if budget.is_limited() && next != progress {
+        progress::note(host, JOB, &next).await?;
+    }
     Ok(is_newest.then_some(harm))
 }
 
@@ -180,7 +214,7 @@ async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobErr
     if !report.findings.iter().any(is_deletable) {
         return Ok(());
     }
-    let newest = view::read(host.store).await?;
+    let newest = view::read_parts(host.store, &Parts::RECORDS).await?;
     let segments: BTreeSet<String> = newest.state.segments.keys().map(|(_, hash)| layout::segment(*hash)).collect();
     report.findings.retain(|finding| match finding.pack {
         Some(pack) => newest.state.packs.contains_key(&pack),
@@ -198,6 +232,8 @@ pub struct Harm {
     pub damaged: BTreeSet<PackId>,
     /// Packs whose bytes were read and are whole, and when.
     pub whole: BTreeMap<PackId, Time>,
+    /// Domains that were not looked at: of their packs nothing is known but what is said above.
+    pub unseen: BTreeSet<DomainId>,
 }
 
 impl Harm {
@@ -207,13 +243,16 @@ impl Harm {
 }
 
 /// Says of each harmed pack, and of each dangling reference, which kept snapshots reach it.
-async fn locate(host: &Host<'_>, view: &View, harm: &Harm, report: &mut Report) -> Result<(), JobError> {
-    if report.findings.iter().all(|finding| finding.pack.is_none() && finding.kind != Kind::Dangling) {
-        return Ok(());
+async fn locate(host: &Host<'_>, view: &mut View, harm: &Harm, report: &mut Report) -> Result<(), JobError> {
+    let packs = report.findings.iter().filter_map(|finding| finding.pack);
+    let mut domains: BTreeSet<DomainId> = packs.filter_map(|pack| Some(view.state.packs.get(&pack)?.domain)).collect();
+    if report.findings.iter().any(|finding| finding.kind == Kind::Dangling) {
+        domains.extend(view.domains().into_iter().filter(|domain| !harm.unseen.contains(domain)));
     }
-    for domain in view.indexes.keys() {
-        let inventory = structure::inventory(host, view, *domain, &mut harm.clone(), None).await?;
-        locate_in(view, *domain, &inventory, harm, report);
+    for domain in domains {
+        structure::turn_to(host, view, domain).await?;
+        let inventory = structure::inventory(host, view, domain, &mut harm.clone(), None).await?;
+        locate_in(view, domain, &inventory, harm, report);
     }
     Ok(())
 }
@@ -246,11 +285,12 @@ fn locate_in(view: &View, domain: DomainId, inventory: &structure::Inventory, ha
 /// has it uploads it again; what is whole again is no longer lost.
 pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
     for _ in 0..ATTEMPTS {
-        let view = view::read(host.store).await?;
+        let mut view = view::read_parts(host.store, &Parts::RECORDS).await?;
         let mut proposal = Proposal::default();
         for (id, record) in &view.state.packs {
+            let is_unseen = harm.unseen.contains(&record.domain) && !harm.whole.contains_key(id);
             let mut changed = PackRecord {
-                is_missing: harm.missing.contains(id),
+                is_missing: harm.missing.contains(id) || (is_unseen && record.is_missing),
                 is_damaged: harm.damaged.contains(id) || (record.is_damaged && !harm.whole.contains_key(id)),
                 ..record.clone()
             };
@@ -261,7 +301,11 @@ pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
                 proposal.delta.packs.insert(*id, Some(changed));
             }
         }
-        want(&view, &mut proposal, host.now().await?);
+        match want(host, &mut view, &mut proposal).await {
+            // An index belongs to its root only as long as that is the newest.
+            Err(JobError::StateLost { .. }) if view::newest_number(host.store).await? > view.number() => continue,
+            wanted => wanted?,
+        }
         if proposal.delta.is_empty() && proposal.overlay.is_empty() {
             return Ok(());
         }
@@ -273,7 +317,8 @@ pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
 }
 
 /// Marks the copies in harmed packs as lost and wanted, and unmarks those in packs that are whole again.
-fn want(view: &View, proposal: &mut Proposal, now: Time) {
+async fn want(host: &Host<'_>, view: &mut View, proposal: &mut Proposal) -> Result<(), JobError> {
+    let now = host.now().await?;
     let is_harmed = |record: &PackRecord| record.is_missing || record.is_damaged;
     let record_of = |id: &PackId| match proposal.delta.packs.get(id) {
         Some(changed) => changed.as_ref(),
@@ -281,11 +326,13 @@ fn want(view: &View, proposal: &mut Proposal, now: Time) {
     };
     let harmed: BTreeSet<PackTag> =
         view.state.packs.keys().filter(|id| record_of(id).is_some_and(is_harmed)).map(PackId::tag).collect();
-    for (domain, index) in &view.indexes {
+    for domain in view.domains() {
+        view.turn_to(host.store, domain).await?;
+        let Some(index) = view.index(domain) else { continue };
         if harmed.is_empty() && !index.overlay().marks().any(|(_, mark)| mark.bits.contains(Bits::LOST)) {
             continue;
         }
-        for (_, segment) in view.segments_of(*domain) {
+        for (_, segment) in view.segments_of(domain) {
             for entry in segment.entries() {
                 let tag = entry.location.pack.tag();
                 let old = index.overlay().mark(&entry.id, tag);
@@ -297,17 +344,20 @@ fn want(view: &View, proposal: &mut Proposal, now: Time) {
                 };
                 let time = if old.bits.is_empty() { now } else { old.time };
                 if bits != old.bits {
-                    let records = proposal.overlay.entry(*domain).or_default();
+                    let records = proposal.overlay.entry(domain).or_default();
                     records.insert((entry.id, tag), Mark { bits, time });
                 }
             }
         }
     }
+    Ok(())
 }
 
 fn hash_in(name: &str) -> Option<ObjectHash> {
     ObjectHash::from_hex(name.rsplit('/').next()?).ok()
 }
 
+/// The job, in the names of what it notes.
+const JOB: &str = "check";
 /// So often the findings are noted again after another writer won.
 const ATTEMPTS: u32 = 16;

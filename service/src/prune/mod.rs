@@ -41,8 +41,10 @@ pub struct Options {
     pub dead_most: u32,
     /// Sizes packs should have: data, tree.
     pub pack_target: [u64; 2],
-    /// When to come to an end: no further root is begun then.
+    /// When to come to an end: no further root is begun then, nor another domain.
     pub budget: Budget,
+    /// Whether a plan is kept in `reports/plan/` before anything is removed or deleted.
+    pub keeps_plan: bool,
 }
 
 impl Options {
@@ -57,6 +59,7 @@ impl Options {
             dead_most: DEAD_MOST,
             pack_target,
             budget: Budget::unlimited(),
+            keeps_plan: false,
         }
     }
 }

@@ -8,7 +8,7 @@ use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
 use copal_engine::layout::{self, Place};
 use copal_engine::pack::PackTable;
 use copal_engine::root::Root;
-use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::state::{DoomedRecord, DoomedState, SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 use copal_store::StoreError;
 
@@ -22,7 +22,9 @@ use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::objects;
-use crate::view::{self, View};
+use crate::progress::{self, Progress};
+use crate::report;
+use crate::view::{self, Parts, View};
 
 pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobError> {
     let notes = Notes::new(host.store);
@@ -37,6 +39,8 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
         report: Report::default(),
         may_copy: options.repack_most,
         is_lean: false,
+        begins_after: if options.is_dry_run { None } else { progress::last(&host, JOB).await?.after },
+        planned: 0,
     };
     match run.go().await {
         Err(JobError::Store(full @ StoreError::Full { .. })) if !options.is_dry_run => {
@@ -60,7 +64,7 @@ pub(super) async fn sparse(
     trapped_most: u32,
     most: u64,
 ) -> Result<Sparse, JobError> {
-    let view = view::read(host.store).await?;
+    let view = view::read_parts(host.store, &Parts::of_domain(domain)).await?;
     if view.index(domain).is_none() {
         return Ok(Sparse::default());
     }
@@ -84,6 +88,10 @@ struct Run<'a> {
     may_copy: u64,
     /// Whether nothing is decided but what makes room.
     is_lean: bool,
+    /// The domain that the last prune came to, if it did not come to all: then this one begins with the next.
+    begins_after: Option<DomainId>,
+    /// The number of the root whose dooms a plan has told of.
+    planned: u64,
 }
 
 /// A segment or run that was written for a root that did not win.
@@ -98,6 +106,8 @@ struct Decided {
     report: Report,
     /// Whether this root moved blocks, or put that off because something dies whole.
     has_more: bool,
+    /// The last domain it was decided about, if the budget was over before all were.
+    after: Option<DomainId>,
 }
 
 impl Run<'_> {
@@ -111,7 +121,7 @@ impl Run<'_> {
                 self.report.is_unfinished = true;
                 return Ok(());
             }
-            let view = view::read(self.host.store).await?;
+            let mut view = view::read_parts(self.host.store, &Parts::RECORDS).await?;
             let Some((root, hash)) = view.root.clone() else { return Ok(()) };
             if let Some((_, evidence)) = view::lost_newer(self.host, &view).await? {
                 return Err(JobError::StateLost { evidence });
@@ -122,11 +132,19 @@ impl Run<'_> {
                 lost += 1;
                 continue;
             }
-            let decided = self.decide(&view, &cleared, is_first).await?;
+            let decided = match self.decide(&mut view, &cleared, is_first).await {
+                // An index belongs to its root only as long as that is the newest.
+                Err(JobError::StateLost { .. }) if view::newest_number(self.host.store).await? > view.number() => {
+                    lost += 1;
+                    continue;
+                }
+                decided => decided?,
+            };
             if self.options.is_dry_run || is_empty(&decided.proposal) {
                 self.report.take(decided.report);
-                return Ok(());
+                return self.note_progress(decided.after).await;
             }
+            self.keep_plan(&view, &decided).await?;
             if is_planted(Fault::DeletedFirst) {
                 for name in decided.proposal.delta.doomed.keys() {
                     self.host.store.delete(&objects::key(name.as_str())).await?;
@@ -137,7 +155,9 @@ impl Run<'_> {
                 continue;
             }
             self.report.take(decided.report);
-            if !decided.has_more {
+            self.planned = view.number() + 1;
+            self.note_progress(decided.after).await?;
+            if decided.after.is_some() || !decided.has_more {
                 return self.finish().await;
             }
             (is_first, lost) = (false, 0);
@@ -152,15 +172,44 @@ impl Run<'_> {
         self.go().await
     }
 
+    /// Keeps what the next root removes and dooms before anything is.
+    async fn keep_plan(&self, view: &View, decided: &Decided) -> Result<(), JobError> {
+        let doomed = decided.proposal.delta.doomed.iter();
+        let is_doomed = |of: &Option<DoomedRecord>| of.as_ref().is_some_and(|of| of.state == DoomedState::Doomed);
+        let names: Vec<&String> = doomed.filter(|(_, record)| is_doomed(record)).map(|(name, _)| name).collect();
+        if !self.options.keeps_plan || (names.is_empty() && decided.report.entries_removed == 0) {
+            return Ok(());
+        }
+        without_room(report::plan(self.host, view.number(), &names, Some(&decided.report)).await)
+    }
+
+    /// Notes where the next prune goes on, if this one has not come to all domains.
+    async fn note_progress(&mut self, after: Option<DomainId>) -> Result<(), JobError> {
+        self.report.is_unfinished |= after.is_some();
+        if self.options.is_dry_run || after == self.begins_after {
+            return Ok(());
+        }
+        self.begins_after = after;
+        without_room(progress::note(self.host, JOB, &Progress { after, is_data_first: false }).await)?;
+        without_room(progress::delete_old(self.host, JOB).await)
+    }
+
     async fn delete_doomed(&mut self, view: &View, root: (&Root, ObjectHash)) -> Result<Vec<String>, JobError> {
         if self.options.is_dry_run {
             return Ok(Vec::new());
+        }
+        if self.options.keeps_plan && self.planned != root.0.number {
+            let doomed = view.state.doomed.iter().filter(|(_, record)| record.state == DoomedState::Doomed);
+            let names: Vec<&String> = doomed.map(|(name, _)| name).collect();
+            if !names.is_empty() {
+                without_room(report::plan(self.host, root.0.number, &names, None).await)?;
+            }
         }
         delete_doomed(self.host, view, root, &mut self.report).await
     }
 
     /// Everything the next root changes.
-    async fn decide(&mut self, view: &View, cleared: &[String], is_first: bool) -> Result<Decided, JobError> {
+    async fn decide(&mut self, view: &mut View, cleared: &[String], is_first: bool) -> Result<Decided, JobError> {
         let mut proposal = Proposal::default();
         let mut report = Report::default();
         // Taken after the root was read: a pack that a root names and this lacks is gone.
@@ -179,15 +228,24 @@ impl Run<'_> {
             wanted: 0,
             has_put_off: false,
         };
+        let (mut after, mut last) = (None, None);
         if !self.is_lean {
-            for domain in view.indexes.keys() {
+            for domain in progress::in_turn(view.domains(), self.begins_after) {
+                // One domain is decided however little time there is.
+                if last.is_some() && self.options.budget.is_over() {
+                    after = last;
+                    break;
+                }
                 let options = self.options;
-                let part = Part { host: self.host, view, options, stored: &stored, domain: *domain, now, is_first };
-                let roots = roots_of(view, *domain, now, options.grace);
+                view.turn_to(self.host.store, domain).await?;
+                let part = Part { host: self.host, view, options, stored: &stored, domain, now, is_first };
+                let roots = roots_of(view, domain, now, options.grace);
                 part.propose(&roots, &mut work, &mut proposal, &mut report).await?;
+                last = Some(domain);
             }
             bury(view, now, &mut proposal);
         }
+        let view = &*view;
         let Work { used, copied, wanted, has_put_off, .. } = work;
         if is_first {
             // What others add while this runs is left to the next prune.
@@ -201,7 +259,7 @@ impl Run<'_> {
         garbage::doom_orphans(self.host, view, &stored, now, &mut proposal, &mut report).await?;
         garbage::expire_spent(view, now, &mut proposal);
         let has_more = report.bytes_postponed > 0 && self.may_copy > 0 && (has_put_off || !used.is_empty());
-        Ok(Decided { proposal, report, has_more })
+        Ok(Decided { proposal, report, has_more, after })
     }
 
     /// Dooms what was written for roots that did not win. If one of these was made after all, long after its number was
@@ -247,7 +305,7 @@ impl Run<'_> {
                 self.report.is_unfinished = true;
                 return Ok(());
             }
-            let view = view::read(self.host.store).await?;
+            let view = view::read_parts(self.host.store, &Parts::RECORDS).await?;
             let Some((root, hash)) = view.root.clone() else { return Ok(()) };
             let cleared = self.delete_doomed(&view, (&root, hash)).await?;
             if cleared.is_empty() && self.left_over.is_empty() {
@@ -264,6 +322,14 @@ impl Run<'_> {
         }
         // The names stay doomed; the next prune deletes and clears them.
         Ok(())
+    }
+}
+
+/// What is merely told does not keep a prune from making room.
+fn without_room(noted: Result<(), JobError>) -> Result<(), JobError> {
+    match noted {
+        Err(JobError::Store(StoreError::Full { .. })) => Ok(()),
+        noted => noted,
     }
 }
 
@@ -311,6 +377,8 @@ fn bury(view: &View, now: Time, proposal: &mut Proposal) {
     }
 }
 
+/// The job, in the names of what it notes.
+const JOB: &str = "prune";
 /// A checkpoint of a client that was silent for so long is closed.
 const CHECKPOINT_SILENCE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// So often in a row a prune starts again after another writer won.
