@@ -6,12 +6,12 @@ use copal_engine::index::Status;
 use copal_engine::layout;
 use copal_engine::pack::{self, PackKind};
 use copal_engine::receipt::Outcome;
-use copal_service::check::{Depth, Finding, Kind};
+use copal_service::check::{Depth, Finding, Kind, look};
 use copal_service::commit::{Proposal, commit};
 use copal_tests::kit::repository::key;
 use futures::executor::block_on;
 
-use copal_tests::kit::{Client, DAY, Random, Tree, World, path};
+use copal_tests::kit::{Client, DAY, How, Random, Tree, World, path};
 
 fn files(seed: u64, count: usize) -> Tree {
     let mut random = Random::new(seed);
@@ -88,6 +88,49 @@ fn a_pack_that_comes_back_is_lost_no_more() {
     world.check();
     let view = world.view();
     assert!(ids.iter().all(|id| view.index(client.domain).unwrap().status(id) == Status::Present));
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn looking_at_one_pack_acquits_no_other() {
+    let (world, client, _) = begin();
+    let (lost, other) = (pack_of(&world, PackKind::Data), pack_of(&world, PackKind::Tree));
+    let ids = pack::parse(&world.read(&lost)).unwrap().ids;
+    world.destroy(&lost);
+    world.check();
+    let other = layout::pack_of(&other).unwrap().1;
+    assert_eq!(block_on(look(&world.host(), &[other].into())).unwrap(), 0);
+    let view = world.view();
+    assert!(ids.iter().all(|id| view.index(client.domain).unwrap().status(id) == Status::Lost));
+    assert_eq!(view.state.packs.values().filter(|pack| pack.is_missing).count(), 1);
+}
+
+#[test]
+fn damage_to_the_index_of_one_domain_hides_nothing_of_another() {
+    let world = World::new();
+    let clients: Vec<Client> = (1..=2).map(|number| world.register(number, Role::WriteOnly)).collect();
+    for (client, seed) in clients.iter().zip(1..) {
+        let how = How { ingests: false, patience: 1, ..How::default() };
+        assert!(world.try_back_up(client, &files(seed, 5), &how).is_err(), "it may not decide itself");
+        world.ingest().unwrap();
+    }
+    let view = world.view();
+    let of = |client: &Client| {
+        let segment = view.segments_of(client.domain).next().unwrap().0;
+        let pack = view.state.packs.iter().find(|(_, of)| of.domain == client.domain).map(|(id, _)| *id).unwrap();
+        (layout::segment(segment), layout::pack(layout::Place::Packs, pack))
+    };
+    for (damaged, sound) in [(&clients[0], &clients[1]), (&clients[1], &clients[0])] {
+        let (segment, pack) = (of(damaged).0, of(sound).1);
+        let bytes = (world.read(&segment), world.read(&pack));
+        world.store.corrupt(&key(&segment), |bytes| bytes[0] ^= 1).unwrap();
+        world.destroy(&pack);
+        let findings = world.check().findings;
+        assert_eq!((about(&findings, &segment).len(), about(&findings, &pack).len()), (1, 1), "{findings:?}");
+        world.destroy(&segment);
+        world.put(&segment, bytes.0);
+        world.put(&pack, bytes.1);
+    }
     assert!(world.check().is_ok());
 }
 
