@@ -100,7 +100,7 @@ impl FarIndex {
             })
         });
         let mut heights = vec![None; ids.len()];
-        for (at, height) in objects::together(calls).await?.into_iter().flatten() {
+        for (at, height) in objects::few_together(PARTS, calls).await?.into_iter().flatten() {
             heights[at] = heights[at].or(Some(height));
         }
         Ok(heights)
@@ -166,7 +166,7 @@ impl FarIndex {
             });
             // What the newest run says of a copy stands.
             let mut standing: BTreeMap<(ChunkId, PackTag), Mark> = BTreeMap::new();
-            for (id, tag, mark) in objects::together(calls).await?.into_iter().flatten() {
+            for (id, tag, mark) in objects::few_together(PARTS, calls).await?.into_iter().flatten() {
                 standing.entry((id, tag)).or_insert(mark);
             }
             let standing = standing.into_iter().filter(|(_, mark)| mark.bits.contains(Bits::LOST));
@@ -282,6 +282,8 @@ fn gone(key: &Key) -> JobError {
 const WHOLE: u64 = 256 << 10;
 /// Ids that are sought at once.
 const IDS: usize = 1 << 16;
+/// Parts that are searched at the same time.
+const PARTS: usize = 16;
 /// Pieces of one part that are read at the same time: so many, or so many bytes.
 const AT_ONCE: u64 = 64;
-const HELD: u64 = 8 << 20;
+const HELD: u64 = 4 << 20;
