@@ -1,7 +1,7 @@
 //! History: the snapshots of a repository, listed from manifests that their clients' keys have signed. What the state
 //! says (forgotten, pinned, tags changed since) is added to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,15 +14,18 @@ use copal_engine::keys::session::SessionRecord;
 use copal_engine::layout;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::path::TreePath;
-use copal_engine::retention::choose_time;
+use copal_engine::retention::age;
 use copal_engine::seal::{BlockKind, SessionCipher};
 use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 use copal_service::error::JobError;
+use copal_service::host::Host;
 use copal_service::view::View;
 use copal_service::{clients, objects};
 use copal_store::{Store, StoreError};
+use futures::future::join;
+use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::args::look::Narrow;
 use crate::args::spec::Which;
@@ -99,19 +102,20 @@ impl History {
     /// Reads the snapshots that a state knows.
     pub fn read(repository: &Repository, view: &View) -> Result<Self, Failure> {
         let mut history = Self { snapshots: Vec::new(), problems: Vec::new() };
-        let mut publics: BTreeMap<ClientId, Option<[u8; 32]>> = BTreeMap::new();
         let mut tag_names = None;
         let there: Vec<_> =
             view.state.snapshots.iter().filter(|(_, record)| record.state != SnapshotState::Gone).collect();
         let names: Vec<String> = there.iter().map(|(key, _)| layout::manifest(key.0, key.1)).collect();
         let read = |names: &[String]| wait(objects::read_many(repository.store().as_ref(), names));
-        // Read as they are asked for, some at a time: a repository may have very many.
-        let manifests = names.chunks(MANIFESTS).flat_map(|names| names.iter().cloned().zip(read(names)));
-        for ((key, record), (name, manifest)) in there.into_iter().zip(manifests) {
-            let public = match publics.get(&key.0) {
-                Some(public) => *public,
-                None => *publics.entry(key.0).or_insert(public_key(repository, key.0)?),
-            };
+        // Read as they are asked for, some at a time: a repository may have very many. Keys come beside the first.
+        let (first, rest) = names.split_at(names.len().min(MANIFESTS));
+        let clients: BTreeSet<ClientId> = there.iter().map(|(key, _)| key.0).collect();
+        let first = objects::read_many(repository.store().as_ref(), first);
+        let (first, publics) = wait(join(first, public_keys(repository, clients)));
+        let publics = publics?;
+        let manifests = first.into_iter().chain(rest.chunks(MANIFESTS).flat_map(read));
+        for ((key, record), (name, manifest)) in there.into_iter().zip(names.iter().cloned().zip(manifests)) {
+            let public = publics.get(&key.0).copied().flatten();
             let read = public.ok_or_else(|| format!("clients/{}, the record of its client, is lost or damaged", key.0));
             match read.and_then(|public| read_snapshot(repository, manifest, *key, record, &public)) {
                 Ok(mut snapshot) => {
@@ -166,13 +170,6 @@ impl History {
             _ => failure,
         }
     }
-}
-
-/// Where a snapshot stands among others, the oldest first, as retention has it: a client whose clock is ahead does not make
-/// the newest one for as long as that.
-pub fn age(record: &SnapshotRecord) -> (Time, Time, SnapshotId) {
-    let time = choose_time(record.client_time, record.accepted, record.by_full_client);
-    (time, record.client_time, record.id)
 }
 
 /// Of the snapshots that the options have left, the one a person means.
@@ -238,7 +235,22 @@ pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
 }
 
 fn public_key(repository: &Repository, client: ClientId) -> Result<Option<[u8; 32]>, Failure> {
-    match wait(clients::read(&repository.host(), client)) {
+    wait(read_public_key(&repository.host(), client))
+}
+
+/// The keys that clients sign manifests with; none of one whose record is lost or damaged.
+async fn public_keys(
+    repository: &Repository,
+    clients: BTreeSet<ClientId>,
+) -> Result<BTreeMap<ClientId, Option<[u8; 32]>>, Failure> {
+    let host = repository.host();
+    let host = &host;
+    let reads = clients.into_iter().map(|client| async move { Ok((client, read_public_key(host, client).await?)) });
+    stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(MANIFESTS).try_collect().await
+}
+
+async fn read_public_key(host: &Host<'_>, client: ClientId) -> Result<Option<[u8; 32]>, Failure> {
+    match clients::read(host, client).await {
         Ok(record) => Ok(record.and_then(|record| record.keys).map(|keys| keys.manifest)),
         Err(JobError::Damaged { .. }) => Ok(None),
         Err(error) => Err(Failure::Other(error.into())),

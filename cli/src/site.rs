@@ -154,6 +154,11 @@ impl Site {
         if self.is_far() { UPLOADS } else { 1 }
     }
 
+    /// Whether others answer for the store, who let nobody delete.
+    pub fn is_behind_gateway(&self) -> bool {
+        matches!(self.location, Location::Https(_) | Location::Ssh(_))
+    }
+
     /// How many threads read packs, of so many that the machine runs at once.
     pub fn readers(&self, threads: usize) -> usize {
         if self.is_far() { threads.max(READERS) } else { threads }

@@ -5,7 +5,7 @@ mod plaintext;
 
 use crate::compress::{Compressor, DecompressError, Decompressor, Parameters};
 use crate::id::ChunkId;
-use crate::limits::{BLOCK_ENTRIES, CHUNK_BYTES};
+use crate::limits::{BLOCK_ENTRIES, CHUNK_BYTES, CLEAR_SHARE, SESSION_RECORD_BYTES};
 use crate::seal::{BlockKind, Counter, OpenError, SessionCipher};
 use crate::wire::DecodeError;
 use plaintext::{Codec, Parts};
@@ -35,6 +35,13 @@ pub struct BlockItem {
     pub page: Option<PageClear>,
 }
 
+impl BlockItem {
+    /// Bytes that the table of a pack spends on it.
+    pub fn row_length(&self) -> u64 {
+        row_length(self.page.as_ref())
+    }
+}
+
 /// Gathers chunks or pages until there are enough for a block.
 #[derive(Debug)]
 pub struct BlockBuilder {
@@ -42,18 +49,23 @@ pub struct BlockBuilder {
     target: usize,
     items: Vec<BlockItem>,
     raw: Vec<u8>,
+    /// Bytes of the items' rows in a pack's table.
+    rows: u64,
 }
 
 impl BlockBuilder {
     /// Starts with nothing gathered. A target beyond 8 MiB counts as 8 MiB, so that no block exceeds the limits.
     pub fn new(kind: BlockKind, target: usize) -> Self {
-        Self { kind, target: target.min(TARGET), items: Vec::new(), raw: Vec::new() }
+        Self { kind, target: target.min(TARGET), items: Vec::new(), raw: Vec::new(), rows: 0 }
     }
 
-    /// Whether an item of this length should go into the block that is being gathered. If not, that block is to be taken
-    /// first: an item of at least half the target does not take a block past the target.
-    pub fn wants(&self, length: usize) -> bool {
-        self.is_empty() || 2 * length < self.target || self.raw.len() + length <= self.target
+    /// Whether an item should go into the block that is being gathered. If not, that block is to be taken first: an item
+    /// of at least half the target does not take a block past the target, and none takes the rows of a block past what
+    /// the table of one pack may have.
+    pub fn wants(&self, bytes: &[u8], page: Option<&PageClear>) -> bool {
+        let length = bytes.len();
+        let has_room = 2 * length < self.target || self.raw.len() + length <= self.target;
+        self.is_empty() || (has_room && self.rows + row_length(page) <= ROWS_MOST)
     }
 
     /// Adds a chunk, or a page with what is told of it.
@@ -63,6 +75,7 @@ impl BlockBuilder {
     pub fn push(&mut self, id: ChunkId, bytes: &[u8], page: Option<PageClear>) {
         assert!(bytes.len() <= CHUNK_BYTES as usize, "chunks and pages are cut within the limit");
         assert!(!self.is_full(), "a full block is taken before more is added");
+        self.rows += row_length(page.as_ref());
         self.items.push(BlockItem { id, length: bytes.len() as u32, page });
         self.raw.extend_from_slice(bytes);
     }
@@ -86,7 +99,8 @@ impl BlockBuilder {
         let next = Vec::with_capacity(self.raw.len());
         let raw = core::mem::replace(&mut self.raw, next);
         let items = core::mem::take(&mut self.items);
-        Some(SealJob { kind: self.kind, counter, items, raw })
+        self.rows = 0;
+        Some(SealJob { kind: self.kind, counter, items, raw, stored: Vec::new() })
     }
 }
 
@@ -99,9 +113,15 @@ pub struct SealJob {
     pub items: Vec<BlockItem>,
     counter: Counter,
     raw: Vec<u8>,
+    stored: Vec<u8>,
 }
 
 impl SealJob {
+    /// Has the block sealed into a buffer that was used before: a new one is paid for page by page.
+    pub fn into_buffer(self, stored: Vec<u8>) -> Self {
+        Self { stored, ..self }
+    }
+
     /// The number of the block in its session.
     pub fn counter(&self) -> u64 {
         self.counter.get()
@@ -115,17 +135,17 @@ impl SealJob {
     /// Parts the block from its bytes: for a host that compresses them in one place ([`SealTools::plaintext`]) and seals
     /// them in another.
     pub fn part(self) -> (PendingBlock, Vec<u8>) {
-        let SealJob { kind, items, counter, raw } = self;
+        let SealJob { kind, items, counter, raw, .. } = self;
         (PendingBlock::new(kind, items, counter, raw.len() as u64), raw)
     }
 
     /// Seals the block, and reads it back before anybody relies on it: an encoder's error must not become a lost backup.
     pub fn run(self, tools: &mut SealTools, cipher: &SessionCipher) -> Result<SealedBlock, SealFault> {
-        let SealJob { kind, items, counter, raw } = self;
+        let SealJob { kind, items, counter, raw, stored } = self;
         let number = counter.get();
         let lengths: Vec<u32> = items.iter().map(|item| item.length).collect();
         plaintext::encode(&lengths, &raw, &mut tools.compressor, &mut tools.plaintext);
-        let bytes = cipher.seal(kind, counter, &tools.plaintext);
+        let bytes = cipher.seal_into(kind, counter, &tools.plaintext, stored);
         tools.verify(cipher, kind, number, &bytes, &lengths, &raw)?;
         Ok(SealedBlock { kind, counter: number, items, bytes, raw_length: raw.len() as u64 })
     }
@@ -323,8 +343,18 @@ pub enum SealFault {
     },
 }
 
+fn row_length(page: Option<&PageClear>) -> u64 {
+    page.map_or(CHUNK_ROW, |page| PAGE_ROW + page.references.len() as u64 * REFERENCE)
+}
+
 /// With an item of the largest size on top, a block is still within the limits.
 const TARGET: usize = 8 << 20;
+/// Bytes of the rows of a block's items: with the longest header, they are within a pack's share of a manifest.
+const ROWS_MOST: u64 = CLEAR_SHARE - (1 << 10) - SESSION_RECORD_BYTES as u64;
+/// What a table spends on a chunk, on a page, and on a reference.
+const CHUNK_ROW: u64 = 24;
+const PAGE_ROW: u64 = 56;
+const REFERENCE: u64 = 24;
 
 #[cfg(test)]
 mod tests;

@@ -31,9 +31,9 @@ pub enum Finding {
     Hash,
     /// Its table is not one.
     Table(String),
-    /// With its table those of the manifest's packs are larger than allowed, so it was not read.
+    /// With its header and table those of the manifest's packs are larger than allowed, so they were not read.
     Tables {
-        /// Bytes of the tables up to this one.
+        /// Bytes of the headers and tables up to this one.
         sum: u64,
     },
     /// A root dooms it, or its name is spent.
@@ -164,7 +164,7 @@ fn judge_pack<'a>(
         Finding::Table(why) => Err((Reason::PackTable, format!("pack {id}: {why}"))),
         Finding::Tables { sum } => Err((
             Reason::Oversize,
-            format!("with the table of pack {id} those of the manifest's packs have {sum} bytes"),
+            format!("with those of pack {id} headers and tables of the manifest's packs have {sum} bytes"),
         )),
         Finding::Doomed => Err((Reason::Doomed, format!("pack {id} is about to be deleted, or was"))),
     }

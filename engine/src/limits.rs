@@ -14,6 +14,8 @@ pub const BLOCK_BYTES: u32 = 32 << 20;
 pub const BLOCK_ENTRIES: u32 = 65_535;
 /// Blocks sealed under one session key.
 pub const SESSION_BLOCKS: u64 = 1 << 24;
+/// Bytes of a pack's header: 48, and the longest records of the most sessions with their lengths.
+pub const PACK_HEADER_BYTES: usize = 48 + PACK_SESSIONS as usize * (4 + SESSION_RECORD_BYTES);
 /// Bytes in a chunk.
 pub const CHUNK_BYTES: u32 = 16 << 20;
 /// Bytes of a page before compression.
@@ -36,8 +38,10 @@ pub const SESSION_RECORD_BYTES: usize = 64 << 10;
 pub const SESSION_RECIPIENTS: usize = 16;
 /// Packs one manifest names.
 pub const MANIFEST_PACKS: usize = 64;
-/// Bytes of the tables of all packs one manifest names: so much an ingest holds at once.
+/// Bytes of the headers and tables of all packs one manifest names: so much an ingest holds at once.
 pub const MANIFEST_TABLES: u64 = 64 << 20;
+/// Of that, what writers put into one pack, so that a manifest of the most packs is within it.
+pub const CLEAR_SHARE: u64 = MANIFEST_TABLES / MANIFEST_PACKS as u64;
 /// Missing ids or packs a receipt names.
 pub const RECEIPT_NAMES: usize = 4_096;
 /// Reasons a receipt gives.

@@ -225,8 +225,8 @@ impl Parameters {
             ("the inline threshold", self.inline_max, 0, 64 << 10),
             ("the leaf fan-out", self.leaf_fanout, 2, 1 << 16),
             ("the inner fan-out", self.inner_fanout, 2, 1 << 16),
-            ("the least page size", self.page_min, 1, 1 << 20),
-            ("the largest page size", self.page_max, 256, 1 << 20),
+            ("the least page size", self.page_min, 1, PAGE_SIZE),
+            ("the largest page size", self.page_max, 256, PAGE_SIZE),
         ];
         for (parameter, value, least, most) in chunks.into_iter().chain(others) {
             within(parameter, value.into(), least.into(), most.into())?;
@@ -279,6 +279,9 @@ fn ascend(smaller: &Bounded, larger: &Bounded) -> Result<(), BadParameters> {
 /// A parameter's name, value, least and largest value.
 type Bounded = (&'static str, u32, u32, u32);
 
+/// What a descriptor permits at most as the size of a page, in which references count: with the last item on top, its
+/// rows fit the table of one pack.
+const PAGE_SIZE: u32 = 512 << 10;
 /// FastCDC (`docs/format.md` §11).
 const CHUNKER: u64 = 1;
 

@@ -86,9 +86,14 @@ impl SessionCipher {
 
     /// Seals a block's plaintext. The nonce follows from all that is sealed, so that it repeats only with the same bytes.
     pub fn seal(&self, kind: BlockKind, counter: Counter, plaintext: &[u8]) -> Vec<u8> {
+        self.seal_into(kind, counter, plaintext, Vec::new())
+    }
+
+    /// Seals as [`SessionCipher::seal`] does, into a buffer that was used before; nothing of what it held stays.
+    pub fn seal_into(&self, kind: BlockKind, counter: Counter, plaintext: &[u8], mut stored: Vec<u8>) -> Vec<u8> {
         let associated = self.associated(kind, counter.0);
         let nonce = self.nonce(&associated, plaintext);
-        let mut stored = vec![0; NONCE + plaintext.len() + TAG];
+        stored.resize(NONCE + plaintext.len() + TAG, 0);
         stored[..NONCE].copy_from_slice(&nonce);
         let (ciphertext, tag) = stored[NONCE..].split_at_mut(plaintext.len());
         let buffer = InOutBuf::new(plaintext, ciphertext).expect("both have the plaintext's length");
@@ -199,6 +204,15 @@ mod tests {
     fn open(cipher: &SessionCipher, kind: BlockKind, counter: u64, stored: &[u8]) -> Result<Vec<u8>, OpenError> {
         let mut plaintext = b"left over".to_vec();
         cipher.open(kind, counter, stored, &mut plaintext).map(|()| plaintext)
+    }
+
+    #[test]
+    fn a_buffer_that_was_used_before_leaves_nothing_in_a_block() {
+        for before in [vec![], vec![0xff; 7], vec![0xff; 4096]] {
+            let counter = Counters::new().nth(7).unwrap();
+            let sealed = cipher().seal_into(BlockKind::Data, counter, b"hello", before);
+            assert_eq!(sealed, sealed_hello());
+        }
     }
 
     #[test]

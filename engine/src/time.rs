@@ -1,6 +1,6 @@
 //! Time: an instant as nanoseconds since 1970-01-01T00:00:00Z. The engine has no clock; hosts pass times in.
 
-use core::ops::Sub;
+use core::ops::{Add, Sub};
 use core::time::Duration;
 
 /// An instant, in nanoseconds since 1970-01-01T00:00:00Z; covers the years 1678 to 2262.
@@ -21,6 +21,14 @@ impl Time {
     /// How long ago `earlier` was, zero if it was not.
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0).max(0) as u64)
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+    fn add(self, age: Duration) -> Time {
+        let nanoseconds = i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
+        Time(self.0.saturating_add(nanoseconds))
     }
 }
 

@@ -11,6 +11,7 @@ use copal_engine::layout;
 use copal_engine::limits::RECORD_BYTES;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::receipt::{Outcome, Receipt};
+use copal_engine::retention::age;
 use copal_engine::seal::{BlockKind, SessionCipher};
 use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::state::{SnapshotRecord, SnapshotState, State};
@@ -27,13 +28,25 @@ pub(crate) struct Snapshot {
     pub(crate) root: ChunkId,
     /// When it was made, as the client says.
     pub(crate) time: Time,
+    /// Where it stands among others.
+    age: (Standing, SnapshotId),
     /// Whether it was forgotten, and prune has not removed it yet.
     pub(crate) is_forgotten: bool,
     /// What it says of itself, if that can be opened.
     pub(crate) info: Option<SnapshotInfo>,
 }
 
-/// The snapshots, the oldest first.
+/// What the order of snapshots follows.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    /// Nobody has said when it was accepted; when it was made, as the client says.
+    Unknown(Time),
+    /// As retention has it, and as the client says.
+    Known(Time, Time),
+}
+
+/// The snapshots, the oldest first, as retention has it. A client's own clock says how old it is only of those that the state
+/// does not know, and these come before all others.
 pub(crate) struct History {
     pub(crate) snapshots: Vec<Snapshot>,
 }
@@ -57,7 +70,7 @@ impl History {
                 }
             }
         }
-        snapshots.sort_by_key(|snapshot| (snapshot.time, snapshot.id));
+        snapshots.sort_by_key(|snapshot| snapshot.age);
         Ok(Self { snapshots })
     }
 
@@ -148,8 +161,13 @@ impl Reading<'_> {
         if known.is_none() && (!self.record.accepts(number, verified.hash) || self.is_rejected(client, number)) {
             return Ok(None);
         }
+        let standing = match known.map(age) {
+            Some((chosen, claimed, _)) => Standing::Known(chosen, claimed),
+            None => Standing::Unknown(claim.client_time),
+        };
         Ok(Some(Snapshot {
             id: verified.hash.snapshot(),
+            age: (standing, verified.hash.snapshot()),
             domain: verified.manifest.domain,
             root: claim.root,
             time: claim.client_time,
@@ -183,7 +201,8 @@ mod tests {
 
     fn snapshot(id: u8, is_forgotten: bool) -> Snapshot {
         let (domain, root) = (DomainId([1; 16]), ChunkId([1; 24]));
-        Snapshot { id: SnapshotId([id; 16]), domain, root, time: Time(id.into()), is_forgotten, info: None }
+        let (id, time) = (SnapshotId([id; 16]), Time(id.into()));
+        Snapshot { id, domain, root, time, age: (Standing::Unknown(time), id), is_forgotten, info: None }
     }
 
     #[test]
@@ -194,5 +213,13 @@ mod tests {
         assert_eq!(found(Some("2")), Ok(0x2c));
         assert_eq!(found(Some("1")), Err("several snapshots begin with 1".to_owned()));
         assert_eq!(found(Some("3")), Err("there is no snapshot 3".to_owned()));
+    }
+    #[test]
+    fn what_no_state_knows_is_older_than_what_one_does() {
+        let mut order =
+            [Standing::Known(Time(5), Time(9)), Standing::Unknown(Time(99)), Standing::Known(Time(4), Time(99))];
+        order.sort();
+        assert_eq!(order.map(|standing| matches!(standing, Standing::Unknown(_))), [true, false, false]);
+        assert_eq!(order[2], Standing::Known(Time(5), Time(9)));
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use copal_engine::id::ChunkId;
 use copal_engine::path::TreePath;
+use copal_engine::restore::leaves::{BELOW_LEAF, Leaves};
 use copal_engine::tree::{Content, Entry, EntryKind, ListStep, ListWalk};
 
 use crate::content::{Fetched, Wanted};
@@ -61,17 +62,13 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
     /// Restores what lies at or below a path of the tree with this root page.
     pub(crate) fn run(mut self, root: ChunkId, path: &TreePath) -> Result<(), Failure> {
         let mut entries = Entries::new(root, path);
-        // The last entry that is no directory: nothing can lie below it.
-        let mut leaf: Option<TreePath> = None;
+        let mut leaves = Leaves::default();
         let mut is_empty = true;
         while let Some(entry) = entries.next(self.pages, self.report) {
             is_empty = false;
-            if leaf.as_ref().is_some_and(|leaf| entry.path.is_within(leaf)) {
-                self.report.damaged_entry(&entry.path, "it is said to lie below what is no directory");
+            if !leaves.admits(&entry) {
+                self.report.damaged_entry(&entry.path, BELOW_LEAF);
                 continue;
-            }
-            if entry.kind() != EntryKind::Directory {
-                leaf = Some(entry.path.clone());
             }
             self.take(entry)?;
             if self.weight >= MOST_WEIGHT || self.wanted.is_enough() {

@@ -40,11 +40,13 @@ pub enum Fault {
     GuardIgnored,
     /// What was forgotten is removed although the floor or a hold keeps it.
     ForgottenUnguarded,
+    /// A missing pack that a check has not looked for counts as there.
+    UnseenAcquitted,
 }
 
 impl Fault {
     /// All mistakes.
-    pub const ALL: [Fault; 17] = [
+    pub const ALL: [Fault; 18] = [
         Fault::WinUnchecked,
         Fault::BaseUnchecked,
         Fault::DeletedFirst,
@@ -62,6 +64,7 @@ impl Fault {
         Fault::OrphansNotDoomed,
         Fault::GuardIgnored,
         Fault::ForgottenUnguarded,
+        Fault::UnseenAcquitted,
     ];
 }
 

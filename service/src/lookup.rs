@@ -1,37 +1,32 @@
 //! Lookup: what a domain's index says of some ids, where every request takes a round trip: only the pieces are read in
 //! which the ids are expected. Where the store maps objects, [`View`](crate::view::View) answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackTag};
-use copal_engine::index::ranged::{
-    EntrySearch, FoundEntry, MarkSearch, OverlayHead, Record, Search, SegmentHead, Wanted,
-};
-use copal_engine::index::{Bits, Mark, OverlayRun, Segment};
+use copal_engine::index::ranged::{EntrySearch, FoundEntry, SegmentHead, Wanted};
+use copal_engine::index::{LostCopies, Mark, Segment};
 use copal_engine::layout;
-use copal_engine::state::{OverlayRecord, SegmentRecord, State};
+use copal_engine::state::{SegmentRecord, State};
 use copal_store::{Key, Store, StoreError};
 use futures::{StreamExt, stream};
 
 use crate::error::JobError;
 use crate::objects::{self, Call};
 
-/// The index of one domain, but for the heads of its parts unread. Small parts are held whole.
+/// The index of one domain: of its segments the heads, or all of small ones; of its overlay what is lost.
 pub(crate) struct FarIndex {
     segments: Vec<Entries>,
-    /// The newest first.
-    marks: Vec<Marks>,
+    /// The segments' names and lengths.
+    named: Vec<(ObjectHash, u64)>,
+    /// Ascending.
+    lost: Vec<LostMark>,
 }
 
 enum Entries {
     Whole(Segment<Bytes>),
     Far(Key, SegmentHead),
-}
-
-enum Marks {
-    Whole(OverlayRun<Bytes>),
-    Far(Key, OverlayHead),
 }
 
 /// Which copies of an id count.
@@ -47,19 +42,13 @@ pub(crate) enum Counted {
 pub(crate) type LostMark = (ChunkId, PackTag, Mark);
 
 impl FarIndex {
-    /// Reads the heads of the parts that a state names.
+    /// Reads the heads of the segments that a state names, and the whole overlay.
     pub(crate) async fn open(store: &dyn Store, state: &State, domain: DomainId) -> Result<Self, JobError> {
-        let of_domain = (domain, ObjectHash([0; ObjectHash::LEN]))..=(domain, ObjectHash([0xff; ObjectHash::LEN]));
-        let segments = state
-            .segments
-            .range(of_domain)
-            .map(|((_, hash), record)| -> Call<'_, _> { Box::pin(open_entries(store, domain, *hash, record)) });
-        let marks = state
-            .overlays_of(domain)
-            .into_iter()
-            .map(|(hash, record)| -> Call<'_, _> { Box::pin(open_marks(store, domain, hash, record)) });
-        let (segments, marks) = futures::try_join!(objects::together(segments), objects::together(marks))?;
-        Ok(Self { segments, marks })
+        let segments = segments_of(state, domain)
+            .map(|(hash, record)| -> Call<'_, _> { Box::pin(open_entries(store, domain, hash, record)) });
+        let (segments, lost) = futures::try_join!(objects::together(segments), read_lost(store, state, domain))?;
+        let named = segments_of(state, domain).map(|(hash, record)| (hash, record.length)).collect();
+        Ok(Self { segments, named, lost })
     }
 
     /// The height of each of the ids, which ascend: that of its first copy that counts; none if there is none.
@@ -71,7 +60,7 @@ impl FarIndex {
     ) -> Result<Vec<Option<u8>>, JobError> {
         let mut heights = Vec::with_capacity(ids.len());
         for some in ids.chunks(IDS) {
-            let lost = if counted == Counted::NotLost { self.lost(store, some).await? } else { Vec::new() };
+            let lost = if counted == Counted::NotLost { self.lost(some) } else { Vec::new() };
             let is_marked = |id: &ChunkId| lost.binary_search_by_key(id, |(of, ..)| *of).is_ok();
             let (marked, plain): (Vec<ChunkId>, Vec<ChunkId>) = some.iter().copied().partition(is_marked);
             let mut of_plain = self.first_heights(store, &plain).await?.into_iter();
@@ -119,6 +108,7 @@ impl FarIndex {
         }
         let is_lost =
             |at: usize, tag: PackTag| lost.binary_search_by_key(&(ids[at], tag), |(id, tag, _)| (*id, *tag)).is_ok();
+        let mut found: BTreeSet<(ChunkId, PackTag)> = BTreeSet::new();
         for part in &self.segments {
             let copies: Vec<(usize, u8, PackTag)> = match part {
                 Entries::Whole(segment) => {
@@ -133,47 +123,81 @@ impl FarIndex {
                     found.iter().filter_map(|(at, entry)| Some((*at, entry.height, *tags.get(&entry.block)?))).collect()
                 }
             };
+            found.extend(copies.iter().map(|(at, _, tag)| (ids[*at], *tag)));
             for (at, height, _) in copies.into_iter().filter(|(at, _, tag)| !is_lost(*at, *tag)) {
                 heights[at] = heights[at].or(Some(height));
             }
+        }
+        // Of each copy that is lost there is an entry, unless a bit of it makes it seem another copy, which is not lost.
+        if lost.iter().any(|(id, tag, _)| *tag != PackTag::NONE && !found.contains(&(*id, *tag))) {
+            verify(store, self.named.iter().copied()).await?;
         }
         Ok(heights)
     }
 
     /// The marks of these ids, which ascend, by which something is lost; ascending.
-    pub(crate) async fn lost(&self, store: &dyn Store, ids: &[ChunkId]) -> Result<Vec<LostMark>, JobError> {
-        let mut lost = Vec::new();
-        if self.marks.is_empty() {
-            return Ok(lost);
-        }
-        for some in ids.chunks(IDS) {
-            let calls = self.marks.iter().map(|part| -> Call<'_, Vec<(ChunkId, PackTag, Mark)>> {
-                Box::pin(async move {
-                    let (key, head) = match part {
-                        Marks::Far(key, head) => (key, head),
-                        Marks::Whole(run) => {
-                            let of = |id: &ChunkId| {
-                                let id = *id;
-                                run.of(&id).map(move |(tag, mark)| (id, tag, mark)).collect::<Vec<_>>()
-                            };
-                            return Ok(some.iter().flat_map(of).collect());
-                        }
-                    };
-                    let mut search = MarkSearch::new(head, some);
-                    read_rounds(store, key, &mut search).await?;
-                    Ok(search.finish().into_iter().map(|(_, ((id, tag), mark))| (id, tag, mark)).collect())
-                })
-            });
-            // What the newest run says of a copy stands.
-            let mut standing: BTreeMap<(ChunkId, PackTag), Mark> = BTreeMap::new();
-            for (id, tag, mark) in objects::few_together(PARTS, calls).await?.into_iter().flatten() {
-                standing.entry((id, tag)).or_insert(mark);
-            }
-            let standing = standing.into_iter().filter(|(_, mark)| mark.bits.contains(Bits::LOST));
-            lost.extend(standing.map(|((id, tag), mark)| (id, tag, mark)));
-        }
-        Ok(lost)
+    pub(crate) fn lost(&self, ids: &[ChunkId]) -> Vec<LostMark> {
+        let marks_of = |id: &ChunkId| {
+            let start = self.lost.partition_point(|(of, ..)| of < id);
+            let end = start + self.lost[start..].partition_point(|(of, ..)| of == id);
+            &self.lost[start..end]
+        };
+        ids.iter().flat_map(marks_of).copied().collect()
     }
+}
+
+/// Reads all of a domain's segments and checks that they have the hashes they are named by: before what is not found in
+/// them counts as absent for good.
+pub(crate) async fn verify_segments(store: &dyn Store, state: &State, domain: DomainId) -> Result<(), JobError> {
+    verify(store, segments_of(state, domain).map(|(hash, record)| (hash, record.length))).await
+}
+
+async fn verify(store: &dyn Store, segments: impl Iterator<Item = (ObjectHash, u64)>) -> Result<(), JobError> {
+    for (hash, length) in segments {
+        let name = layout::segment(hash);
+        if !objects::pass_hashed(store, &name, (hash, length), |_| Ok(())).await? {
+            return Err(gone(&objects::key(name)));
+        }
+    }
+    Ok(())
+}
+
+fn segments_of(state: &State, domain: DomainId) -> impl Iterator<Item = (ObjectHash, &SegmentRecord)> {
+    let of_domain = (domain, ObjectHash([0; ObjectHash::LEN]))..=(domain, ObjectHash([0xff; ObjectHash::LEN]));
+    state.segments.range(of_domain).map(|((_, hash), record)| (*hash, record))
+}
+
+/// Reads the overlay of a domain and keeps what is lost. A bit of a mark decides whether a lost copy may be referred to:
+/// nothing of a run counts before its hash was seen to be that of its name.
+async fn read_lost(store: &dyn Store, state: &State, domain: DomainId) -> Result<Vec<LostMark>, JobError> {
+    let runs = state.overlays_of(domain);
+    let small = runs.iter().map(|(hash, record)| -> Call<'_, Option<Bytes>> {
+        let (hash, is_small) = (*hash, record.length <= WHOLE);
+        Box::pin(async move {
+            let name = layout::state(hash);
+            let read = if is_small { objects::read_hashed(store, &name, hash).await? } else { return Ok(None) };
+            read.map(Some).ok_or_else(|| gone(&objects::key(name)))
+        })
+    });
+    let small = objects::together(small).await?;
+    let mut lost = LostCopies::default();
+    // The newest comes first, and is folded in last.
+    for ((hash, record), bytes) in runs.iter().zip(small).rev() {
+        let name = layout::state(*hash);
+        let damaged = |error| JobError::damaged(&name, error);
+        let mut fold = lost.begin(domain, record);
+        match bytes {
+            Some(bytes) => fold.push(&bytes).map_err(damaged)?,
+            None => {
+                let take = |piece: &[u8]| fold.push(piece).map_err(damaged);
+                if !objects::pass_hashed(store, &name, (*hash, record.length), take).await? {
+                    return Err(gone(&objects::key(name.as_str())));
+                }
+            }
+        }
+        fold.finish().map_err(damaged)?;
+    }
+    Ok(lost.finish().into_iter().map(|((id, tag), mark)| (id, tag, mark)).collect())
 }
 
 async fn open_entries(
@@ -195,28 +219,8 @@ async fn open_entries(
     if head.domain() == domain { Ok(Entries::Far(key, head)) } else { Err(other()) }
 }
 
-async fn open_marks(
-    store: &dyn Store,
-    domain: DomainId,
-    hash: ObjectHash,
-    record: &OverlayRecord,
-) -> Result<Marks, JobError> {
-    let name = layout::state(hash);
-    let other = || JobError::damaged(&name, "it is of another domain than the state says");
-    let key = objects::key(&name);
-    if record.length <= WHOLE {
-        let bytes = objects::read_hashed(store, &name, hash).await?.ok_or_else(|| gone(&key))?;
-        let run = OverlayRun::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
-        run.verify().map_err(|error| JobError::damaged(&name, error))?;
-        return if run.domain() == domain { Ok(Marks::Whole(run)) } else { Err(other()) };
-    }
-    let bytes = read_part(store, &key, OverlayHead::BYTES).await?;
-    let head = OverlayHead::parse(&bytes, record).map_err(|error| JobError::damaged(&name, error))?;
-    if head.domain() == domain { Ok(Marks::Far(key, head)) } else { Err(other()) }
-}
-
 /// Reads what a search wants until it wants nothing more.
-async fn read_rounds<R: Record>(store: &dyn Store, key: &Key, search: &mut Search<'_, R>) -> Result<(), JobError> {
+async fn read_rounds(store: &dyn Store, key: &Key, search: &mut EntrySearch<'_>) -> Result<(), JobError> {
     loop {
         let ranges = search.next_round();
         let Some(longest) = ranges.iter().map(|range| range.end - range.start).max() else { return Ok(()) };

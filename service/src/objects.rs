@@ -77,6 +77,41 @@ pub async fn hash(store: &dyn Store, name: &str, length: u64) -> Result<Option<O
     Ok(Some(ObjectHash(hasher.finalize().into())))
 }
 
+/// Reads an object of a known length that is named by the hash of its bytes, and gives them piece by piece, in order,
+/// without holding it. What was made of the pieces counts only if this ends well; false if the object is not there.
+pub(crate) async fn pass_hashed(
+    store: &dyn Store,
+    name: &str,
+    (hash, length): (ObjectHash, u64),
+    mut take: impl FnMut(&[u8]) -> Result<(), JobError> + Send,
+) -> Result<bool, JobError> {
+    let object = key(name);
+    let starts = (0..length).step_by(PIECE as usize);
+    let calls = starts.map(|start| -> Call<'_, Option<Bytes>> {
+        let (object, end) = (&object, length.min(start + PIECE));
+        Box::pin(async move {
+            match store.read_range(object, start..end).await {
+                Ok(bytes) => Ok(Some(bytes)),
+                Err(StoreError::NotFound { .. }) => Ok(None),
+                Err(error @ StoreError::OutOfRange { .. }) => Err(JobError::damaged(object.as_str(), error)),
+                Err(error) => Err(error.into()),
+            }
+        })
+    });
+    let calls: Vec<Call<'_, Option<Bytes>>> = calls.collect();
+    let mut pieces = stream::iter(calls).buffered(PIECES);
+    let mut hasher = Sha256::new();
+    while let Some(piece) = pieces.next().await {
+        let Some(piece) = piece? else { return Ok(false) };
+        hasher.update(&piece);
+        take(&piece)?;
+    }
+    if ObjectHash(hasher.finalize().into()) == hash {
+        return Ok(true);
+    }
+    Err(JobError::damaged(name, "its bytes do not have the hash it is named by"))
+}
+
 /// Reads the table of a pack without reading its blocks. What comes back agrees with the object's own trailer; that the
 /// bytes have the pack's hash is not checked here.
 pub async fn read_table(store: &dyn Store, place: Place, id: PackId, length: u64) -> Result<PackTable, JobError> {
@@ -108,9 +143,9 @@ impl Ends {
         Ok(Self { object, length, first, last, trailer })
     }
 
-    /// Bytes of the table.
-    pub(crate) fn table_length(&self) -> u64 {
-        self.trailer.table_length().into()
+    /// Bytes of header and table.
+    pub(crate) fn clear_length(&self) -> u64 {
+        u64::from(self.trailer.header_length()) + u64::from(self.trailer.table_length())
     }
 
     /// Reads the table, as far as it is not there yet.
@@ -153,8 +188,10 @@ pub async fn list(store: &dyn Store, prefix: &str) -> Result<Vec<Listed>, StoreE
 }
 
 const LIST_PAGE: usize = 1000;
-/// Bytes of a pack that are held while it is hashed.
+/// Bytes of an object that are held while it is hashed.
 const PIECE: u64 = 8 << 20;
+/// Pieces of one object that are held where they are read side by side.
+const PIECES: usize = 4;
 /// Bytes of a pack's start and end that are read before it is known where header and table lie: a pack of small files has
 /// a table of a hundredth of its length.
 const HEAD_GUESS: u64 = 8 << 10;

@@ -21,7 +21,7 @@ pub async fn current(host: &Host<'_>, view: &View) -> Result<Option<(u64, Signed
 }
 
 /// The same, and whether the owner has signed it.
-pub(crate) async fn in_force(host: &Host<'_>, view: &View) -> Result<Option<(u64, Brought)>, JobError> {
+async fn in_force(host: &Host<'_>, view: &View) -> Result<Option<(u64, Brought)>, JobError> {
     let Some((number, hash)) = view.root.as_ref().and_then(|(root, _)| root.policy) else { return Ok(None) };
     let name = layout::change(number);
     let bytes = objects::read(host.store, &name).await?.ok_or_else(|| JobError::damaged(&name, "it is gone"))?;
@@ -31,6 +31,15 @@ pub(crate) async fn in_force(host: &Host<'_>, view: &View) -> Result<Option<(u64
         brought.policy = brought.policy.with_guard(Floor::default(), None).expect("it is shorter without");
     }
     Ok(Some((number, brought)))
+}
+
+/// Whether the owner has signed the policy in force, so that only such a one may follow. One that cannot be read may be
+/// the owner's.
+pub(crate) async fn is_owners(host: &Host<'_>, view: &View) -> Result<bool, JobError> {
+    match in_force(host, view).await {
+        Err(JobError::Damaged { .. }) => Ok(true),
+        found => Ok(found?.is_some_and(|(_, brought)| brought.is_owners)),
+    }
 }
 
 /// A policy as a change brings it into force.
@@ -74,6 +83,6 @@ impl Guarded {
         if is_planted(Fault::ForgottenUnguarded) {
             return Ok(Self { protected: BTreeSet::new(), held });
         }
-        Ok(Self { protected: protected(&policy, snapshots, now), held })
+        Ok(Self { protected: protected(&policy, snapshots, now).into_keys().collect(), held })
     }
 }

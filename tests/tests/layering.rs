@@ -17,7 +17,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("copal-service", &["copal-engine", "copal-store"]),
     ("copal-reader", &["copal-engine"]),
     ("copal-cli", &["copal-engine", "copal-store", "copal-service", "copal-reader"]),
-    ("copal-tests", &["copal-engine", "copal-store", "copal-service", "copal-lambda"]),
+    ("copal-tests", &["copal-engine", "copal-store", "copal-service", "copal-lambda", "copal-reader", "copal-wasm"]),
     ("copal-lambda", &["copal-engine", "copal-store", "copal-service"]),
     ("copal-wasm", &["copal-engine"]),
     ("copal-wasm-bindgen", &[]),

@@ -143,6 +143,24 @@ fn an_object_from_the_future_does_not_move_the_clock() {
 }
 
 #[test]
+fn an_answer_that_is_dated_wrongly_does_not_move_the_clock() {
+    let (server, bucket) = server();
+    for fate in [Fate::Misdate, Fate::MisdatedError] {
+        let proxy = Proxy::start(server.address(), Duration::ZERO, every_third(fate));
+        let store = through(&server, &bucket, &proxy);
+        let mut times = Vec::new();
+        for number in 0..8 {
+            // Whatever fails is not asked again here.
+            let _ = block_on(store.stat(&key(&format!("packs/{number}"))));
+            times.extend(block_on(store.now()).ok());
+        }
+        let right = block_on(server.store(&bucket, "").now()).expect("the clock");
+        let hour = 3_600 * 1_000_000_000;
+        assert!(times.len() > 2 && times.iter().all(|time| time.0.abs_diff(right.0) < hour), "{fate:?}: {times:?}");
+    }
+}
+
+#[test]
 fn a_listing_that_goes_on_within_a_folder_takes_few_requests() {
     let (server, bucket) = server();
     let names: Vec<Key> = (0..1_100).map(|number| key(&format!("manifests/a/{number:04}"))).collect();

@@ -7,9 +7,10 @@ use copal_engine::client::Role;
 use copal_engine::id::{ChunkId, ObjectHash, PackId};
 use copal_engine::index::{Bits, Mark, SegmentWriter};
 use copal_engine::layout::{self, Place};
+use copal_engine::limits::{PACK_SESSIONS, SESSION_RECORD_BYTES};
 use copal_engine::manifest::Manifest;
 use copal_engine::pack::{Pack, PackKind, PackWriter, PageView};
-use copal_engine::receipt::{Outcome, Receipt};
+use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::repository::IngestBy;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
@@ -131,6 +132,99 @@ fn a_damaged_or_missing_segment_ends_the_ingest_and_rejects_nothing() {
         assert!(matches!(done, Err(JobError::Damaged { .. } | JobError::StateLost { .. })), "{harm}: {done:?}");
         assert!(!world.has(&layout::receipt(client.id, number)), "{harm}");
     }
+}
+
+#[test]
+fn a_pack_that_claims_a_long_header_is_rejected_without_reading_it() {
+    let world = World::new();
+    let client = world.register(1, Role::WriteOnly);
+    let honest = data_pack(&client, 1, &[id(1)]);
+    let mut bytes = vec![0; 20 << 20];
+    let trailer = bytes.len() - 32;
+    bytes[trailer..].copy_from_slice(&honest.bytes[honest.bytes.len() - 32..]);
+    bytes[trailer + 16..trailer + 20].copy_from_slice(&(19_u32 << 20).to_le_bytes());
+    let pack = Pack { id: PackId(ObjectHash::of(&bytes).0), bytes, table: honest.table };
+    let number = claim_packs(&world, &client, &[pack], None);
+    let slow = Slow::new(&world.store);
+    slow.run(work(&world.host_of(&slow), IngestBy::Service, Scope::Client(client.id), &|_| true)).unwrap();
+    let reasons = world.receipt(&client, number).reasons;
+    assert!(matches!(&reasons[..], [(Reason::PackTable, _)]), "{reasons:?}");
+    let (_, read) = slow.calls()["get"];
+    assert!(read < 2 << 20, "{read} bytes");
+}
+
+#[test]
+fn session_records_count_towards_what_a_manifest_may_bring() {
+    let world = World::new();
+    let client = world.register(1, Role::WriteOnly);
+    let pack = |number: u8| {
+        let records = vec![vec![1; SESSION_RECORD_BYTES]; PACK_SESSIONS.into()];
+        let mut writer = PackWriter::new(PackKind::Data, client.domain, [number; 16], records).unwrap();
+        writer.add_block(&[number; 40], 0, 0, [id(number.into())], []).unwrap();
+        writer.finish()
+    };
+    let packs: Vec<Pack> = (0..16).map(pack).collect();
+    let numbers = [&packs[..], &packs[..15]].map(|packs| claim_packs(&world, &client, packs, None));
+    let slow = Slow::new(&world.store);
+    slow.run(work(&world.host_of(&slow), IngestBy::Service, Scope::Client(client.id), &|_| true)).unwrap();
+    let [over, under] = numbers.map(|number| world.receipt(&client, number));
+    assert_eq!((over.reasons[0].0, over.packs), (Reason::Oversize, vec![packs[15].id]));
+    assert_eq!(under.outcome, Outcome::Accepted);
+}
+
+#[test]
+fn a_flipped_bit_of_a_mark_ends_the_ingest_and_lets_nothing_refer_to_what_is_lost() {
+    let (world, client) = indexed(60_000, 9_000);
+    let runs = world.view().state;
+    let [(run, record)] = runs.overlays_of(client.domain)[..] else { panic!("one run") };
+    assert!(record.length > 256 << 10, "it is not read at once");
+    // Of the one whose only copy is lost nothing is said any more.
+    let unmark = |bytes: &mut Vec<u8>| {
+        let of_id = |record: &&mut [u8]| record[..24] == id(1).0;
+        bytes[56..].chunks_exact_mut(48).find(of_id).unwrap()[40] = 0;
+    };
+    world.store.corrupt(&key(&layout::state(run)), unmark).unwrap();
+    expect_undecided(&world, &client, &[id(1)], true);
+}
+
+#[test]
+fn a_flipped_bit_of_an_entry_that_seems_absent_then_ends_the_ingest_and_rejects_nothing() {
+    for is_far in [true, false] {
+        let (world, client) = indexed(60_000, 0);
+        alter_entry(&world, 20_000, |entry, _| entry[23] ^= 1);
+        expect_undecided(&world, &client, &[id(20_000)], is_far);
+    }
+}
+
+#[test]
+fn an_entry_that_points_to_another_block_lets_nothing_refer_to_what_is_lost() {
+    let (world, client) = indexed(60_000, 9_000);
+    alter_entry(&world, 1, |entry, blocks| entry[24..28].copy_from_slice(&(blocks - 1).to_le_bytes()));
+    expect_undecided(&world, &client, &[id(1)], true);
+}
+
+/// Alters the entry of an id in the largest segment, which has so many blocks.
+fn alter_entry(world: &World, number: u64, alter: impl Fn(&mut [u8], u32)) {
+    let largest = world.view().state.segments.iter().max_by_key(|(_, of)| of.entries).map(|((_, hash), _)| *hash);
+    let change = |bytes: &mut Vec<u8>| {
+        let blocks = u32::from_le_bytes(bytes[44..48].try_into().unwrap());
+        let of_id = |entry: &&mut [u8]| entry[..24] == id(number).0;
+        alter(bytes.chunks_exact_mut(32).find(of_id).unwrap(), blocks);
+    };
+    world.store.corrupt(&key(&layout::segment(largest.unwrap())), change).unwrap();
+}
+
+/// A claim that refers to these ids is neither accepted nor rejected: something is damaged.
+fn expect_undecided(world: &World, client: &Client, references: &[ChunkId], is_far: bool) {
+    let number = claim_pages(world, client, 1, &[references.to_vec()]);
+    let scope = Scope::Client(client.id);
+    let slow = Slow::new(&world.store);
+    let done = match is_far {
+        true => slow.run(work(&world.host_of(&slow), IngestBy::Service, scope, &|_| false)),
+        false => block_on(work(&world.host(), IngestBy::Service, scope, &|_| false)),
+    };
+    assert!(matches!(done, Err(JobError::Damaged { .. })), "{done:?}");
+    assert!(!world.has(&layout::receipt(client.id, number)));
 }
 
 /// A repository whose index has so many entries, in segments each a tenth of the next. Of the first ids the copies are

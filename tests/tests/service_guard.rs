@@ -12,6 +12,7 @@ use copal_engine::time::Time;
 use copal_service::expire;
 use copal_service::ingest::{self, Scope};
 use copal_service::policy;
+use copal_service::prune::Options;
 use copal_store::Store;
 use copal_tests::kit::{Client, DAY, World, guarded, keep_last, tree};
 use futures::executor::block_on;
@@ -134,6 +135,74 @@ fn only_the_owner_takes_a_floor_away_or_ends_a_hold() {
 }
 
 #[test]
+fn a_damaged_policy_holds_up_no_ingest_and_gives_way_to_one_of_the_owners_alone() {
+    for is_gone in [false, true] {
+        let (world, client, [first, second, third]) = steady();
+        world.change(&client, vec![guarded(1, Floor { last: 2, age: DAY }, HALF)]);
+        world.wait(DAY);
+        world.put(&layout::expiry(1), expiry(&world, vec![first]).encode());
+        let name = layout::change(1);
+        let bytes = world.read(&name);
+        if is_gone {
+            world.destroy(&name)
+        } else {
+            world.flip(&name)
+        }
+        // What waits is decided about: the expiry is void, and a policy that the owner has not signed does not follow.
+        let [(refused, why)] = &fold(&world)[..] else { panic!("the expiry is refused") };
+        assert_eq!(*refused, layout::expiry(1));
+        assert!(why.contains(&name), "{why}");
+        write_after(&world, &client, (2, ObjectHash::of(&bytes)), keep_last(1));
+        let fourth = back_up(&world, &client, 4, FULL);
+        assert_eq!(named(&world), Some(1));
+        assert_eq!(world.snapshot(first).state, SnapshotState::Kept);
+        assert!(block_on(expire::expire(&world.host(), IngestBy::Service)).is_err(), "nobody knows what is kept");
+        assert!(world.try_prune(&Options::new([4096, 3072])).is_err());
+        write_after(&world, &client, (3, hash_of(&world, 2)), guarded(3, Floor::default(), None));
+        let fifth = back_up(&world, &client, 5, FULL);
+        assert_eq!(in_force(&world), 3);
+        assert_eq!(expire(&world).expired, [first, second]);
+        assert_eq!(states(&world, [third, fourth, fifth]), [SnapshotState::Kept; 3]);
+        world.prune(DAY);
+    }
+}
+
+#[test]
+fn what_follows_a_change_that_a_rebuild_cannot_read_takes_no_policy_of_the_owners_away() {
+    for is_gone in [false, true] {
+        let (world, client, snapshots) = steady();
+        world.change(&client, vec![guarded(9, Floor { last: 2, age: DAY }, HALF)]);
+        // Who has the client's key, and not the owner's: ingest passes it over.
+        world.change(&client, vec![keep_last(1)]);
+        assert_eq!(in_force(&world), 1);
+        let name = layout::change(1);
+        if is_gone {
+            world.destroy(&name)
+        } else {
+            world.flip(&name)
+        }
+        lose_state(&world);
+        world.rebuild();
+        assert_eq!(named(&world), None);
+        world.wait(DAY);
+        assert_eq!(expire(&world).expired, []);
+        assert_eq!(states(&world, snapshots), [SnapshotState::Kept; 3]);
+    }
+}
+
+#[test]
+fn a_change_that_was_forged_in_the_owners_name_stands_in_no_policys_way() {
+    let (world, client, [.., newest]) = steady();
+    world.change(&client, vec![Operation::Pin(vec![newest])]);
+    forge(&world, &client, release(newest));
+    world.change(&client, vec![keep_last(2)]);
+    assert_eq!(in_force(&world), 3);
+    lose_state(&world);
+    world.rebuild();
+    assert_eq!(in_force(&world), 3, "what was forged can be read");
+}
+
+#[test]
 fn a_rebuild_knows_what_is_held_released_and_within_the_floor() {
     let (world, client, [first, second, suspicious]) = ravaged();
     world.change(&client, vec![guarded(1, Floor { last: 0, age: 20 * DAY }, HALF), Operation::Forget(vec![second])]);
@@ -216,6 +285,13 @@ fn forge(world: &World, client: &Client, operation: Operation) {
     world.put(&layout::change(number), change.sign(world.repository.owner.repository(), &client.keys.manifest_key()));
 }
 
+/// A change with the owner's signature, of this number after one of this hash.
+fn write_after(world: &World, client: &Client, (number, previous): (u64, ObjectHash), operation: Operation) {
+    let mut change = Change { number, previous, client: client.id, time: Time(0), operations: vec![operation] };
+    change.sign_as_owner(world.repository.owner.repository(), &world.repository.owner.signing_key());
+    world.put(&layout::change(number), change.sign(world.repository.owner.repository(), &client.keys.manifest_key()));
+}
+
 fn hash_of(world: &World, change: u64) -> ObjectHash {
     ObjectHash::of(&world.read(&layout::change(change)))
 }
@@ -223,6 +299,11 @@ fn hash_of(world: &World, change: u64) -> ObjectHash {
 /// The number of the change that holds the policy in force.
 fn in_force(world: &World) -> u64 {
     block_on(policy::current(&world.host(), &world.view())).unwrap().unwrap().0
+}
+
+/// The same, also if it cannot be read.
+fn named(world: &World) -> Option<u64> {
+    world.view().root.unwrap().0.policy.map(|(number, _)| number)
 }
 
 fn states<const N: usize>(world: &World, snapshots: [SnapshotId; N]) -> [SnapshotState; N] {

@@ -40,6 +40,14 @@ impl Signer {
         }
     }
 
+    /// The host's key if there is one, else the engine's.
+    ///
+    /// # Panics
+    /// If the seed has not 32 bytes.
+    pub(crate) fn of(host: Option<[u8; 32]>, seed: &[u8]) -> Self {
+        host.map_or_else(|| Self::Engine(Secret::new(seed.try_into().expect("32 bytes"))), Self::Host)
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
         let (kind, bytes) = match self {
             Self::Engine(seed) => (ENGINE, seed.expose()),

@@ -24,7 +24,7 @@ pub struct Compressed {
 impl Compressor {
     /// Prepares to compress at a level; one that there is not is taken for the nearest.
     pub fn new(level: i32) -> Self {
-        Self { tools: SealTools::new(Parameters::of_level(level.clamp(-7, 22))) }
+        Self { tools: SealTools::new(parameters(level)) }
     }
 
     /// Compresses chunks of these lengths, which follow each other in `raw`.
@@ -40,4 +40,9 @@ impl Compressor {
         let digest = PendingBlock::digest(&plaintext);
         Ok(Compressed { plaintext, digest })
     }
+}
+
+/// A level as browsers have it: what searches longer than level 3 is not in the module.
+pub(crate) fn parameters(level: i32) -> Parameters {
+    Parameters::of_level(level.clamp(-7, 3))
 }

@@ -1,6 +1,6 @@
-//! Enrollment: the line by which an owner lets this browser join as a write-only client.
+//! Enrollment: the line by which an owner lets this browser join as a client.
 
-use copal_engine::client::{ClientPublic, Role, read_chain};
+use copal_engine::client::{ClientPublic, ClientRecord, Role, read_chain};
 use copal_engine::enrollment::Enrollment as Line;
 use copal_engine::keys::secret::Secret;
 use copal_engine::layout;
@@ -10,7 +10,7 @@ use copal_engine::time::Time;
 
 use crate::client::{Client, Signer};
 use crate::fault::{Code, Fault};
-use crate::owner::{Joined, kem_of};
+use crate::owner::{Joined, Owner, kem_of};
 
 /// An enrollment that was read. Its secrets are wiped when it is dropped.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub struct HostKeys {
 impl Enrollment {
     /// Random bytes that [`Enrollment::join`] takes.
     pub const RANDOM: usize = 3 * 32;
+    /// Random bytes that [`Enrollment::join_full`] takes.
+    pub const RANDOM_FULL: usize = 2 * 32;
 
     /// Reads the line.
     pub fn parse(line: &str) -> Result<Self, Fault> {
@@ -57,6 +59,47 @@ impl Enrollment {
         host: HostKeys,
     ) -> Result<Joined, Fault> {
         let line = &self.line;
+        let record = self.awaited(descriptor, records)?;
+        let Some(domain_key) = line.domain_key.clone().filter(|_| line.role() == Role::WriteOnly) else {
+            return Err(Fault::new(Code::NeedsOwner, "a full client is unlocked with the passphrase"));
+        };
+        let client = Client::write_only(
+            line.repository,
+            line.client,
+            line.domain,
+            line.owner,
+            domain_key,
+            Signer::of(host.manifest, &random[..32]),
+            Signer::of(host.request, &random[32..64]),
+            Secret::new(random[64..].try_into().expect("32 bytes")),
+            line.address.clone(),
+        );
+        Ok(self.joined(client, &record, created))
+    }
+
+    /// Makes the full client that waits, for the owner, and the record that joins it.
+    pub fn join_full(
+        &self,
+        owner: &Owner,
+        descriptor: &Descriptor,
+        records: &[(u64, Vec<u8>)],
+        created: Time,
+        random: &[u8; Self::RANDOM_FULL],
+        host: HostKeys,
+    ) -> Result<Joined, Fault> {
+        owner.check(descriptor)?;
+        let record = self.awaited(descriptor, records)?;
+        if record.role != Role::Full {
+            return Err(Fault::new(Code::BadEnrollment, "the enrollment is of a write-only client"));
+        }
+        let (manifest, request) = (Signer::of(host.manifest, &random[..32]), Signer::of(host.request, &random[32..]));
+        let client = owner.client(record.client, record.domain, manifest, request);
+        Ok(self.joined(client, &record, created))
+    }
+
+    /// The record of the client that waits, if it is the one that the line tells of.
+    fn awaited(&self, descriptor: &Descriptor, records: &[(u64, Vec<u8>)]) -> Result<ClientRecord, Fault> {
+        let line = &self.line;
         if descriptor.repository != line.repository {
             return Err(Fault::new(Code::OtherOwner, "the enrollment is for another repository"));
         }
@@ -72,25 +115,13 @@ impl Enrollment {
         if !is_told || record.enrollment != Some(line.key().verifying_key().to_bytes()) {
             return Err(Fault::new(Code::ClientDamaged, "the repository's record does not agree with the enrollment"));
         }
-        let Some(domain_key) = line.domain_key.clone().filter(|_| line.role() == Role::WriteOnly) else {
-            return Err(Fault::new(Code::NeedsOwner, "a full client is unlocked with the passphrase"));
-        };
-        let seed = |at: usize| Secret::new(random[at..at + 32].try_into().expect("32 bytes"));
-        let signer = |public: Option<[u8; 32]>, at| public.map_or_else(|| Signer::Engine(seed(at)), Signer::Host);
-        let client = Client::write_only(
-            line.repository,
-            line.client,
-            line.domain,
-            line.owner,
-            domain_key,
-            signer(host.manifest, 0),
-            signer(host.request, 32),
-            seed(64),
-            line.address.clone(),
-        );
+        Ok(record)
+    }
+
+    fn joined(&self, client: Client, record: &ClientRecord, created: Time) -> Joined {
         let public = ClientPublic { manifest: client.manifest_public(), request: client.request_public() };
         let joined = record.joined(public, created);
-        let bytes = joined.sign(line.repository, &line.key());
-        Ok(Joined { client, key: layout::client(line.client, joined.version), bytes })
+        let bytes = joined.sign(self.line.repository, &self.line.key());
+        Joined { client, key: layout::client(record.client, joined.version), bytes }
     }
 }

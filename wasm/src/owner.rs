@@ -11,6 +11,7 @@ use copal_engine::request::{Headers, Request, Signatory, Terms};
 use copal_engine::time::Time;
 
 use crate::client::{Client, Signer};
+use crate::enrollment::HostKeys;
 use crate::fault::{Code, Fault};
 use crate::sealed;
 
@@ -71,11 +72,23 @@ impl Owner {
         created: Time,
         random: &[u8; Self::RANDOM],
     ) -> Result<Joined, Fault> {
+        self.register_with(descriptor, name, created, random, HostKeys::default())
+    }
+
+    /// The same, with keys that the host holds.
+    pub fn register_with(
+        &self,
+        descriptor: &Descriptor,
+        name: &str,
+        created: Time,
+        random: &[u8; Self::RANDOM],
+        host: HostKeys,
+    ) -> Result<Joined, Fault> {
         self.check(descriptor)?;
         let (id, seeds) = random.split_at(16);
         let id = ClientId::from_slice(id).expect("16 bytes");
-        let seed = |at: usize| Signer::Engine(Secret::new(seeds[at..at + 32].try_into().expect("32 bytes")));
-        let client = self.client(id, descriptor.shared_domain, seed(0), seed(32));
+        let (manifest, request) = (Signer::of(host.manifest, &seeds[..32]), Signer::of(host.request, &seeds[32..]));
+        let client = self.client(id, descriptor.shared_domain, manifest, request);
         let record = ClientRecord {
             client: id,
             version: 1,
@@ -107,7 +120,7 @@ impl Owner {
         }
     }
 
-    fn client(&self, id: ClientId, domain: DomainId, manifest: Signer, request: Signer) -> Client {
+    pub(crate) fn client(&self, id: ClientId, domain: DomainId, manifest: Signer, request: Signer) -> Client {
         let device = self.secret.root().derive("browser-device", id.as_bytes());
         let owner = self.secret.fingerprint();
         let domain_key = self.secret.domain_key(domain);

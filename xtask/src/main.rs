@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `wasm`, `lambda`, `stack`, `demo`, `bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `infra`, `lambda`, `stack`, `demo`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -7,11 +7,14 @@ mod carried;
 mod command;
 mod elf;
 mod environment;
+mod infra;
 mod lambda;
 mod module;
 mod page;
 mod probe;
+mod protection;
 mod reader;
+mod speed;
 mod stack;
 mod suite;
 mod tally;
@@ -26,9 +29,12 @@ usage: cargo xtask <command>
   reader         build the reader that every repository carries
   release        build the command as it is released, with the reader inside
   wasm           build the module for browsers, and run it and the engine's probe in Node
+  infra          check what is deployed in AWS: Terraform's tests, linters
   lambda         build the functions for both processors of Lambda, and check each zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
   demo           build everything, serve a new repository with the web app, and say where it is
+  bench browser FOLDER
+                 measure what a browser's worker does with the folder's files, and the same natively
   bench [args]   run the measurements in bench/";
 
 fn main() -> ExitCode {
@@ -41,7 +47,9 @@ fn main() -> ExitCode {
         ["wasm"] => webassembly(),
         ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
+        ["infra"] => infra::run().map(exit),
         ["lambda"] => lambda::run().map(exit),
+        ["bench", "browser", folder] => speed::run(folder).map(|()| ExitCode::SUCCESS),
         ["bench", rest @ ..] => bench(rest),
         _ => Err(USAGE.to_owned()),
     };

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::command::{cargo, count, succeed, target, workspace};
 use crate::tally::Tally;
-use crate::tools;
+use crate::{tools, wasm};
 
 /// Builds the page around the engine's module; gives the directory that `copal serve --web` takes.
 fn build() -> Result<PathBuf, String> {
@@ -34,7 +34,7 @@ pub(crate) fn test() -> Result<Tally, String> {
 /// next demo.
 pub(crate) fn demo() -> Result<(), String> {
     tools::set_up()?;
-    succeed(&mut cargo(&["xtask", "wasm"]))?;
+    wasm::build()?;
     let page = build()?;
     succeed(&mut cargo(&["build", "--release", "--package", "copal-cli", "--bin", "copal"]))?;
     let room = target().join("demo");
@@ -43,15 +43,19 @@ pub(crate) fn demo() -> Result<(), String> {
         fs::remove_dir_all(&room).map_err(failed)?;
     }
     fs::create_dir_all(&room).map_err(failed)?;
+    let program = target().join("release/copal");
     let copal = |arguments: &[&str]| {
-        let mut command = Command::new(target().join("release/copal"));
+        let mut command = Command::new(&program);
         command.args(arguments).env("HOME", &room).env("COPAL_REPOSITORY", room.join("repository"));
         command
     };
     let mut init = copal(&["init", "--ingest", "service", "--quiet"]);
     succeed(init.env("COPAL_PASSWORD", PASSPHRASE).stdout(Stdio::null()))?;
     println!("\nThe page is at http://{ADDRESS} and the passphrase is: {PASSPHRASE}");
-    println!("From another terminal: COPAL_PASSWORD='{PASSPHRASE}' copal -r http://{ADDRESS} snapshots");
+    println!(
+        "From another terminal: COPAL_PASSWORD='{PASSPHRASE}' {} -r http://{ADDRESS} snapshots",
+        program.display()
+    );
     println!("Ctrl-C ends it.\n");
     let mut server = copal(&["serve", "--listen", ADDRESS, "--open-slots", "--web"]);
     Err(format!("cannot run the server: {}", server.arg(page).exec()))

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::command::{cargo, count, succeed};
 use crate::tally::Tally;
-use crate::{carried, page, probe, reader, tools, wasm};
+use crate::{carried, infra, page, probe, reader, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -14,6 +14,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     let start = Instant::now();
     heading("tools");
     tools::set_up()?;
+    tools::set_up_infra()?;
 
     suite.stage("format", || cargo_succeeds(&["fmt", "--all", "--check"]));
     suite.stage("lints", || {
@@ -24,6 +25,8 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     suite.stage("programs", || cargo_succeeds(&["build", "--workspace", "--all-features", "--bins"]));
     // Tests run it.
     suite.stage("reader for WASI", || carried::run().map(|()| Tally::default()));
+    // Tests hold what it renders against the code.
+    suite.stage("infrastructure", infra::run);
     suite.stage("tests", || count(&mut cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"])));
     suite.stage("documents", || {
         let mut command = cargo(&["doc", "--workspace", "--all-features", "--no-deps"]);

@@ -28,6 +28,12 @@ const SERVERS: [Server; 2] = [
     Server { program: "minio", package: "github.com/minio/minio", version: "v0.0.0-20260212201848-7aac2a2c5b7c" },
 ];
 
+/// The linter of Terraform's files.
+const TFLINT: Server = Server { program: "tflint", package: "github.com/terraform-linters/tflint", version: "v0.64.0" };
+
+/// The oldest Terraform that the modules are written for.
+const TERRAFORM: (u32, u32) = (1, 9);
+
 /// Checks every tool, installs missing ones, and says what to install if it cannot.
 pub(crate) fn set_up() -> Result<(), String> {
     let missing: Vec<Tool> = tools().into_iter().filter(|tool| !tool.works()).collect();
@@ -98,6 +104,26 @@ pub(crate) fn set_up_lambda() -> Result<(), String> {
         rustup(&["target", "add", target])?;
     }
     Ok(())
+}
+
+/// Checks what `infra/` is tested with, and installs the linter.
+pub(crate) fn set_up_infra() -> Result<(), String> {
+    let told = output(Command::new("terraform").arg("version")).unwrap_or_default();
+    let (major, minor) = TERRAFORM;
+    if terraform_version(&told).is_none_or(|found| found < TERRAFORM) {
+        let found = told.lines().next().unwrap_or("none");
+        return Err(format!(
+            "Terraform {major}.{minor} or newer is needed, found is {found}: install it from \
+             https://developer.hashicorp.com/terraform/install"
+        ));
+    }
+    TFLINT.set_up()
+}
+
+/// The version that `terraform version` tells: `Terraform v1.9.8`.
+fn terraform_version(told: &str) -> Option<(u32, u32)> {
+    let mut numbers = told.strip_prefix("Terraform v")?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// Cargo's configuration names the compiler and the archiver for zstd's C.

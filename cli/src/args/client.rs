@@ -1,5 +1,6 @@
 //! Client: commands about the machines that save to the repository.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -7,12 +8,12 @@ use clap::{Args, Subcommand, ValueEnum};
 /// What to do with the repository's clients.
 #[derive(Subcommand, Debug)]
 pub enum Client {
-    /// Let another machine join: prints one line, and a QR code, for "client join" there.
+    /// Let another machine join: prints one line, and a QR code, for "client join" there; or a link for a browser.
     ///
-    /// Whoever has the line first may use it, once. Send it by a way that nobody else reads, or read the QR code off the
+    /// Whoever has the line or link first may use it, once. Send it by a way that nobody else reads, or read the QR code off the
     /// screen; with --json or --quiet there is no QR code.
     Add(Add),
-    /// Make this machine a client, with the line that "client add" printed.
+    /// Make this machine a client, with the line or link that "client add" printed.
     ///
     /// The line is asked for, or read from standard input or a file. A write-only client needs no passphrase, now or
     /// later; a full one needs it to join, too.
@@ -38,6 +39,9 @@ pub struct Add {
     /// Whether it shares data with the full clients; a write-only client has data of its own [default: shared for full clients].
     #[arg(long, value_name = "HOW", value_enum)]
     pub dedup: Option<Dedup>,
+    /// Print a link instead of the line: it opens the web app that the gateway at this address serves, and joins there [default address: that of the repository, if it is a gateway].
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "")]
+    pub page: Option<OsString>,
 }
 
 /// What a client may do.
@@ -61,7 +65,7 @@ pub enum Dedup {
 /// Options of `client join`.
 #[derive(Args, Debug)]
 pub struct Join {
-    /// File that holds the line; "-" is standard input [default: asked for].
+    /// File that holds the line or link; "-" is standard input [default: asked for].
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 }

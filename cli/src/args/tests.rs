@@ -338,7 +338,7 @@ const CONTRACT: &[(&str, &str)] = &[
     ("key remove", ""),
     ("key change", ""),
     ("key recovery", ""),
-    ("client add", "--name --role --dedup"),
+    ("client add", "--name --role --dedup --page"),
     ("client join", ""),
     ("client list", ""),
     ("client revoke", "--last-good"),

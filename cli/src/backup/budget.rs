@@ -25,9 +25,40 @@ impl Budget {
         bytes
     }
 
+    /// Takes bytes if they are there now.
+    pub(super) fn try_take(&self, bytes: u64) -> Option<u64> {
+        let bytes = bytes.min(self.all);
+        let mut left = self.left.lock().expect("nobody panics with the budget");
+        *left = left.checked_sub(bytes)?;
+        Some(bytes)
+    }
+
     /// Gives bytes back.
     pub(super) fn give(&self, bytes: u64) {
         *self.left.lock().expect("nobody panics with the budget") += bytes;
         self.freed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_out_cannot_be_taken_without_waiting() {
+        let budget = Budget::new(10);
+        assert_eq!(budget.try_take(7), Some(7));
+        assert_eq!(budget.try_take(4), None);
+        assert_eq!(budget.try_take(3), Some(3));
+        budget.give(7);
+        assert_eq!(budget.try_take(7), Some(7));
+    }
+
+    #[test]
+    fn more_than_there_is_counts_as_all() {
+        let budget = Budget::new(10);
+        assert_eq!(budget.try_take(11), Some(10));
+        budget.give(10);
+        assert_eq!(budget.take(u64::MAX), 10);
     }
 }

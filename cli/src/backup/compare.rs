@@ -9,12 +9,13 @@ use copal_engine::id::ChunkId;
 use copal_engine::index::Status;
 use copal_engine::path::TreePath;
 use copal_engine::tree::{Content, Entry, Piece};
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
 
 use super::basis::Basis;
 use super::beside::{Beside, Old};
 use super::content::{Job, Part, Tools, words};
 use super::entry::look;
+use super::outbox::Outbox;
 use super::{SkipKind, Trouble, TroubleKind};
 use crate::reader::{TreeError, pieces};
 use crate::scan::{ScanEvent, Scanned, Skip, source_of};
@@ -33,6 +34,13 @@ pub(super) enum Item {
     Trouble(Trouble),
 }
 
+impl Item {
+    /// What it has of the budget.
+    pub(super) fn cost(&self) -> u64 {
+        if let Item::Job { cost, .. } = self { *cost } else { 0 }
+    }
+}
+
 /// Compares until the scan ends.
 pub(super) struct Comparison<'a> {
     pub(super) basis: &'a Basis,
@@ -42,6 +50,8 @@ pub(super) struct Comparison<'a> {
     pub(super) rewrite_budget: u64,
     pub(super) tools: &'a Tools<'a>,
     pub(super) interrupted: &'a AtomicBool,
+    /// Set when nobody takes items any more.
+    pub(super) ended: &'a AtomicBool,
 }
 
 impl Comparison<'_> {
@@ -50,41 +60,50 @@ impl Comparison<'_> {
         mut self,
         events: &Receiver<Vec<ScanEvent>>,
         jobs: &Sender<Job>,
-        items: &Sender<Item>,
+        items: &Sender<Vec<Item>>,
     ) -> Result<(), TreeError> {
         let mut basis = Beside::new(self.basis);
         let mut linked: HashSet<FileId> = HashSet::new();
-        for event in events.iter().flatten() {
-            if self.interrupted.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            let item = match event {
-                ScanEvent::Entry(entry)
-                    if entry.stat.links > 1 && !entry.stat.is_directory() && linked.contains(&entry.stat.id()) =>
-                {
-                    Item::Link { path: entry.path, stat: entry.stat }
+        let mut outbox = Outbox::new(items);
+        while let Some(events) = next(events, &mut outbox) {
+            for event in events {
+                if self.interrupted.load(Ordering::Relaxed) || self.ended.load(Ordering::Relaxed) {
+                    return Ok(());
                 }
-                ScanEvent::Entry(entry) => {
-                    if entry.stat.links > 1 && !entry.stat.is_directory() {
-                        linked.insert(entry.stat.id());
+                let item = match event {
+                    ScanEvent::Entry(entry)
+                        if entry.stat.links > 1 && !entry.stat.is_directory() && linked.contains(&entry.stat.id()) =>
+                    {
+                        Item::Link { path: entry.path, stat: entry.stat }
                     }
-                    let old = basis.at(&entry.path)?;
-                    match self.compare(entry, old, jobs) {
-                        Some(item) => item,
-                        None => return Ok(()),
+                    ScanEvent::Entry(entry) => {
+                        if entry.stat.links > 1 && !entry.stat.is_directory() {
+                            linked.insert(entry.stat.id());
+                        }
+                        let old = basis.at(&entry.path)?;
+                        match self.compare(entry, old, jobs, &mut outbox) {
+                            Some(item) => item,
+                            None => return Ok(()),
+                        }
                     }
+                    other => Item::Trouble(trouble(other)),
+                };
+                if !outbox.put(item) {
+                    return Ok(());
                 }
-                other => Item::Trouble(trouble(other)),
-            };
-            if items.send(item).is_err() {
-                return Ok(());
             }
         }
         Ok(())
     }
 
-    /// None if nobody takes jobs any more.
-    fn compare(&mut self, entry: Scanned, old: Option<Old>, jobs: &Sender<Job>) -> Option<Item> {
+    /// None if nobody takes jobs or items any more.
+    fn compare(
+        &mut self,
+        entry: Scanned,
+        old: Option<Old>,
+        jobs: &Sender<Job>,
+        outbox: &mut Outbox<'_>,
+    ) -> Option<Item> {
         let signs = Signs { basis_begun: old.as_ref().map(|old| old.begun), ..self.signs };
         let old = old.map(|old| old.entry);
         let is_unchanged = |old: &Entry| !self.force && is_unchanged(old, &look(&entry.stat), signs);
@@ -97,14 +116,29 @@ impl Comparison<'_> {
             Some(old) if is_reused && is_same(&old) => return Some(Item::Same(Box::new(old), entry.stat.id())),
             old => old.map(Box::new),
         };
-        let cost = self.tools.budget.take(Tools::cost(if is_reused { 0 } else { entry.stat.size }));
+        let bytes = Tools::cost(if is_reused { 0 } else { entry.stat.size });
+        let cost = match self.tools.budget.try_take(bytes) {
+            Some(cost) => cost,
+            None => {
+                outbox.flush().then_some(())?;
+                self.tools.budget.take(bytes)
+            }
+        };
         let before = match old.as_deref() {
             Some(Entry { content: Content::Chunks(pieces), .. }) if !is_reused => pieces.clone(),
             _ => Vec::new(),
         };
         let (parts, taken) = bounded(2);
         let item = Item::Job { path: entry.path.clone(), parts: taken, old, cost, is_reused };
-        jobs.send(Job { path: entry.path, stat: entry.stat, is_content_needed: !is_reused, before, parts }).ok()?;
+        let job = Job { path: entry.path, stat: entry.stat, is_content_needed: !is_reused, before, parts };
+        match jobs.try_send(job) {
+            Ok(()) => {}
+            Err(TrySendError::Full(job)) => {
+                outbox.flush().then_some(())?;
+                jobs.send(job).ok()?;
+            }
+            Err(TrySendError::Disconnected(_)) => return None,
+        }
         Some(item)
     }
 
@@ -147,6 +181,20 @@ impl Comparison<'_> {
     fn wanted(&self, piece: &Piece) -> u64 {
         if self.basis.status(&piece.id) == Status::Wanted { piece.length.into() } else { 0 }
     }
+}
+
+/// The next events; none if there are no more, or nobody listens.
+fn next(events: &Receiver<Vec<ScanEvent>>, outbox: &mut Outbox<'_>) -> Option<Vec<ScanEvent>> {
+    match events.try_recv() {
+        Ok(events) => return Some(events),
+        Err(TryRecvError::Empty) => outbox.flush().then_some(())?,
+        Err(TryRecvError::Disconnected) => {}
+    }
+    let next = events.recv().ok();
+    if next.is_none() {
+        outbox.flush();
+    }
+    next
 }
 
 fn is_same_link(old: &Entry, stat: &EntryStat) -> bool {

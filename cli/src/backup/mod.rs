@@ -13,6 +13,7 @@ mod content;
 mod entry;
 mod kept;
 mod manifest;
+mod outbox;
 mod output;
 mod rewrite;
 

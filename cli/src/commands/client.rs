@@ -1,5 +1,6 @@
 //! `client`: the machines that save to the repository.
 
+use std::ffi::OsStr;
 use std::io::{IsTerminal, Read};
 
 use bytes::Bytes;
@@ -48,6 +49,8 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
         return Err(Failure::Usage(format!("a name of {} bytes is too long", options.name.len())));
     }
     let repository = context.open()?;
+    // Before anything is written.
+    let page = options.page.as_deref().map(|given| page(given, repository.site().location())).transpose()?;
     let descriptor = repository.descriptor.as_ref().ok_or_else(|| of_client(ClientError::NoDescriptor))?;
     let role = match options.role {
         RoleNamed::Full => Role::Full,
@@ -96,16 +99,41 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
         return Err(Failure::Damaged { object: layout::client(id, 1), cause: "it is there already".into() });
     }
     let line = enrollment.encode();
-    show_code(context, &line);
-    context.report.note("on the other machine, \"copal client join\" asks for this line; it can be used once:");
+    let link = page.map(|page| Zeroizing::new(format!("{page}/{LINK}{}", line.as_str())));
+    show_code(context, link.as_ref().unwrap_or(&line));
+    context.report.note(match (&link, repository.site().location()) {
+        (Some(_), _) => "opened in a browser, this link joins it to the repository; it can be used once:",
+        (None, Location::Https(_)) => {
+            "on the other machine, \"copal client join\" asks for this line, and in a browser the page of the gateway \
+             does (\"--page\" prints a link to it); it can be used once:"
+        }
+        _ => "on the other machine, \"copal client join\" asks for this line; it can be used once:",
+    });
     context.report.answer(&EnrollmentSummary {
         client: Hex(id),
         name: &options.name,
         role: RoleField::from(role),
         domain: Hex(domain),
         line: &line,
+        link: link.as_ref().map(|link| link.as_str()),
     })?;
     Ok(Exit::Done)
+}
+
+/// The address of a web app: as given, or that of the gateway that the repository is reached by.
+fn page(given: &OsStr, repository: &Location) -> Result<String, Failure> {
+    let named = if given.is_empty() { repository.clone() } else { Location::parse(Some(given))? };
+    match named {
+        Location::Https(address) if address.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '#' | '?' | '@')) => {
+            Ok(address)
+        }
+        _ if given.is_empty() => {
+            let why =
+                "the repository is not reached by a gateway: say where its page is, like --page https://backup.example";
+            Err(Failure::Usage(why.into()))
+        }
+        _ => Err(Failure::Usage(format!("{} is not the address of a page", given.display()))),
+    }
 }
 
 /// Draws the line as a QR code, for a person with a camera.
@@ -119,7 +147,9 @@ fn show_code(context: &Context<'_>, line: &str) {
 
 fn join_here(context: &Context<'_>, options: &Join) -> Result<Exit, Failure> {
     let line = line(options)?;
-    let enrollment = Enrollment::decode(&line).map_err(|error| Failure::Enrollment(error.into()))?;
+    // A link has it behind its mark.
+    let bare = line.split_once(LINK).map_or(line.as_str(), |(_, bare)| bare);
+    let enrollment = Enrollment::decode(bare).map_err(|error| Failure::Enrollment(error.into()))?;
     drop(line);
     let location = match context.global.repository.as_deref().filter(|given| !given.is_empty()) {
         Some(given) => Location::parse(Some(given))?,
@@ -350,3 +380,5 @@ fn now(repository: &Repository) -> Result<Time, Failure> {
 
 /// Bytes that are read of what should be one line.
 const LINE_MOST: u64 = 8 << 10;
+/// Stands before the line in a link: no server sees what is behind it, and the page removes it first of all.
+const LINK: &str = "#join=";

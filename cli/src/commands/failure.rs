@@ -146,7 +146,9 @@ pub(super) fn of_dump(error: DumpError) -> Failure {
         DumpError::Content { path, source } => {
             Failure::Damaged { object: PathField::of(&path).human(), cause: source.into() }
         }
-        DumpError::Length { .. } => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
+        DumpError::Length { .. } | DumpError::Misplaced { .. } => {
+            Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `forget`: by name, or by rules of what to keep.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use copal_engine::change::Operation;
 use copal_engine::id::SnapshotId;
@@ -13,6 +14,7 @@ use jiff::tz::TimeZone;
 
 use super::context::Context;
 use super::failure::{of_change, of_job, of_store};
+use super::guard::guarded_of;
 use super::prune;
 use crate::args::forget::Forget;
 use crate::changes;
@@ -20,6 +22,8 @@ use crate::exit::Exit;
 use crate::history::{History, Snapshot};
 use crate::report::Failure;
 use crate::report::field::{Hex, PathsField, Stamp};
+use crate::report::guard::Guarded;
+use crate::report::summary::Decider;
 use crate::report::upkeep::{ForgetReport, ForgetRow};
 use crate::repository::Repository;
 use crate::retain;
@@ -38,14 +42,16 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
         false => by_name(context, &history, options)?,
     };
     let forgotten: Vec<SnapshotId> = rows.iter().filter(|row| !row.keep).map(|row| row.id.0).collect();
+    let mut now_view = view;
     if !options.dry_run && !forgotten.is_empty() {
         let client = context.client(&repository)?;
         let written = changes::write(&repository, &client, vec![Operation::Forget(forgotten)]).map_err(of_change)?;
         if let Some(written) = written {
             admit_kept(&mut rows, &written.view);
+            now_view = written.view;
         }
     }
-    let report = report(&repository, rows, options)?;
+    let report = report(&repository, &now_view, rows, options)?;
     context.report.answer(&report)?;
     let exit = context.exit_of(&history);
     if !options.prune {
@@ -113,15 +119,25 @@ fn admit_kept(rows: &mut [ForgetRow], view: &View) {
     }
 }
 
-fn report(repository: &Repository, rows: Vec<ForgetRow>, options: &Forget) -> Result<ForgetReport, Failure> {
+fn report(
+    repository: &Repository,
+    view: &View,
+    rows: Vec<ForgetRow>,
+    options: &Forget,
+) -> Result<ForgetReport, Failure> {
     let kept = rows.iter().filter(|row| row.keep).count() as u64;
     let forgotten = rows.len() as u64 - kept;
+    let left: BTreeSet<SnapshotId> = rows.iter().filter(|row| !row.keep).map(|row| row.id.0).collect();
+    let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
+    let guarded = if left.is_empty() { Guarded::default() } else { guarded_of(repository, view, &left, now)? };
     let mut report = ForgetReport {
         snapshots: rows,
         kept,
         forgotten,
         freeable_bytes: None,
         freeable_from: None,
+        pruned_by: if repository.site().is_behind_gateway() { Decider::Service } else { Decider::Client },
+        guarded,
         dry_run: options.dry_run,
     };
     if !options.dry_run && !options.prune && forgotten > 0 {
@@ -129,9 +145,8 @@ fn report(repository: &Repository, rows: Vec<ForgetRow>, options: &Forget) -> Re
         let found = wait(run_prune(&repository.host(), &what_if)).map_err(of_job)?;
         report.freeable_bytes = Some(found.bytes_pending + found.bytes_planned);
         // What nothing needs since now is flagged by the next prune, at the earliest now.
-        let now = wait(repository.store().now()).map_err(of_store)?.0;
-        let grace = if found.bytes_pending > 0 { GRACE.as_nanos() as i64 } else { 0 };
-        report.freeable_from = Some(Stamp(Time(now.saturating_add(grace))));
+        let grace = if found.bytes_pending > 0 { GRACE } else { Duration::ZERO };
+        report.freeable_from = Some(Stamp(now + grace));
     }
     Ok(report)
 }

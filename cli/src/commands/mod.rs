@@ -13,6 +13,7 @@ mod dump;
 mod failure;
 mod find;
 mod forget;
+mod guard;
 mod ingest;
 mod init;
 mod key;

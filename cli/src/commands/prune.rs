@@ -45,6 +45,9 @@ pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Resul
 /// Prunes and reports.
 pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Options) -> Result<Exit, Failure> {
     let started = Instant::now();
+    if repository.site().is_behind_gateway() && !options.is_dry_run {
+        return Err(Failure::NoPruneThere);
+    }
     if options.grace.is_zero() && !options.is_dry_run {
         context.report.warn("without a grace period a backup that runs at the same time, anywhere, may lose data");
     }
@@ -73,6 +76,7 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
         bytes_dead: done.dead_for_good,
         bytes_trapped: done.trapped_for_good,
         chunks_wanted: done.entries_wanted,
+        snapshots_stay: done.protected,
         seconds: started.elapsed().as_secs_f64(),
         dry_run: options.is_dry_run,
     })?;

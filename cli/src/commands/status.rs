@@ -7,21 +7,23 @@ use copal_engine::keys::owner::{KemPublic, TextPurpose, fingerprint};
 use copal_engine::layout;
 use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::repository::Descriptor;
-use copal_engine::retention::{Held, held};
+use copal_engine::retention::age;
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 use copal_service::view::{self, Parts, View};
-use copal_service::{clients, objects, policy};
+use copal_service::{clients, objects};
 use copal_store::{Listed, Store};
 
 use super::context::Context;
 use super::failure::{of_job, of_store};
+use super::guard::guarded;
 use super::opening::{Opened, Opening};
 use crate::exit::Exit;
-use crate::history::{History, age};
+use crate::history::History;
 use crate::report::Failure;
 use crate::report::field::{Hex, PathsField, Stamp};
-use crate::report::status::{HeldField, JobField, RejectedField, SeriesField, StatusReport, WaitingField};
+use crate::report::guard::Guarded;
+use crate::report::status::{JobField, RejectedField, SeriesField, StatusReport, WaitingField};
 use crate::report::summary::Decider;
 use crate::repository::Access;
 use crate::wait::wait;
@@ -55,15 +57,15 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         waiting,
         rejected,
         series: series(access, only, &view)?,
-        held: Vec::new(),
+        guarded: Guarded::default(),
         changes_waiting: None,
         last_check: None,
         last_prune: None,
     };
     // The rest is the owner's business; a gateway tells it nobody else.
-    if only.is_none() {
+    if let Access::Owner(repository) = access {
         report.changes_waiting = Some(changes_waiting(store, &view)?);
-        report.held = held_series(access, &view)?;
+        report.guarded = guarded(repository, &view, now)?;
         report.last_check = last_job(store, "check")?;
         report.last_prune = last_job(store, "prune")?;
     }
@@ -167,19 +169,6 @@ fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec
     }
     all.sort_by_key(|series| series.accepted.0);
     Ok(all)
-}
-
-/// The suspicious snapshots that the policy in force says hold their series.
-fn held_series(access: Access<'_>, view: &View) -> Result<Vec<HeldField>, Failure> {
-    let Some((_, policy)) = wait(policy::current(&access.host(), view)).map_err(of_job)? else { return Ok(Vec::new()) };
-    let held = held(&policy, view.state.snapshots.values(), Time(i64::MAX));
-    let field = |held: Held| HeldField {
-        source: Hex(held.source),
-        snapshot: Hex(held.snapshot),
-        accepted: Stamp(held.accepted),
-        why: held.why.to_string(),
-    };
-    Ok(held.into_iter().map(field).collect())
 }
 
 /// A snapshot, with its client and number.

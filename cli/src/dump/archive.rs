@@ -5,6 +5,7 @@ use std::io::Write;
 
 use copal_engine::id::ChunkId;
 use copal_engine::path::TreePath;
+use copal_engine::restore::leaves::Leaves;
 use copal_engine::tree::{Entry, EntryKind};
 use copal_reader::archive::{BLOCK, Header, padding};
 use tar::EntryType;
@@ -19,9 +20,14 @@ pub fn dump_tar(pages: &PageReader, root: ChunkId, scope: &Scope, out: &mut dyn 
     let (chunks, identities) = (ChunkReader::new(pages), Identities::default());
     let mut archive = Archive { pages, chunks, out, identities, firsts: HashMap::new() };
     let mut stream = scope.entries(pages, root);
+    let mut leaves = Leaves::default();
     while let Some(entry) = stream.next()?
         && scope.holds(&entry.path)
     {
+        // What unpacks the archive might follow a link there.
+        if !leaves.admits(&entry) {
+            return Err(DumpError::Misplaced { path: entry.path });
+        }
         archive.add(&entry, scope.inside(&entry.path))?;
     }
     archive.out.write_all(&ZEROS[..2 * BLOCK])?;

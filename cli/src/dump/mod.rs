@@ -30,6 +30,12 @@ pub enum DumpError {
         /// Which file.
         path: TreePath,
     },
+    /// An entry lies where none can: a restore would be led elsewhere.
+    #[error("/{path} is said to lie below what is no directory")]
+    Misplaced {
+        /// Which entry.
+        path: TreePath,
+    },
     /// The tree cannot be walked.
     #[error(transparent)]
     Tree(#[from] TreeError),

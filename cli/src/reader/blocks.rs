@@ -143,8 +143,8 @@ impl BlockReader {
     fn stored(&self, location: &Location) -> Result<Bytes, CopyError> {
         let start = u64::from(location.offset);
         let wanted = start..start + u64::from(location.length);
-        let name = objects::key(layout::pack(location.place, location.pack));
         if !self.store.is_far() {
+            let name = objects::key(layout::pack(location.place, location.pack));
             return Ok(wait(self.store.read_range(&name, wanted))?);
         }
         let part = |have: &Stretch| {
@@ -157,7 +157,7 @@ impl BlockReader {
             return Ok(bytes);
         }
         let end = location.pack_length.min(start + STRETCH).max(wanted.end);
-        let bytes = wait(self.store.read_range(&name, start..end))?;
+        let bytes = self.read_part(location.place, location.pack, location.pack_length, start..end)?;
         let mut stretches = self.stretches.lock().expect("no reader panics");
         if stretches.len() >= STRETCHES {
             stretches.pop_front();

@@ -48,6 +48,9 @@ impl Failure {
             Self::NotPermitted { .. } | Self::WriteOnly => {
                 "use a machine that knows the passphrase, or give the passphrase"
             }
+            Self::NoPruneThere => {
+                "leave it to the service's schedule, or name the store itself with -r: s3://... or a directory"
+            }
             Self::NoSnapshot { .. } => {
                 "\"copal snapshots\" lists what there is; --host, --path and --tag narrow \"latest\""
             }

@@ -51,11 +51,13 @@ pub struct EnrollmentSummary<'a> {
     pub domain: Hex<DomainId>,
     /// What `client join` takes.
     pub line: &'a str,
+    /// The same for a browser, if it was asked for.
+    pub link: Option<&'a str>,
 }
 
 impl Answer for EnrollmentSummary<'_> {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}", self.line)
+        writeln!(out, "{}", self.link.unwrap_or(self.line))
     }
 }
 

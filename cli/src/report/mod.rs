@@ -14,6 +14,7 @@ mod advice;
 pub mod clients;
 mod failure;
 pub mod field;
+pub mod guard;
 pub mod human;
 pub mod keys;
 pub mod policy;

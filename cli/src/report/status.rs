@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::Answer;
 use super::field::{Hex, PathsField, Stamp};
+use super::guard::Guarded;
 use super::human::{self, Table, things};
 use super::summary::Decider;
 
@@ -25,8 +26,9 @@ pub struct StatusReport {
     pub rejected: Vec<RejectedField>,
     /// The newest snapshot of every series.
     pub series: Vec<SeriesField>,
-    /// Suspicious snapshots that nobody has released: nothing of their series expires.
-    pub held: Vec<HeldField>,
+    /// What the policy keeps whatever the rules say; only the owner is told.
+    #[serde(flatten)]
+    pub guarded: Guarded,
     /// Changes that are not folded in yet; only the owner is told.
     pub changes_waiting: Option<u64>,
     /// The newest report of a check by the service.
@@ -87,19 +89,6 @@ pub struct SeriesField {
     pub accepted: Stamp,
 }
 
-/// A suspicious snapshot.
-#[derive(Serialize, Clone, Debug)]
-pub struct HeldField {
-    /// Its series.
-    pub source: Hex<SourceId>,
-    /// The snapshot.
-    pub snapshot: Hex<SnapshotId>,
-    /// When it was accepted.
-    pub accepted: Stamp,
-    /// Why it is suspicious.
-    pub why: String,
-}
-
 /// The newest report of a job.
 #[derive(Serialize, Clone, Debug)]
 pub struct JobField {
@@ -140,12 +129,7 @@ impl Answer for StatusReport {
         if self.waiting.is_empty() && self.rejected.is_empty() {
             writeln!(out, "everything that was uploaded is accepted")?;
         }
-        for held in &self.held {
-            let (series, snapshot) = (held.source.short(), held.snapshot.short());
-            let (when, why) = (human::time(held.accepted.0), &held.why);
-            writeln!(out, "nothing of series {series} expires: snapshot {snapshot}, accepted at {when}, has {why}")?;
-            writeln!(out, "  if that is as it should be: copal policy release {snapshot}")?;
-        }
+        self.guarded.human(out)?;
         if let Some(waiting) = self.changes_waiting.filter(|waiting| *waiting > 0) {
             let changes = things(waiting, "change waits", "changes wait");
             writeln!(out, "{changes} to be folded in")?;

@@ -73,6 +73,8 @@ fn forget_report() -> ForgetReport {
         forgotten: 1,
         freeable_bytes: Some(1 << 20),
         freeable_from: Some(Stamp(Time(0))),
+        pruned_by: Decider::Client,
+        guarded: managed::guarded(),
         dry_run: true,
     }
 }
@@ -302,6 +304,8 @@ fn forget_and_prune_say_when_how_much_is_freed_and_how_to_free_it_now() {
             && text.contains("1 would be forgotten")
             && text.contains("About 1.00 MiB becomes free. Run \"copal prune\" now")
     );
+    let elsewhere = human_of(&ForgetReport { pruned_by: Decider::Service, ..forget_report() });
+    assert!(elsewhere.contains("when the service prunes") && !elsewhere.contains("copal prune"), "{elsewhere}");
     let prune = PruneReport { bytes_pending: 5 << 20, pending_until: Some(Stamp(Time(0))), ..PruneReport::default() };
     let text = human_of(&prune);
     assert!(

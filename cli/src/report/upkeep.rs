@@ -7,7 +7,9 @@ use serde::Serialize;
 
 use super::Answer;
 use super::field::{Hex, PathField, PathsField, Stamp};
+use super::guard::Guarded;
 use super::human::{self, Table, things};
+use super::summary::Decider;
 
 /// What `forget` decided about the snapshots.
 #[derive(Serialize, Clone, Debug)]
@@ -22,6 +24,11 @@ pub struct ForgetReport {
     pub freeable_bytes: Option<u64>,
     /// From when prune may free them.
     pub freeable_from: Option<Stamp>,
+    /// Who prunes: whoever runs the command where it reaches the store itself, else the service.
+    pub pruned_by: Decider,
+    /// What the policy keeps of the forgotten ones for the time being.
+    #[serde(flatten)]
+    pub guarded: Guarded,
     /// Whether nothing was forgotten because `--dry-run` was given.
     pub dry_run: bool,
 }
@@ -66,9 +73,14 @@ impl Answer for ForgetReport {
         table.write(out)?;
         let verb = if self.dry_run { "would be forgotten" } else { "forgotten" };
         writeln!(out, "{} kept, {} {verb}", things(self.kept, "snapshot", "snapshots"), human::count(self.forgotten))?;
+        self.guarded.human(out)?;
         match (self.freeable_bytes, self.freeable_from) {
             (Some(0), _) => {
                 writeln!(out, "Nothing becomes free now: other snapshots need the same data, or data beside it.")
+            }
+            (Some(bytes), Some(from)) if self.pruned_by == Decider::Service => {
+                let (bytes, from) = (human::size(bytes), human::time(from.0));
+                writeln!(out, "About {bytes} becomes free, from {from} on, when the service prunes.")
             }
             (Some(bytes), Some(from)) => {
                 let (bytes, from) = (human::size(bytes), human::time(from.0));
@@ -106,6 +118,8 @@ pub struct PruneReport {
     pub bytes_trapped: u64,
     /// Chunks and pages that backups are asked to upload again, so that the blocks they lie in can be freed.
     pub chunks_wanted: u64,
+    /// Forgotten snapshots that stay, since the policy's floor or a hold keeps them.
+    pub snapshots_stay: u64,
     /// How long it took.
     pub seconds: f64,
     /// Whether nothing was changed because `--dry-run` was given.
@@ -127,6 +141,10 @@ impl Answer for PruneReport {
                 None => writeln!(out, "{pending} more can be freed by a later prune")?,
             }
             writeln!(out, "To free it now, while no backup runs anywhere: copal prune --grace 0s")?;
+        }
+        if self.snapshots_stay > 0 {
+            let stay = things(self.snapshots_stay, "forgotten snapshot", "forgotten snapshots");
+            writeln!(out, "{stay} not removed: the policy's floor or a hold keeps them (see \"copal status\").")?;
         }
         if self.bytes_dead > 0 {
             let dead = human::size(self.bytes_dead);

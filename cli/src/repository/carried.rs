@@ -5,13 +5,14 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use copal_engine::id::ObjectHash;
+use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::layout;
 use copal_engine::limits::READER_BYTES;
 use copal_engine::repository::Descriptor;
 use copal_service::objects;
-use copal_store::{Created, Store, StoreError};
+use copal_store::{Created, Op, Store, StoreError};
 
-use super::{Repository, list_descriptors};
+use super::{NamedDescriptor, Newest, Repository, list_descriptors, newest_descriptor};
 use crate::wait::wait;
 
 /// A reader.
@@ -83,24 +84,141 @@ impl Reader {
 /// the repository has no descriptor that can be used.
 pub fn carry(repository: &Repository, reader: &Reader) -> Result<Option<Carried>, StoreError> {
     let (store, owner) = (repository.store().as_ref(), &repository.owner);
-    let Some(newest) = &repository.descriptor else { return Ok(None) };
+    let Some(opened) = &repository.descriptor else { return Ok(None) };
     let is_stored = reader.store_missing(store)?;
-    if newest.reader == Some(reader.hash()) {
-        return Ok(Some(Carried { is_stored, descriptor: None }));
+    let named = name(store, owner, opened.version, reader.hash(), || list_descriptors(store))?;
+    Ok(named.map(|named| Carried { is_stored, descriptor: named.version() }))
+}
+
+/// Whether the newest descriptor names a reader.
+#[derive(Debug, PartialEq, Eq)]
+enum Named {
+    /// It did before.
+    Already,
+    /// This version was written for it.
+    Now(String),
+}
+
+impl Named {
+    fn version(self) -> Option<String> {
+        match self {
+            Self::Already => None,
+            Self::Now(version) => Some(version),
+        }
     }
-    let listed = list_descriptors(store)?;
-    let last = listed.iter().filter_map(|(name, _)| layout::trailing_number(name)).max();
-    let version = last.unwrap_or(newest.version) + 1;
-    let name = layout::descriptor(version);
-    let next = Descriptor { version, reader: Some(reader.hash()), ..newest.clone() };
-    let bytes = Bytes::from(next.sign(&owner.signing_key()));
-    // If somebody else was faster, there is a newer one, and the next run looks at that.
-    wait(store.create(&objects::key(name.as_str()), bytes))?;
-    Ok(Some(Carried { is_stored, descriptor: Some(name) }))
+}
+
+/// Has the newest descriptor name a reader. None if there is no descriptor that can be used, or only an older one than was
+/// seen.
+fn name(
+    store: &dyn Store,
+    owner: &OwnerSecret,
+    seen: u64,
+    reader: ObjectHash,
+    mut list: impl FnMut() -> Result<Vec<NamedDescriptor>, StoreError>,
+) -> Result<Option<Named>, StoreError> {
+    let mut last = String::new();
+    for _ in 0..ATTEMPTS {
+        let newest = match newest_descriptor(&list()?, owner) {
+            Ok(Newest::Whole(newest)) if newest.version >= seen => newest,
+            _ => return Ok(None),
+        };
+        if newest.reader == Some(reader) {
+            return Ok(Some(Named::Already));
+        }
+        let next = Descriptor { version: newest.version + 1, reader: Some(reader), ..*newest };
+        last = layout::descriptor(next.version);
+        let bytes = Bytes::from(next.sign(&owner.signing_key()));
+        let created = wait(store.create(&objects::key(last.as_str()), bytes.clone()))?;
+        // It may be our own, if the answer was lost on the way.
+        if created == Created::New || wait(objects::read(store, &last))?.is_some_and(|found| found == bytes) {
+            return Ok(Some(Named::Now(last)));
+        }
+        // Somebody else was faster: the next one is made of what they have written.
+    }
+    let source = "others write descriptors faster".into();
+    Err(StoreError::Transient { op: Op::Create, key: last, source })
 }
 
 /// What `build.rs` was given, or nothing.
 const INSIDE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reader.wasm"));
 
+/// Versions that others may write meanwhile.
+const ATTEMPTS: usize = 8;
+
 /// How a module begins.
 const MODULE: &[u8] = b"\0asm\x01\0\0\0";
+
+#[cfg(test)]
+mod tests {
+    use copal_engine::id::{DomainId, RepositoryId};
+    use copal_engine::keys::secret::Secret;
+    use copal_engine::receipt::IngestBy;
+    use copal_engine::repository::Parameters;
+    use copal_engine::time::Time;
+    use copal_store::memory::MemoryStore;
+
+    use super::*;
+
+    const READER: ObjectHash = ObjectHash([5; 32]);
+
+    fn owner() -> OwnerSecret {
+        let secret = |byte| Secret::new([byte; 32]);
+        OwnerSecret::new(RepositoryId([0xc0; 16]), secret(1), secret(2), secret(3))
+    }
+
+    /// A version that says who ingests, and names no reader.
+    fn write(store: &MemoryStore, version: u64, ingest: IngestBy) {
+        let descriptor = Descriptor {
+            version,
+            repository: owner().repository(),
+            created: Time(0),
+            parameters: Parameters::default(),
+            owner_key: owner().verifying_key(),
+            kem_public: owner().kem_public().as_bytes().to_vec(),
+            ingest,
+            reader: None,
+            shared_domain: DomainId([0xd0; 16]),
+        };
+        let bytes = Bytes::from(descriptor.sign(&owner().signing_key()));
+        wait(store.create(&objects::key(layout::descriptor(version)), bytes)).unwrap();
+    }
+
+    #[test]
+    fn who_was_faster_is_not_undone_and_the_reader_is_named_behind() {
+        let store = MemoryStore::new();
+        write(&store, 1, IngestBy::Client);
+        let mut listings = 0;
+        let list = || {
+            let listed = list_descriptors(&store);
+            listings += 1;
+            if listings == 1 {
+                // Between the listing and what is made of it.
+                write(&store, 2, IngestBy::Service);
+            }
+            listed
+        };
+        assert_eq!(name(&store, &owner(), 1, READER, list).unwrap(), Some(Named::Now(layout::descriptor(3))));
+        let (_, newest) = list_descriptors(&store).unwrap().pop().unwrap();
+        let newest = newest.unwrap();
+        assert_eq!((newest.reader, newest.ingest), (Some(READER), IngestBy::Service));
+        let again = name(&store, &owner(), 1, READER, || list_descriptors(&store)).unwrap();
+        assert_eq!(again, Some(Named::Already));
+    }
+
+    #[test]
+    fn a_version_that_is_there_already_as_it_was_sent_counts() {
+        let store = MemoryStore::new();
+        write(&store, 1, IngestBy::Client);
+        let before = list_descriptors(&store).unwrap();
+        let written = name(&store, &owner(), 1, READER, || Ok(before.clone())).unwrap();
+        assert_eq!(name(&store, &owner(), 1, READER, || Ok(before.clone())).unwrap(), written);
+    }
+
+    #[test]
+    fn an_older_descriptor_than_was_seen_is_not_built_on() {
+        let store = MemoryStore::new();
+        write(&store, 1, IngestBy::Client);
+        assert_eq!(name(&store, &owner(), 2, READER, || list_descriptors(&store)).unwrap(), None);
+    }
+}

@@ -154,5 +154,5 @@ impl PartialEq for Ready<'_> {
 
 impl Eq for Ready<'_> {}
 
-/// Events that may be found ahead of the walk.
-const AHEAD: usize = 16 << 10;
+/// Events that may be found ahead of the walk, some 300 bytes each: as many as are found while a passphrase is stretched.
+const AHEAD: usize = 96 << 10;

@@ -106,4 +106,19 @@ impl Store for Unmade {
             None => Ok(StoreTime(clock::now().0)),
         }
     }
+
+    async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
+        match self.store() {
+            Some(made) => made.map(key).await,
+            None => Err(StoreError::NotFound { key: key.clone() }),
+        }
+    }
+
+    fn is_far(&self) -> bool {
+        self.store().is_some_and(|made| made.is_far())
+    }
+
+    fn largest(&self) -> Option<u64> {
+        self.store().and_then(|made| made.largest())
+    }
 }

@@ -17,7 +17,7 @@ pub fn noted(repository: &Repository, before: &View, harm: &Harm) -> Result<u64,
     match wait(note(&repository.host(), harm)) {
         Err(refused @ JobError::Store(StoreError::Denied { .. })) => {
             let known = before.state.packs.iter().filter(|(_, record)| record.is_missing || record.is_damaged);
-            let healed = known.map(|(id, _)| id).filter(|id| harm.whole.contains_key(id));
+            let healed = known.map(|(id, _)| id).filter(|id| harm.whole.contains_key(id) || harm.returned.contains(id));
             let packs: BTreeSet<PackId> = harm.missing.iter().chain(&harm.damaged).chain(healed).copied().collect();
             let packs: Vec<PackId> = packs.into_iter().collect();
             match repository.site().suspect(&packs) {

@@ -26,6 +26,37 @@ fn an_enrollment_is_one_line_with_a_picture_beside_it_for_people_only() {
 }
 
 #[test]
+fn a_link_for_a_browser_holds_the_line_where_no_server_sees_it() {
+    let owner = managed();
+    let add = |name: &str, options: &[&str]| {
+        owner.run(&[&["client", "add", "--name", name, "--role", "write-only"], options].concat())
+    };
+    let told = add("a", &["--page", "https://backup.example/"]).ok();
+    let (page, line) = told.text().trim().split_once("/#join=").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    assert!(page == "https://backup.example" && line.starts_with("COPAL-JOIN-1-"), "{told}");
+    assert!(told.lines().len() == 1 && told.err.contains('█') && told.err.contains("in a browser"), "{told}");
+    let json = add("b", &["--page", "http://127.0.0.1:8321", "--json"]).ok().json();
+    assert_eq!(text(&json["link"]), format!("http://127.0.0.1:8321/#join={}", text(&json["line"])));
+    // A machine that is given the link finds the line in it.
+    let machine = other(&owner);
+    join(&machine, &told.text()).ran().ok();
+    assert_eq!(row(&owner, "a")["joined"], true);
+}
+
+#[test]
+fn a_link_to_nowhere_enrolls_nobody() {
+    let owner = managed();
+    let add = ["client", "add", "--name", "a", "--role", "write-only", "--page"];
+    let before = owner.names("clients/");
+    let refused = owner.run(&add).exits(2);
+    assert!(refused.err.contains("is not reached by a gateway"), "{refused}");
+    for page in ["http://backup.example", "https://h/#x", "https://h/?x", "https://me@h", "/mnt/backup", "s3://b"] {
+        owner.run(&[&add[..], &[page]].concat()).exits(2);
+    }
+    assert_eq!(owner.names("clients/"), before);
+}
+
+#[test]
 fn a_write_only_machine_joins_without_a_passphrase_and_keeps_its_keys_to_itself() {
     let owner = managed();
     let machine = joined(&owner, "camera", "write-only");

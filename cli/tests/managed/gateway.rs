@@ -100,6 +100,14 @@ fn a_full_machine_joins_through_a_gateway_with_the_passphrase() {
     with_key(&["restore", "latest", "-t", "out"]).ok();
     with_key(&["pin", "latest"]).ok();
     assert_eq!(owner.json(&["snapshots"])[0]["pinned"], true);
+    // Nobody deletes through it, and nobody is told to.
+    let refused = with_key(&["prune", "--json"]).exits(1);
+    assert!(
+        refused.kind() == "not_permitted" && refused.err.contains("the service beside the store does"),
+        "{refused}"
+    );
+    with_key(&["unpin", "latest"]).ok();
+    assert_eq!(text(&with_key(&["forget", "latest", "--json"]).ok().json()["pruned_by"]), "service");
 }
 
 #[test]

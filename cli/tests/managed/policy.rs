@@ -73,3 +73,44 @@ fn a_snapshot_that_lost_most_of_the_one_before_holds_its_series_until_it_is_rele
     assert_eq!(released.json()["snapshots"][0], snapshot.as_str());
     assert_eq!(held().as_array().unwrap().len(), 0);
 }
+
+#[test]
+fn forgetting_what_a_hold_or_the_floor_keeps_says_what_stays_since_when_and_what_ends_it() {
+    let machine = Machine::new();
+    machine.write("file", "all is well\n".repeat(200_000));
+    let before = machine.backup(&[]);
+    machine.write("file", "nothing is left");
+    let bad = machine.backup(&[]);
+    write(&machine, POLICY);
+    machine.ok(&["policy", "set", "policy.toml"]);
+    // Tried first: nothing was forgotten yet.
+    let tried = machine.run(&["forget", &before, "--dry-run", "--json"]).ok().json();
+    assert_eq!((&tried["stays"][0]["by"], &tried["stays"][0]["forgotten"]), (&"hold".into(), &serde_json::Value::Null));
+    let told = machine.run(&["forget", &before]).ok();
+    for words in ["expires or is removed since", "not removed: the series is held", "copal policy release"] {
+        assert!(told.text().contains(words), "{words} in\n{told}");
+    }
+    let pruned = machine.run(&["prune", "--grace", "0s", "--json"]).ok();
+    assert_eq!((number(&pruned, "snapshots_stay"), number(&pruned, "packs_deleted")), (1, 0));
+    let shown = machine.json(&["status"]);
+    assert_eq!((&shown["stays"][0]["snapshot"], &shown["stays"][0]["by"]), (&before.as_str().into(), &"hold".into()));
+    assert!(shown["stays"][0]["forgotten"].is_string() && shown["held"][0]["host"] == "laptop", "{shown}");
+
+    // Released, only the floor is left, which keeps the last one.
+    machine.ok(&["policy", "release", &bad]);
+    let shown = machine.json(&["status"]);
+    assert_eq!((shown["held"].as_array().unwrap().len(), shown["stays"].as_array().unwrap().len()), (0, 0), "{shown}");
+    let last = machine.json(&["forget", &bad]);
+    assert_eq!((&last["stays"][0]["by"], &last["held"]), (&"floor_last".into(), &serde_json::json!([])));
+    let young = POLICY.replace("floor-last = 1", "floor-age = \"30d\"");
+    write(&machine, &young);
+    machine.ok(&["policy", "set", "policy.toml"]);
+    let shown = machine.json(&["status"]);
+    assert_eq!(
+        (shown["stays"].as_array().unwrap().len(), &shown["stays"][0]["by"]),
+        (2, &"floor_age".into()),
+        "{shown}"
+    );
+    assert!(shown["stays"][0]["until"].is_string(), "{shown}");
+    assert!(machine.ok(&["status"]).contains("2 forgotten snapshots not removed: the policy's floor-age keeps them"));
+}

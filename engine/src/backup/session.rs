@@ -171,7 +171,7 @@ impl Session {
         self.seen.insert(&id);
         self.tally.chunks_new += 1;
         self.tally.bytes_new += bytes.len() as u64;
-        if !self.data.block.wants(bytes.len()) {
+        if !self.data.block.wants(bytes, None) {
             self.close_data_block()?;
         }
         self.data.block.push(id, bytes, None);
@@ -309,10 +309,10 @@ impl Session {
             }
             self.seen.insert(&page.id);
             self.tally.pages_new += 1;
-            if !self.tree.block.wants(page.plaintext.len()) {
+            let clear = PageClear { height: page.height, references: page.references, replaces: page.replaces };
+            if !self.tree.block.wants(&page.plaintext, Some(&clear)) {
                 self.close_tree_block()?;
             }
-            let clear = PageClear { height: page.height, references: page.references, replaces: page.replaces };
             self.tree.block.push(page.id, &page.plaintext, Some(clear));
             if self.tree.block.is_full() {
                 self.close_tree_block()?;
@@ -336,6 +336,7 @@ impl Session {
         let counter = self.counters.next().ok_or(SessionError::Exhausted)?;
         if let Some(job) = self.stream(kind).block.take(counter) {
             self.jobs_out += 1;
+            let job = job.into_buffer(self.stream(kind).take_buffer());
             self.actions.push_back(Action::Seal(job));
         }
         Ok(())
@@ -364,6 +365,7 @@ impl Session {
             let writer = PackWriter::new(kind, self.domain, random, vec![self.record.bytes().to_vec()])?;
             self.stream(kind).begin(writer, &block)?;
         }
+        self.stream(kind).keep_buffer(block.bytes);
         if let Some(writer) = self.stream(kind).take_full() {
             self.give_out(writer);
         }

@@ -1,7 +1,7 @@
 //! Stream: the open block and the open pack of one kind.
 
-use crate::block::{BlockBuilder, SealedBlock};
-use crate::limits::{MANIFEST_PACKS, MANIFEST_TABLES};
+use crate::block::{BlockBuilder, BlockItem, SealedBlock};
+use crate::limits::CLEAR_SHARE;
 use crate::pack::{PackLimit, PackWriter, PageView};
 use crate::seal::BlockKind;
 
@@ -10,18 +10,28 @@ pub(super) struct Stream {
     pub(super) block: BlockBuilder,
     pub(super) pack: Option<PackWriter>,
     pack_target: usize,
+    /// Bytes of the last pack that had its size.
+    pack_length: usize,
+    /// Buffers of blocks that are in packs, for the next blocks.
+    buffers: Vec<Vec<u8>>,
 }
 
 impl Stream {
     pub(super) fn new(kind: BlockKind, block_target: u32, pack_target: u32) -> Self {
-        Self { block: BlockBuilder::new(kind, block_target as usize), pack: None, pack_target: pack_target as usize }
+        Self {
+            block: BlockBuilder::new(kind, block_target as usize),
+            pack: None,
+            pack_target: pack_target as usize,
+            pack_length: 0,
+            buffers: Vec::new(),
+        }
     }
 
     /// Adds a block to the open pack; false if there is none, or no room in it.
     pub(super) fn add(&mut self, block: &SealedBlock) -> Result<bool, PackLimit> {
         match &mut self.pack {
-            // Manifests of the most packs must bring no more of tables than is allowed.
-            Some(open) if open.table_length() + rows(block) > TABLE_MOST => Ok(false),
+            // Manifests of the most packs must bring no more of headers and tables than is allowed.
+            Some(open) if open.clear_length() + rows(block) > CLEAR_SHARE => Ok(false),
             Some(open) => match add(open, block) {
                 // So many small blocks, or entries, that the pack is full before it has its size.
                 Err(PackLimit::Full { .. }) => Ok(false),
@@ -33,6 +43,8 @@ impl Stream {
 
     /// Begins a pack with a block.
     pub(super) fn begin(&mut self, mut pack: PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
+        // As long as the one before: growing it step by step would copy it each time.
+        pack.reserve(self.pack_length);
         add(&mut pack, block)?;
         self.pack = Some(pack);
         Ok(())
@@ -40,14 +52,27 @@ impl Stream {
 
     /// Takes the open pack once it has its size.
     pub(super) fn take_full(&mut self) -> Option<PackWriter> {
-        self.pack.take_if(|pack| pack.len() >= self.pack_target)
+        let full = self.pack.take_if(|pack| pack.len() >= self.pack_target);
+        self.pack_length = full.as_ref().map_or(self.pack_length, PackWriter::len);
+        full
+    }
+
+    /// A buffer for the next block.
+    pub(super) fn take_buffer(&mut self) -> Vec<u8> {
+        self.buffers.pop().unwrap_or_default()
+    }
+
+    /// Keeps the buffer of a block that is in a pack.
+    pub(super) fn keep_buffer(&mut self, buffer: Vec<u8>) {
+        if self.buffers.len() < BUFFERS {
+            self.buffers.push(buffer);
+        }
     }
 }
 
 /// Bytes that a block adds to the table of its pack.
 fn rows(block: &SealedBlock) -> u64 {
-    let references = block.items.iter().filter_map(|item| item.page.as_ref()).map(|page| page.references.len());
-    BLOCK_ROW + block.items.len() as u64 * PAGE_ROW + references.sum::<usize>() as u64 * REFERENCE
+    BLOCK_ROW + block.items.iter().map(BlockItem::row_length).sum::<u64>()
 }
 
 fn add(writer: &mut PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
@@ -60,9 +85,7 @@ fn add(writer: &mut PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
     writer.add_block(&block.bytes, 0, block.counter, ids, pages)
 }
 
-/// Bytes of a pack's table.
-const TABLE_MOST: u64 = MANIFEST_TABLES / MANIFEST_PACKS as u64;
-/// What a table spends at most on a block, on a chunk or page, and on a reference.
+/// Buffers kept: more blocks are rarely sealed at once.
+const BUFFERS: usize = 4;
+/// What a table spends on a block beside its items.
 const BLOCK_ROW: u64 = 24;
-const PAGE_ROW: u64 = 56;
-const REFERENCE: u64 = 24;

@@ -3,9 +3,9 @@
 //! Immutable sorted segments hold the places; an overlay of marks says what was found out since. Both are searched in
 //! borrowed bytes: a mapped file, a `Vec` and a buffer of the browser serve alike.
 
+mod lost;
 mod overlay;
 pub mod ranged;
-mod record;
 mod rows;
 mod search;
 mod segment;
@@ -13,6 +13,7 @@ mod sequence;
 mod verify;
 mod write;
 
+pub use lost::{LostCopies, RunFold};
 pub use overlay::{Bits, Copied, Mark, Overlay, OverlayRun, merge_overlays, write_overlay};
 pub use segment::{Copies, Entry, Location, Segment, SegmentBlock, SegmentEntry, SegmentError, SegmentPack};
 pub use sequence::Sequence;

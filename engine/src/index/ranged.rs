@@ -1,19 +1,16 @@
-//! Ranged: looking many ids up in a sorted part of the index of which only pieces are read, as an object store gives them.
+//! Ranged: looking many ids up in a segment of which only pieces are read, as an object store gives them.
 //!
 //! A round wants pieces around the places where ids are expected, the host reads them, and what they hold narrows where
-//! each id can be. Two rounds settle nearly all. What is read is checked: pieces that no segment or run can hold are an
-//! error, so that damage never tells of an entry that was not there.
+//! each id can be. Two rounds settle nearly all. What is read is checked: pieces that no segment can hold are an error.
+//! An altered id passes: it makes an entry seem absent.
 
 use core::ops::Range;
 
-use super::overlay::{Copied, Mark, RECORD};
-pub use super::record::Record;
-use super::rows::{BLOCK_ROW, Front, HEADER, PACK_ROW, RawEntry, block_row, pack_row};
+use super::rows::{BLOCK_ROW, ENTRY, Front, HEADER, PACK_ROW, RawEntry, block_row, pack_row};
 use super::search::Records;
 use super::segment::{SegmentBlock, SegmentError, SegmentPack};
 use crate::id::{ChunkId, DomainId};
-use crate::state::run::{HEAD, Head, RunKind};
-use crate::state::{OverlayRecord, SegmentRecord};
+use crate::state::SegmentRecord;
 use crate::wire::DecodeError;
 
 /// What a segment's first bytes say, in agreement with what the state says of it.
@@ -64,36 +61,6 @@ impl SegmentHead {
     }
 }
 
-/// What the first bytes of a run of marks say, in agreement with what the state says of it.
-#[derive(Clone, Debug)]
-pub struct OverlayHead {
-    domain: DomainId,
-    records: u64,
-}
-
-impl OverlayHead {
-    /// The bytes to read.
-    pub const BYTES: Range<u64> = 0..HEAD as u64;
-
-    /// Reads them.
-    pub fn parse(bytes: &[u8], record: &OverlayRecord) -> Result<Self, DecodeError> {
-        let head = Head::parse(bytes)?;
-        if head.kind != RunKind::Overlay {
-            return Err(DecodeError::new(8, "a run of the state instead of one of the overlay"));
-        }
-        let length = head.records.checked_mul(RECORD as u64).and_then(|bytes| bytes.checked_add(HEAD as u64));
-        if head.records != record.records || length != Some(record.length) {
-            return Err(DecodeError::new(48, "a run's numbers are not those that the state has of it"));
-        }
-        Ok(Self { domain: head.domain, records: head.records })
-    }
-
-    /// The domain of all marks.
-    pub fn domain(&self) -> DomainId {
-        self.domain
-    }
-}
-
 /// An entry of a segment that was found by its id.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct FoundEntry {
@@ -103,42 +70,7 @@ pub struct FoundEntry {
     pub height: u8,
 }
 
-/// A search for ids in one segment.
-pub type EntrySearch<'i> = Search<'i, RawEntry>;
-/// A search for the marks of ids in one run of an overlay.
-pub type MarkSearch<'i> = Search<'i, (Copied, Mark)>;
-
-impl<'i> EntrySearch<'i> {
-    /// Seeks ids, which ascend: of each the first copy, or all of them.
-    pub fn new(head: &SegmentHead, ids: &'i [ChunkId], copies: Wanted) -> Self {
-        let front = &head.front;
-        let shelf = Shelf { start: front.entries_start(), count: front.entries, blocks: front.blocks };
-        let (first, last) = head.bounds;
-        let within = ids.partition_point(|id| *id < first)..ids.partition_point(|id| *id <= last);
-        Search::begin(shelf, ids, within, (head_of(&first), head_of(&last)), copies)
-    }
-
-    /// What was found: positions in the ids, ascending, and the copies of each in their order.
-    pub fn finish(self) -> Vec<(usize, FoundEntry)> {
-        let found = self.found().into_iter();
-        found.map(|(at, raw)| (at, FoundEntry { block: raw.block, height: raw.flags as u8 })).collect()
-    }
-}
-
-impl<'i> MarkSearch<'i> {
-    /// Seeks all marks of ids, which ascend.
-    pub fn new(head: &OverlayHead, ids: &'i [ChunkId]) -> Self {
-        let shelf = Shelf { start: HEAD as u64, count: head.records, blocks: 0 };
-        Search::begin(shelf, ids, 0..ids.len(), (0, u64::MAX), Wanted::All)
-    }
-
-    /// What was found: positions in the ids, ascending, and the marks of each in their order, empty ones among them.
-    pub fn finish(self) -> Vec<(usize, (Copied, Mark))> {
-        self.found()
-    }
-}
-
-/// How many of the records of one id are sought.
+/// How many of the copies of one id are sought.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// The first one.
@@ -147,9 +79,9 @@ pub enum Wanted {
     All,
 }
 
-/// A search for ids among records that begin with them and ascend.
+/// A search for ids among the entries of one segment.
 #[derive(Debug)]
-pub struct Search<'i, R> {
+pub struct EntrySearch<'i> {
     shelf: Shelf,
     ids: &'i [ChunkId],
     wanted: Wanted,
@@ -157,7 +89,7 @@ pub struct Search<'i, R> {
     /// What the current round reads, and which of the open ids are expected there.
     pieces: Vec<(Range<u64>, Range<usize>)>,
     rounds: u32,
-    found: Vec<(usize, R)>,
+    found: Vec<(usize, RawEntry)>,
     steps: Steps,
 }
 
@@ -208,15 +140,15 @@ struct Anchor {
     head: u64,
 }
 
-impl<'i, R: Record> Search<'i, R> {
-    fn begin(
-        shelf: Shelf,
-        ids: &'i [ChunkId],
-        within: Range<usize>,
-        (first, last): (u64, u64),
-        wanted: Wanted,
-    ) -> Self {
-        let (low, high) = (Anchor { place: 0, head: first }, Anchor { place: shelf.count, head: last });
+impl<'i> EntrySearch<'i> {
+    /// Seeks ids, which ascend: of each the first copy, or all of them.
+    pub fn new(head: &SegmentHead, ids: &'i [ChunkId], wanted: Wanted) -> Self {
+        let front = &head.front;
+        let shelf = Shelf { start: front.entries_start(), count: front.entries, blocks: front.blocks };
+        let (first, last) = head.bounds;
+        let within = ids.partition_point(|id| *id < first)..ids.partition_point(|id| *id <= last);
+        let low = Anchor { place: 0, head: head_of(&first) };
+        let high = Anchor { place: shelf.count, head: head_of(&last) };
         let within = if shelf.count == 0 || within.start >= within.end { 0..0 } else { within };
         let open = |at| Open { at, low, high, window: 0..0, is_found: false, is_settled: false };
         let (pieces, found, steps) = (Vec::new(), Vec::new(), Steps::STORE);
@@ -232,7 +164,7 @@ impl<'i, R: Record> Search<'i, R> {
     pub fn next_round(&mut self) -> Vec<Range<u64>> {
         self.open.retain(|open| !open.is_settled);
         let Steps { least, most, round, gap, piece } = self.steps;
-        let records = |bytes: u64| bytes / R::WIDTH as u64;
+        let records = |bytes: u64| bytes / ENTRY as u64;
         let width = records(round / self.open.len().max(1) as u64).clamp(records(least), records(most));
         for open in &mut self.open {
             let target = head_of(&self.ids[open.at]);
@@ -256,34 +188,34 @@ impl<'i, R: Record> Search<'i, R> {
                 _ => self.pieces.push((window.clone(), at..at + 1)),
             }
         }
-        let bytes = |place: u64| self.shelf.start + place * R::WIDTH as u64;
+        let bytes = |place: u64| self.shelf.start + place * ENTRY as u64;
         self.pieces.iter().map(|(places, _)| bytes(places.start)..bytes(places.end)).collect()
     }
 
     /// Takes the bytes of one of the ranges; an error if no sorted records have such bytes there.
     pub fn take(&mut self, piece: usize, bytes: &[u8]) -> Result<(), DecodeError> {
         let (places, of) = self.pieces[piece].clone();
-        let offset = self.shelf.start as usize + places.start as usize * R::WIDTH;
-        let error = |at: usize, what| DecodeError::new(offset + at * R::WIDTH, what);
-        if bytes.len() as u64 != (places.end - places.start) * R::WIDTH as u64 {
+        let offset = self.shelf.start as usize + places.start as usize * ENTRY;
+        let error = |at: usize, what| DecodeError::new(offset + at * ENTRY, what);
+        if bytes.len() as u64 != (places.end - places.start) * ENTRY as u64 {
             return Err(error(0, "a part has another length than was asked for"));
         }
-        let mut read: Vec<R> = Vec::with_capacity(bytes.len() / R::WIDTH);
-        for (at, bytes) in bytes.chunks_exact(R::WIDTH).enumerate() {
-            let record = R::read(bytes, self.shelf.blocks).map_err(|what| error(at, what))?;
-            if read.last().is_some_and(|before| before.key() >= record.key()) {
+        let mut read: Vec<RawEntry> = Vec::with_capacity(bytes.len() / ENTRY);
+        for (at, bytes) in bytes.chunks_exact(ENTRY).enumerate() {
+            let record = self.shelf.read(bytes).map_err(|what| error(at, what))?;
+            if read.last().is_some_and(|before| before.place() >= record.place()) {
                 return Err(error(at, "a part of the index does not ascend"));
             }
             read.push(record);
         }
-        let records = Records::new(bytes, R::WIDTH);
+        let records = Records::new(bytes, ENTRY);
         for open in &mut self.open[of.clone()] {
             let id = self.ids[open.at];
             let from =
                 open.narrow(&id, &records, &places).map_err(|at| error(at, "a part of the index does not ascend"))?;
             let Some(from) = from else { continue };
             open.is_found = true;
-            let copies = read[from..].iter().take_while(|record| record.id() == id);
+            let copies = read[from..].iter().take_while(|record| record.id == id);
             let copies = copies.take(if self.wanted == Wanted::First { 1 } else { usize::MAX });
             let before = self.found.len();
             self.found.extend(copies.map(|record| (open.at, *record)));
@@ -300,10 +232,26 @@ impl<'i, R: Record> Search<'i, R> {
         Ok(())
     }
 
-    fn found(mut self) -> Vec<(usize, R)> {
-        // Pieces may have been taken in any order; the records of one id were taken in theirs.
+    /// What was found: positions in the ids, ascending, and the copies of each in their order.
+    pub fn finish(mut self) -> Vec<(usize, FoundEntry)> {
+        // Pieces may have been taken in any order; the entries of one id were taken in theirs.
         self.found.sort_by_key(|(at, _)| *at);
-        self.found
+        let found = self.found.into_iter();
+        found.map(|(at, raw)| (at, FoundEntry { block: raw.block, height: raw.flags as u8 })).collect()
+    }
+}
+
+impl Shelf {
+    /// Reads an entry; an error if no entry is like that.
+    fn read(&self, bytes: &[u8]) -> Result<RawEntry, &'static str> {
+        let raw = RawEntry::read(bytes.first_chunk().ok_or("an entry is missing")?);
+        if raw.block >= self.blocks {
+            return Err("an entry's block does not exist");
+        }
+        if !raw.has_sound_flags() {
+            return Err("an entry's flags cannot be");
+        }
+        Ok(raw)
     }
 }
 

@@ -1,16 +1,14 @@
-//! A ranged search answers what the whole part does, whatever is asked and however little is read at once.
+//! A ranged search answers what the whole segment does, whatever is asked and however little is read at once.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::ranged::{EntrySearch, MarkSearch, OverlayHead, Record, Search, SegmentHead, Steps, Wanted};
+use super::ranged::{EntrySearch, SegmentHead, Steps, Wanted};
 use super::*;
-use crate::id::{DomainId, PackTag};
+use crate::id::DomainId;
 use crate::layout::Place;
 use crate::pack::{PackKind, PackWriter};
-use crate::state::OverlayRecord;
-use crate::time::Time;
 use crate::wire::DecodeError;
 
 const DOMAIN: DomainId = DomainId([7; 16]);
@@ -60,7 +58,7 @@ fn steps() -> impl Strategy<Value = Steps> {
 }
 
 /// Reads what is wanted, the pieces of a round in any order; gives how often there was something to read.
-fn run<R: Record>(search: &mut Search<'_, R>, bytes: &[u8]) -> Result<u32, DecodeError> {
+fn run(search: &mut EntrySearch<'_>, bytes: &[u8]) -> Result<u32, DecodeError> {
     let mut rounds = 0;
     loop {
         let ranges = search.next_round();
@@ -130,26 +128,6 @@ proptest! {
             let listed = (0..whole.len()).filter_map(|at| whole.entry_at(at)).filter(|entry| entry.id == ids[at]);
             prop_assert!(copies.iter().map(|(block, _)| *block).eq(listed.map(|entry| entry.block).take(copies.len())));
         }
-    }
-
-    #[test]
-    fn a_ranged_search_of_marks_finds_what_the_run_says(
-        held in ids(), others in ids(), picks in prop::collection::vec(any::<prop::sample::Index>(), 0..60), steps in steps(),
-    ) {
-        let mut marks: BTreeMap<Copied, Mark> = BTreeMap::new();
-        for (at, id) in held.iter().enumerate() {
-            let bits = if at % 5 == 0 { Bits::NONE } else { Bits::LOST };
-            marks.insert((*id, PackTag([at as u8 % 7; 8])), Mark { bits, time: Time(at as i64) });
-        }
-        let run_of = write_overlay(DOMAIN, [1; 16], &marks);
-        let record = OverlayRecord { root: 1, length: run_of.reference.length, records: run_of.reference.records };
-        let ids = sought(&held, others, &picks);
-        let head = OverlayHead::parse(&run_of.bytes[..56], &record).unwrap();
-        let mut search = MarkSearch::new(&head, &ids).in_steps(steps);
-        run(&mut search, &run_of.bytes).unwrap();
-        let whole = OverlayRun::parse(run_of.bytes).unwrap();
-        let expected = ids.iter().enumerate().flat_map(|(at, id)| whole.of(id).map(move |(tag, mark)| (at, ((*id, tag), mark))));
-        prop_assert_eq!(search.finish(), expected.collect::<Vec<_>>());
     }
 }
 

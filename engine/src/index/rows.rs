@@ -50,7 +50,7 @@ impl Front {
 
 /// An entry as it is stored. Ordered as entries are, provided that the blocks are.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RawEntry {
+pub(super) struct RawEntry {
     pub(super) id: ChunkId,
     pub(super) block: u32,
     pub(super) ordinal: u16,
@@ -66,6 +66,11 @@ impl RawEntry {
             ordinal: u16::from_le_bytes([o0, o1]),
             flags: u16::from_le_bytes([f0, f1]),
         }
+    }
+
+    /// By what the entries of a segment ascend.
+    pub(super) fn place(&self) -> (ChunkId, u32, u16) {
+        (self.id, self.block, self.ordinal)
     }
 
     /// Whether these are the flags of a chunk or of a page.

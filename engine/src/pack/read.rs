@@ -6,8 +6,8 @@ use super::{BLOCK_ROW, CHUNK_ROW, END_MAGIC, HEAD_MAGIC, HEADER, PAGE_ROW, REFER
 use super::{BlockRow, PackKind, PackTable, Pages};
 use crate::id::{ChunkId, DomainId};
 use crate::limits::{
-    BLOCK_BYTES, BLOCK_ENTRIES, HEIGHT, PACK_BLOCKS, PACK_BYTES, PACK_ENTRIES, PACK_SESSIONS, PAGE_REFERENCES,
-    SESSION_BLOCKS, SESSION_RECORD_BYTES,
+    BLOCK_BYTES, BLOCK_ENTRIES, HEIGHT, PACK_BLOCKS, PACK_BYTES, PACK_ENTRIES, PACK_HEADER_BYTES, PACK_SESSIONS,
+    PAGE_REFERENCES, SESSION_BLOCKS, SESSION_RECORD_BYTES,
 };
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
@@ -70,6 +70,9 @@ impl Trailer {
         let table = u64::from(table_length);
         if table != tree && (table != data || references != 0) {
             return Err(DecodeError::new(12, "the table's length does not fit the numbers"));
+        }
+        if header_length as usize > PACK_HEADER_BYTES {
+            return Err(DecodeError::new(16, "a header longer than that of any pack"));
         }
         let most = pack_length - TRAILER_BYTES as u64;
         if (header_length as usize) < HEADER || u64::from(header_length) + table >= most {

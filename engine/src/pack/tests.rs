@@ -2,7 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::id::{ChunkId, DomainId, ObjectHash};
-use crate::limits::{BLOCK_BYTES, BLOCK_ENTRIES, HEIGHT, PACK_SESSIONS, SESSION_BLOCKS, SESSION_RECORD_BYTES};
+use crate::limits::{
+    BLOCK_BYTES, BLOCK_ENTRIES, HEIGHT, PACK_HEADER_BYTES, PACK_SESSIONS, SESSION_BLOCKS, SESSION_RECORD_BYTES,
+};
 
 const DOMAIN: DomainId = DomainId([7; 16]);
 
@@ -224,20 +226,35 @@ fn trailers_with_impossible_numbers_are_refused() {
     let pack = data_pack();
     let trailer = pack.bytes.len() - TRAILER_BYTES;
     let length = "the table's length does not fit the numbers";
-    let cases: [(usize, &[u8], &str); 9] = [
+    let cases: [(usize, &[u8], &str); 10] = [
         (0, &[0; 4], "a number of blocks that no pack has"),
         (0, &[3, 0, 0, 0], length),
         (4, &[1, 0, 0, 0], "a number of entries that no pack has"),
         (4, &[4, 0, 0, 0], length),
         (4, &[0xff; 4], "a number of entries that no pack has"),
         (8, &[1, 0, 0, 0], length),
-        (16, &[0xff; 4], "header and table leave no room for blocks"),
+        (16, &[0xff, 0xff, 0, 0], "header and table leave no room for blocks"),
+        (16, &[0xff; 4], "a header longer than that of any pack"),
         (20, &[1], "reserved bytes are not zero"),
         (31, b"x", "the bytes do not end as a pack does"),
     ];
     for (at, bytes, what) in cases {
         assert_eq!(refused(&changed(&pack, trailer + at, bytes)), Some(("trailer", what)), "{bytes:?} at {at}");
     }
+}
+
+#[test]
+fn a_header_longer_than_that_of_any_pack_is_refused_before_it_is_fetched() {
+    let longest = vec![vec![1; SESSION_RECORD_BYTES]; usize::from(PACK_SESSIONS)];
+    let mut writer = PackWriter::new(PackKind::Data, DOMAIN, [8; 16], longest).unwrap();
+    writer.add_block(b"block", 0, 5, [id(1)], []).unwrap();
+    assert_eq!(writer.clear_length(), PACK_HEADER_BYTES as u64 + 48);
+    let pack = writer.finish();
+    assert_eq!(parse(&pack.bytes), Ok(pack.table));
+    let mut last: [u8; TRAILER_BYTES] = *pack.bytes.last_chunk().unwrap();
+    last[16..20].copy_from_slice(&(PACK_HEADER_BYTES as u32 + 1).to_le_bytes());
+    let refused = Trailer::parse(&last, 64 << 20);
+    assert!(matches!(refused, Err(PackError::Malformed { part: "trailer", .. })), "{refused:?}");
 }
 
 #[test]

@@ -87,6 +87,11 @@ impl PackWriter {
         Ok(Self { bytes, table })
     }
 
+    /// Makes room for a pack of so many bytes.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes.min(PACK_BYTES as usize).saturating_sub(self.bytes.len()));
+    }
+
     /// Appends a sealed block with the ids of what it holds and, in a tree pack, what is told of each of its pages.
     /// A refused block leaves the pack as it was.
     pub fn add_block<'p>(
@@ -121,9 +126,9 @@ impl PackWriter {
         self.bytes.len() + self.table.table_length() as usize + TRAILER_BYTES
     }
 
-    /// Bytes the table would have then.
-    pub fn table_length(&self) -> u64 {
-        self.table.table_length().into()
+    /// Bytes header and table would have then: what an ingest reads of the pack.
+    pub fn clear_length(&self) -> u64 {
+        self.header_length() as u64 + u64::from(self.table.table_length())
     }
 
     /// Whether no block was added yet.
@@ -137,11 +142,15 @@ impl PackWriter {
     /// If no block was added: there is no pack without one.
     pub fn finish(mut self) -> Pack {
         assert!(!self.is_empty(), "a pack is finished only when it holds a block");
-        let header_length = self.table.blocks[0].offset;
+        let header_length = self.header_length() as u32;
         self.bytes.reserve_exact(self.table.table_length() as usize + TRAILER_BYTES);
         append_table(&mut self.bytes, &self.table);
         self.bytes.extend_from_slice(&trailer_bytes(&self.table, header_length));
         Pack { id: PackId(ObjectHash::of(&self.bytes).0), bytes: self.bytes, table: self.table }
+    }
+
+    fn header_length(&self) -> usize {
+        self.table.blocks.first().map_or(self.bytes.len(), |block| block.offset as usize)
     }
 
     /// Checks a block whose entries are already in the table, from `start`.

@@ -121,7 +121,21 @@ pub fn held<'a>(
 
 /// Of the snapshots that are kept, those that no rule may let expire at a time.
 pub(super) fn kept_whatever(policy: &SignedPolicy, snapshots: &[&SnapshotRecord], time: Time) -> BTreeSet<SnapshotId> {
-    guarded(policy, snapshots, time, time, |record| record.state == SnapshotState::Kept)
+    guarded(policy, snapshots, time, time, |record| record.state == SnapshotState::Kept).into_keys().collect()
+}
+
+/// Why a snapshot stays whatever the rules say.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// Its series is held.
+    Held,
+    /// It is one of the last of its series that the floor keeps.
+    Last,
+    /// It is younger than the floor's age, until this time of the store.
+    Young {
+        /// From when on the floor does not keep it.
+        until: Time,
+    },
 }
 
 /// The forgotten snapshots whose pages must stay all the same: within the floor, counted with what was forgotten, and of
@@ -130,11 +144,11 @@ pub fn protected<'a>(
     policy: &SignedPolicy,
     snapshots: impl IntoIterator<Item = &'a SnapshotRecord>,
     now: Time,
-) -> BTreeSet<SnapshotId> {
+) -> BTreeMap<SnapshotId, Protection> {
     let snapshots: Vec<&SnapshotRecord> = snapshots.into_iter().collect();
-    let all = guarded(policy, &snapshots, now, Time(i64::MAX), |record| record.state != SnapshotState::Gone);
+    let mut all = guarded(policy, &snapshots, now, Time(i64::MAX), |record| record.state != SnapshotState::Gone);
     let forgotten = snapshots.iter().filter(|record| record.state == SnapshotState::Forgotten);
-    forgotten.map(|record| record.id).filter(|id| all.contains(id)).collect()
+    forgotten.filter_map(|record| all.remove_entry(&record.id)).collect()
 }
 
 /// What the guard keeps of the snapshots that count and were accepted before a time.
@@ -144,18 +158,26 @@ fn guarded(
     now: Time,
     before: Time,
     counts: impl Fn(&SnapshotRecord) -> bool,
-) -> BTreeSet<SnapshotId> {
+) -> BTreeMap<SnapshotId, Protection> {
     let held: BTreeSet<_> =
         held(policy, snapshots.iter().copied(), before).iter().map(|held| (held.domain, held.source)).collect();
     let floor = policy.floor();
     let counts = |record: &&SnapshotRecord| !record.partial && record.accepted < before && counts(record);
-    let mut kept = BTreeSet::new();
+    let mut kept = BTreeMap::new();
     for members in by_series(snapshots.iter().copied().filter(counts)) {
         let newest_first = members.into_iter().rev().enumerate();
         kept.extend(newest_first.filter_map(|(nth, record)| {
-            let is_last = nth < floor.last as usize;
             let is_young = now.since(record.accepted) < floor.age;
-            (is_last || is_young || held.contains(&(record.domain, record.source))).then_some(record.id)
+            let protection = if held.contains(&(record.domain, record.source)) {
+                Protection::Held
+            } else if nth < floor.last as usize {
+                Protection::Last
+            } else if is_young {
+                Protection::Young { until: record.accepted + floor.age }
+            } else {
+                return None;
+            };
+            Some((record.id, protection))
         }));
     }
     kept
@@ -301,7 +323,7 @@ mod tests {
     }
 
     fn protected_ids(policy: &SignedPolicy, snapshots: &[SnapshotRecord], day: i64) -> Vec<u8> {
-        protected(policy, snapshots, Time(day * DAY)).into_iter().map(|id| id.0[0]).collect()
+        protected(policy, snapshots, Time(day * DAY)).into_keys().map(|id| id.0[0]).collect()
     }
 
     #[test]
@@ -317,5 +339,19 @@ mod tests {
         assert_eq!(protected_ids(&half(), &grows, 5), [0u8; 0]);
         let shrinks = forgotten(days(&[(100, 1000, 1000), (1, 1, 1)]));
         assert_eq!(protected_ids(&half(), &shrinks, 100), [1, 2]);
+    }
+
+    #[test]
+    fn it_is_told_what_protects_a_snapshot_and_until_when_it_is_too_young() {
+        let mut snapshots = days(&[(100, 1000, 1000), (100, 1000, 1), (100, 1000, 1), (100, 1000, 1)]);
+        snapshots.iter_mut().for_each(|record| record.state = SnapshotState::Forgotten);
+        let floor = Floor { last: 1, age: Duration::from_secs(3 * 24 * 3600) };
+        let why = |policy: &SignedPolicy, snapshots: &[SnapshotRecord]| -> Vec<Protection> {
+            protected(policy, snapshots, Time(5 * DAY)).into_values().collect()
+        };
+        let young = Protection::Young { until: Time(6 * DAY) };
+        assert_eq!(why(&policy(floor, None), &snapshots), [young, Protection::Last]);
+        snapshots[3].extent = Some(Extent::about(1, 1, 1));
+        assert_eq!(why(&half(), &snapshots), [Protection::Held; 4]);
     }
 }

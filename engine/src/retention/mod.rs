@@ -12,7 +12,7 @@ mod signed;
 mod span;
 
 pub use expire::{expirable, permits};
-pub use guard::{Floor, Held, Hold, Suspicion, held, protected};
+pub use guard::{Floor, Held, Hold, Protection, Suspicion, held, protected};
 pub use policy::{Count, Period, Policy};
 pub use signed::{BadPolicy, SignedPolicy};
 pub use span::{BadSpan, Span};
@@ -25,6 +25,7 @@ use jiff::{Timestamp, civil};
 use policy::effective;
 
 use crate::id::{SnapshotId, TagId};
+use crate::state::SnapshotRecord;
 use crate::time::Time;
 
 /// A snapshot to decide about.
@@ -99,6 +100,13 @@ impl fmt::Display for KeepReason {
 /// after the store's; else when the store accepted it.
 pub fn choose_time(client_time: Time, store_time: Time, signed_by_full: bool) -> Time {
     if signed_by_full { client_time.min(store_time) } else { store_time }
+}
+
+/// Where a snapshot stands among others, the oldest first: a client whose clock is ahead does not make the newest one for as
+/// long as that.
+pub fn age(record: &SnapshotRecord) -> (Time, Time, SnapshotId) {
+    let time = choose_time(record.client_time, record.accepted, record.by_full_client);
+    (time, record.client_time, record.id)
 }
 
 /// Decides about every snapshot, each series on its own; the verdicts come in the order of the candidates.

@@ -9,6 +9,7 @@ use copal_engine::time::Time;
 
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::view::{self, Parts, View};
 
@@ -19,16 +20,23 @@ pub struct Harm {
     pub missing: BTreeSet<PackId>,
     /// Packs that are not what they should be.
     pub damaged: BTreeSet<PackId>,
+    /// Packs that the state called missing and that are there again, whole or not.
+    pub returned: BTreeSet<PackId>,
     /// Packs whose bytes were read and are whole, and when.
     pub whole: BTreeMap<PackId, Time>,
-    /// Domains of which every pack was looked for: what is not said to be missing above is there. Of the other domains'
-    /// packs nothing is known but what is said above.
+    /// Domains of which every pack was looked for.
     pub seen: BTreeSet<DomainId>,
 }
 
 impl Harm {
     pub(super) fn hits(&self, pack: &PackId) -> bool {
         self.missing.contains(pack) || self.damaged.contains(pack)
+    }
+
+    /// Whether a pack that the state called missing was looked for and is there. Of one that nobody has looked for it
+    /// is not known.
+    fn has_found(&self, pack: &PackId) -> bool {
+        self.returned.contains(pack) || self.damaged.contains(pack) || self.whole.contains_key(pack)
     }
 }
 
@@ -38,10 +46,10 @@ pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
     for _ in 0..ATTEMPTS {
         let mut view = view::read_parts(host.store, &Parts::RECORDS).await?;
         let mut proposal = Proposal::default();
+        let is_acquitted = |id: &PackId| harm.has_found(id) || is_planted(Fault::UnseenAcquitted);
         for (id, record) in &view.state.packs {
-            let is_seen = harm.seen.contains(&record.domain) || harm.whole.contains_key(id);
             let mut changed = PackRecord {
-                is_missing: harm.missing.contains(id) || (record.is_missing && !is_seen),
+                is_missing: harm.missing.contains(id) || (record.is_missing && !is_acquitted(id)),
                 is_damaged: harm.damaged.contains(id) || (record.is_damaged && !harm.whole.contains_key(id)),
                 ..record.clone()
             };

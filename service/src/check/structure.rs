@@ -119,7 +119,12 @@ pub(super) async fn inventory(
         let read = objects::together(calls).await?;
         for ((id, record), read) in some.iter().zip(read) {
             let table = match read {
-                Ok(table) => Some(table),
+                Ok(table) => {
+                    if record.is_missing {
+                        harm.returned.insert(**id);
+                    }
+                    Some(table)
+                }
                 Err((kind, why)) => {
                     let is_known = harm.hits(id);
                     let harmed = if kind == Kind::Missing { &mut harm.missing } else { &mut harm.damaged };

@@ -58,7 +58,8 @@ impl FromRequest<Arc<Gateway>> for Call {
                 remember(gateway, signed, now)?;
                 caller
             }
-            // Before there is a repository nobody can be known.
+            // Whoever makes the repository has many objects to create, and nobody can be known before there is one.
+            (_, None) if house.accept_init => Caller::Nobody,
             _ => {
                 count_unsigned(gateway, now)?;
                 Caller::Nobody
@@ -218,10 +219,8 @@ fn caller_of(record: &ClientRecord) -> Result<Caller, Problem> {
 /// Lets a few requests pass that nobody has signed, or that nobody has signed as far as is known yet.
 fn count_unsigned(gateway: &Gateway, now: u64) -> Result<(), Problem> {
     match &gateway.memory {
-        Some(memory) if !gateway.settings.accept_init => {
-            memory.unsigned(now).map_err(|_| busy("too many requests that nobody has signed"))
-        }
-        _ => Ok(()),
+        Some(memory) => memory.unsigned(now).map_err(|_| busy("too many requests that nobody has signed")),
+        None => Ok(()),
     }
 }
 

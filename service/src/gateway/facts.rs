@@ -1,6 +1,6 @@
 //! Facts: what a gateway knows of its repository, read from the store and kept for a little while.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
@@ -15,6 +15,7 @@ use copal_engine::state::{RunReader, State, StateFold};
 use copal_engine::time::Time;
 use copal_store::Store;
 
+use super::holdings::Holdings;
 use super::problem::Problem;
 use crate::clients;
 use crate::error::JobError;
@@ -41,6 +42,8 @@ pub(super) struct Newest {
     pub root: Root,
     /// What its runs say.
     pub state: State,
+    /// What domains have of it.
+    holdings: Holdings,
 }
 
 /// Reads facts and keeps them for a while.
@@ -200,21 +203,24 @@ async fn read_newest(store: &dyn Store, name: &str) -> Result<Option<Newest>, Jo
         let reader = RunReader::parse(&bytes).map_err(|error| damaged(&object, &error))?;
         fold.add(&reader).map_err(|error| damaged(&object, &error))?;
     }
-    Ok(Some(Newest { name: name.to_owned(), root, state: fold.finish() }))
+    let state = fold.finish();
+    let holdings = Holdings::of(&state.packs);
+    Ok(Some(Newest { name: name.to_owned(), root, state, holdings }))
 }
 
 impl Newest {
-    /// Bytes of the packs of a domain, and of those of them that were accepted since a time.
-    pub(super) fn stored(&self, domain: DomainId, since: Time, without: &[PackId]) -> (u64, u64) {
-        let of_domain = self.state.packs.iter().filter(|(id, pack)| pack.domain == domain && !without.contains(id));
-        of_domain.fold((0, 0), |(all, new), (_, pack)| {
-            (all + pack.length, if pack.accepted > since { new + pack.length } else { new })
-        })
-    }
-
-    /// Whether it counts the pack of this name.
-    pub(super) fn knows(&self, key: &str) -> bool {
-        layout::pack_of(key).is_some_and(|(_, id)| self.state.packs.contains_key(&id))
+    /// Bytes of the packs of a domain, and of those of them that were accepted after a time. Of the packs that are asked for
+    /// as many bytes are left out as are asked for.
+    pub(super) fn stored(&self, domain: DomainId, since: Time, asked: &BTreeMap<PackId, u64>) -> (u64, u64) {
+        let (mut all, mut new) = self.holdings.stored(domain, since);
+        for (id, length) in asked {
+            if let Some(pack) = self.state.packs.get(id).filter(|pack| pack.domain == domain) {
+                let again = pack.length.min(*length);
+                all = all.saturating_sub(again);
+                new = if pack.accepted > since { new.saturating_sub(again) } else { new };
+            }
+        }
+        (all, new)
     }
 
     /// Whether a run or segment is none of another domain than this: runs of records are everybody's.

@@ -5,6 +5,8 @@ mod bodies;
 mod call;
 mod cors;
 mod facts;
+mod holdings;
+mod ledger;
 mod memory;
 mod objects;
 mod problem;

@@ -78,21 +78,18 @@ pub(super) async fn read(
         })?;
         return Ok((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, location)]).into_response());
     }
-    let store = &gateway.settings.store;
-    let Some(range) = range else {
-        let bytes = store.map(&key).await?;
-        return Ok((octets(), bytes).into_response());
-    };
-    match store.read_range(&key, range.clone()).await {
-        Ok(bytes) => {
-            let mut headers = octets();
-            let said = format!("bytes {}-{}/*", range.start, range.end - 1);
-            headers.insert(header::CONTENT_RANGE, said.parse().expect("digits are a value"));
-            Ok((StatusCode::PARTIAL_CONTENT, headers, bytes).into_response())
-        }
-        Err(error @ StoreError::OutOfRange { length, .. }) => Err(Problem::from(error).with("length", json!(length))),
-        Err(error) => Err(error.into()),
+    // Whatever part is asked for, it is mapped: nothing of it is gathered in memory.
+    let bytes = gateway.settings.store.map(&key).await?;
+    let Some(range) = range else { return Ok((octets(), bytes).into_response()) };
+    let length = bytes.len() as u64;
+    if range.end > length {
+        return Err(Problem::from(StoreError::OutOfRange { key, range, length }).with("length", json!(length)));
     }
+    let mut headers = octets();
+    let said = format!("bytes {}-{}/*", range.start, range.end - 1);
+    headers.insert(header::CONTENT_RANGE, said.parse().expect("digits are a value"));
+    let part = bytes.slice(range.start as usize..range.end as usize);
+    Ok((StatusCode::PARTIAL_CONTENT, headers, part).into_response())
 }
 
 /// Whether this is what is read before anybody can sign: it comes from here, since a page in a browser can ask for an

@@ -1,14 +1,17 @@
 //! Quota: how much clients may store.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
+use copal_engine::id::PackId;
 use copal_engine::layout;
 use copal_engine::time::Time;
 use serde_json::json;
 
 use super::Gateway;
 use super::call::Call;
+use super::ledger::{Asker, Uploaded};
 use super::problem::Problem;
 use super::rights::{Caller, Upload};
 
@@ -25,45 +28,42 @@ pub struct Quota {
 /// Refuses uploads that exceed a quota; notes those that do not.
 pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload<'_>]) -> Result<(), Problem> {
     let Caller::Client { id, domain, .. } = call.caller else { return Ok(()) };
-    let packs = uploads.iter().filter_map(|upload| Some((upload, layout::pack_of(upload.key)?.1)));
-    let packs: Vec<_> = packs.collect();
+    let mut packs = BTreeMap::new();
+    for upload in uploads {
+        if let Some((_, pack)) = layout::pack_of(upload.key) {
+            let length: &mut u64 = packs.entry(pack).or_default();
+            *length = upload.length.max(*length);
+        }
+    }
     let quota = gateway.settings.quota;
     if packs.is_empty() || quota == Quota::default() {
         return Ok(());
     }
-    let ids: Vec<_> = packs.iter().map(|(_, id)| *id).collect();
-    let names: Vec<_> = packs.iter().map(|(upload, _)| upload.key).collect();
-    let asked: u64 = packs.iter().map(|(upload, _)| upload.length).sum();
     let newest = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await?;
-    let (stored, since) = match &newest {
-        Some(newest) => newest.stored(domain, Time::from_unix(call.now as i64 - DAY, 0), &ids),
-        None => (0, 0),
+    let newest = newest.as_deref();
+    let since = Time::from_unix(call.now as i64 - DAY, 0);
+    let (stored, added) = newest.map_or((0, 0), |newest| newest.stored(domain, since, &packs));
+    let asked = packs.values().fold(0u64, |sum, length| sum.saturating_add(*length));
+    let judge = |uploaded: Uploaded| {
+        // What a root knows it counts, so nothing is counted twice.
+        within("this client's domain may hold", quota.stored, stored.saturating_add(uploaded.unknown), asked)?;
+        within("within 24 hours this client may add", quota.daily, added.saturating_add(uploaded.today), asked)
     };
-    let is_known = |key: &str| newest.as_ref().is_some_and(|newest| newest.knows(key));
-    let uploaded = gateway.memory.as_ref().map(|memory| memory.uploaded((id, domain), call.now, is_known, &names));
-    let uploaded = uploaded.unwrap_or_default();
-    let exceeded = |what: &str, quota: u64, used: u64| {
-        let detail = format!("{what} {quota} bytes, of which {used} are used");
-        let problem = Problem::new("quota", StatusCode::FORBIDDEN, detail);
-        problem.with("quota", json!(quota)).with("used", json!(used))
-    };
-    let stored = stored.saturating_add(uploaded.unknown);
-    if let Some(most) = quota.stored
-        && stored.saturating_add(asked) > most
-    {
-        return Err(exceeded("this client's domain may hold", most, stored));
+    let Some(memory) = &gateway.memory else { return judge(Uploaded::default()) };
+    let root = newest.map_or("", |newest| newest.name.as_str());
+    let is_known = |id: &PackId| newest.is_some_and(|newest| newest.state.packs.contains_key(id));
+    memory.uploads.note(Asker { client: id, domain, now: call.now, root }, &packs, is_known, judge)
+}
+
+fn within(what: &str, most: Option<u64>, used: u64, asked: u64) -> Result<(), Problem> {
+    match most {
+        Some(most) if used.saturating_add(asked) > most => {
+            let detail = format!("{what} {most} bytes, of which {used} are used");
+            let problem = Problem::new("quota", StatusCode::FORBIDDEN, detail);
+            Err(problem.with("quota", json!(most)).with("used", json!(used)))
+        }
+        _ => Ok(()),
     }
-    // What was uploaded may be known to the root already: the larger of both counts.
-    let added = since.max(uploaded.today);
-    if let Some(most) = quota.daily
-        && added.saturating_add(asked) > most
-    {
-        return Err(exceeded("within 24 hours this client may add", most, added));
-    }
-    if let Some(memory) = &gateway.memory {
-        packs.iter().for_each(|(upload, _)| memory.note_upload((id, domain), call.now, upload.key, upload.length));
-    }
-    Ok(())
 }
 
 const DAY: i64 = 24 * 60 * 60;

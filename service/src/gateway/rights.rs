@@ -4,6 +4,7 @@ use copal_engine::client::Role;
 use copal_engine::id::{ClientId, DomainId, ObjectHash, SlotId};
 use copal_engine::layout::{self, Place};
 use copal_engine::limits::{PACK_BYTES, READER_BYTES, RECORD_BYTES, ROOT_BYTES};
+use copal_engine::pack::TRAILER_BYTES;
 use copal_engine::receipt::IngestBy;
 
 /// Who asks, as far as the signature tells.
@@ -184,6 +185,9 @@ fn within(upload: &Upload<'_>) -> Result<(), &'static str> {
         "reader" => READER_BYTES,
         _ => RECORD_BYTES as u64 + ENVELOPE,
     };
+    if layout::pack_of(upload.key).is_some() && upload.length < TRAILER_BYTES as u64 {
+        return Err("it is shorter than a pack can be");
+    }
     if upload.length <= most { Ok(()) } else { Err("it is larger than such an object may be") }
 }
 

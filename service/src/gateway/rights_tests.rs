@@ -32,11 +32,12 @@ fn names_of_other_forms_than_the_layouts_are_refused() {
 }
 
 #[test]
-fn objects_larger_than_any_of_their_kind_are_refused() {
+fn objects_larger_or_shorter_than_any_of_their_kind_are_refused() {
     let manifest = layout::manifest(ClientId([1; 16]), 1);
     assert!(create(FULL, &manifest, RECORD_BYTES as u64) && !create(FULL, &manifest, RECORD_BYTES as u64 * 2));
     let pack = layout::pack(Place::Packs, copal_engine::id::PackId([7; 32]));
     assert!(create(WRITER, &pack, PACK_BYTES) && !create(WRITER, &pack, PACK_BYTES + 1));
+    assert!(create(WRITER, &pack, 32) && !create(WRITER, &pack, 31) && !create(FULL, &pack, 0));
 }
 
 #[test]

@@ -27,7 +27,7 @@ impl Pass<'_> {
         for _ in 0..CHANGES {
             let Some(bytes) = objects::read(self.host.store, &layout::change(number + 1)).await? else { break };
             self.load_snapshots().await?;
-            if let Some(verified) = verify_change(self.host, number + 1, Some(before), &bytes).await? {
+            if let Some(verified) = verify_change(self.host, number + 1, Some(before), &bytes).await?.believed() {
                 let by_id = by_id.get_or_insert_with(|| self.snapshots_by_id());
                 for operation in &verified.change.operations {
                     self.apply(operation, by_id).await?;
@@ -35,7 +35,7 @@ impl Pass<'_> {
                 if verified.change.operations.iter().any(|operation| operation.policy().is_some()) {
                     let before = match is_owners {
                         Some(before) => before,
-                        None => policy::in_force(self.host, &self.view).await?.is_some_and(|(_, of)| of.is_owners),
+                        None => policy::is_owners(self.host, &self.view).await?,
                     };
                     let brought = policy::of(&verified.change, before);
                     if brought.is_some() {
@@ -99,21 +99,46 @@ impl Pass<'_> {
     }
 }
 
-/// Checks who signed a change and that it follows the one before, if that is known; none if it must not be believed.
+/// What can be told of an object below `changes/`.
+pub(crate) enum Told {
+    /// A change that counts.
+    Believed(VerifiedChange),
+    /// A change as its client has signed it, which must not be believed, and brings no policy of the owner's.
+    Refused,
+    /// Not what a client has signed, or refused although the owner has signed a policy in it: such a policy may have been
+    /// in force.
+    Doubtful,
+}
+
+impl Told {
+    /// The change, if it counts.
+    pub(crate) fn believed(self) -> Option<VerifiedChange> {
+        if let Told::Believed(change) = self { Some(change) } else { None }
+    }
+}
+
+/// Checks who signed a change and that it follows the one before, if that is known.
 pub(crate) async fn verify_change(
     host: &Host<'_>,
     number: u64,
     before: Option<ObjectHash>,
     bytes: &[u8],
-) -> Result<Option<VerifiedChange>, JobError> {
-    let Ok(client) = Change::claimed_client(bytes) else { return Ok(None) };
-    let Some(record) = clients::read(host, client).await? else { return Ok(None) };
+) -> Result<Told, JobError> {
+    let Ok(client) = Change::claimed_client(bytes) else { return Ok(Told::Doubtful) };
+    let Some(record) = clients::read(host, client).await? else { return Ok(Told::Doubtful) };
     let is_trusted = record.accepts_change(number, ObjectHash::of(bytes));
-    let Some(keys) = record.keys.filter(|_| is_trusted) else { return Ok(None) };
-    let verified = Change::verify(host.repository, &keys.manifest, client, number, bytes).ok();
-    let is_vouched = |change: &Change| change.is_signed_by_owner(host.repository, &host.owner_key);
-    let verified = verified.filter(|verified| is_vouched(&verified.change));
-    Ok(verified.filter(|verified| before.is_none_or(|before| verified.change.previous == before)))
+    let Some(keys) = record.keys else { return Ok(Told::Doubtful) };
+    let Ok(verified) = Change::verify(host.repository, &keys.manifest, client, number, bytes) else {
+        return Ok(Told::Doubtful);
+    };
+    let is_vouched = verified.change.is_signed_by_owner(host.repository, &host.owner_key);
+    let follows = before.is_none_or(|before| verified.change.previous == before);
+    let is_owners = |operation: &Operation| operation.policy().is_some_and(|(_, by_owner)| by_owner);
+    Ok(match is_vouched {
+        true if is_trusted && follows => Told::Believed(verified),
+        true if verified.change.operations.iter().any(is_owners) => Told::Doubtful,
+        _ => Told::Refused,
+    })
 }
 
 /// Applies an operation to one snapshot; says whether anything changed. A pinned snapshot is not forgotten, and one

@@ -59,7 +59,14 @@ impl Pass<'_> {
         if expiry.time > self.now {
             return Ok(Err("it was decided later than now".into()));
         }
-        match policy::current(self.host, &self.view).await? {
+        let policy = match policy::current(self.host, &self.view).await {
+            // Nobody can tell what it keeps.
+            Err(JobError::Damaged { object, why }) => {
+                return Ok(Err(format!("the policy in force cannot be read: {object}: {why}")));
+            }
+            read => read?,
+        };
+        match policy {
             _ if is_believed => {}
             Some((policy, signed)) if policy == expiry.policy => {
                 if !permits(&signed, self.snapshots(), &expiry) {

@@ -22,8 +22,8 @@ enum Seen {
 }
 
 impl Pass<'_> {
-    /// Looks at every pack that a manifest names. Tables are read only as far as all together are no larger than what one
-    /// manifest may bring.
+    /// Looks at every pack that a manifest names. Headers and tables are read only as far as all together are no larger
+    /// than what one manifest may bring.
     pub(super) async fn find_packs(&self, manifest: &Manifest) -> Result<Findings, JobError> {
         let seen = self.see_all(manifest).await?;
         let found = self.find_up_to(MANIFEST_TABLES, manifest, seen).await?;
@@ -49,7 +49,7 @@ impl Pass<'_> {
         objects::together(calls).await
     }
 
-    /// What was found; of a pack with whose table all would be larger than `most`, how large that is.
+    /// What was found; of a pack with whose header and table all would be larger than `most`, how large that is.
     async fn find_up_to(
         &self,
         most: u64,
@@ -72,7 +72,7 @@ impl Pass<'_> {
         let mut sum = 0_u64;
         let calls = ends.into_iter().map(|ends| -> Call<'_, Result<Finding, u64>> {
             if let Ok(ends) = &ends {
-                sum = sum.saturating_add(ends.table_length());
+                sum = sum.saturating_add(ends.clear_length());
             }
             let sum = sum;
             Box::pin(async move {
@@ -143,6 +143,6 @@ const HASHED: usize = 4;
 /// a share of it.
 const FEW_PACKS: usize = 4;
 const SMALL_PACKS: u64 = 64 << 20;
-/// Bytes of packs that are hashed then, and of tables that are read.
+/// Bytes of packs that are hashed then, and of headers and tables that are read.
 const SMALL_HASHED: u64 = 1 << 20;
 const SMALL_TABLES: u64 = 256 << 10;

@@ -12,7 +12,7 @@ use super::Pass;
 use super::added::height_in;
 use super::findings::Findings;
 use crate::error::JobError;
-use crate::lookup::{Counted, FarIndex, LostMark};
+use crate::lookup::{self, Counted, FarIndex, LostMark};
 use crate::objects::{self, Call};
 
 impl Pass<'_> {
@@ -47,10 +47,23 @@ impl Pass<'_> {
     /// Whether a domain has a copy of an id, lost or not.
     pub(super) async fn has(&mut self, domain: DomainId, id: ChunkId) -> Result<bool, JobError> {
         self.open([domain].into()).await?;
-        match self.far.get(&domain) {
-            Some(far) => Ok(far.heights(self.host.store, &[id], Counted::Any).await?.iter().any(Option::is_some)),
-            None => Ok(self.view.height(domain, &id).is_some()),
+        let is_there = match self.far.get(&domain) {
+            Some(far) => far.heights(self.host.store, &[id], Counted::Any).await?.iter().any(Option::is_some),
+            None => self.view.height(domain, &id).is_some(),
+        };
+        if !is_there {
+            self.verify_segments(domain).await?;
         }
+        Ok(is_there)
+    }
+
+    /// Checks, once a pass, that the segments of a domain are what they are named by: a flipped bit in an id makes
+    /// something seem absent, and what is decided about that is final.
+    pub(super) async fn verify_segments(&mut self, domain: DomainId) -> Result<(), JobError> {
+        if self.verified.insert(domain) {
+            lookup::verify_segments(self.host.store, &self.view.state, domain).await?;
+        }
+        Ok(())
     }
 
     /// The marks by which one of these copies, or an id of them that has none, is lost. Copies ascend.
@@ -63,7 +76,7 @@ impl Pass<'_> {
         if let Some(far) = self.far.get(&domain) {
             let mut ids: Vec<ChunkId> = copies.iter().map(|(id, _)| *id).collect();
             ids.dedup();
-            return far.lost(self.host.store, &ids).await;
+            return Ok(far.lost(&ids));
         }
         let Some(index) = self.view.index(domain) else { return Ok(Vec::new()) };
         let tags = copies.iter().flat_map(|(id, tag)| [(*id, PackTag::NONE), (*id, *tag)]);

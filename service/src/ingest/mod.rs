@@ -11,7 +11,7 @@ mod receipts;
 mod waiting;
 
 use added::{Added, height_in, sorted};
-pub(crate) use changes::{apply_change, verify_change};
+pub(crate) use changes::{Told, apply_change, verify_change};
 use findings::Findings;
 use receipts::write_receipts;
 pub(crate) use receipts::{receipt, write_receipt};
@@ -146,6 +146,8 @@ struct Pass<'a> {
     added: BTreeMap<DomainId, Added>,
     /// The indexes that are read in pieces, because the store is far.
     far: BTreeMap<DomainId, FarIndex>,
+    /// The domains whose segments were read whole and are what they are named by.
+    verified: BTreeSet<DomainId>,
     /// Clients whose chains were not worked to their ends.
     open: Vec<ClientId>,
     /// Whether changes or expiries may be left.
@@ -172,6 +174,7 @@ impl<'a> Pass<'a> {
             writers: BTreeMap::new(),
             added: BTreeMap::new(),
             far: BTreeMap::new(),
+            verified: BTreeSet::new(),
             open: Vec::new(),
             has_more: false,
         })
@@ -332,8 +335,12 @@ impl<'a> Pass<'a> {
         if is_planted(Fault::RootPageUnchecked) && verdict.packs.is_empty() && verdict.missing.iter().eq(&root) {
             verdict = Verdict::default();
         }
+        let rests_on_index = |(reason, _): &(Reason, String)| matches!(reason, Reason::Unresolved | Reason::Height);
         if !verdict.missing.is_empty() {
             self.refuse_rejection_by_older_state(domain).await?;
+        }
+        if verdict.reasons.iter().any(rests_on_index) {
+            self.verify_segments(domain).await?;
         }
         if verdict.is_accepted() {
             self.accept(&verified, record, findings).await?;

@@ -16,7 +16,7 @@ use super::contents::Contents;
 use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::host::Host;
-use crate::ingest::{apply_change, verify_change};
+use crate::ingest::{Told, apply_change, verify_change};
 use crate::objects;
 use crate::policy;
 
@@ -35,13 +35,13 @@ pub(super) async fn fold(
     let snapshots = &mut proposal.delta.snapshots;
     // What was decided about an expiry cannot be told for sure: changes that it did not know may have come before it
     // was folded in. So nothing expires that the policy in force would keep with all that was changed since.
-    let mut replay = Replay::new(contents, now, snapshots.clone());
-    changes.iter().for_each(|change| replay.change(change));
+    let mut replay = Replay::new(contents, now, changes.doubtful, snapshots.clone());
+    changes.believed.iter().for_each(|change| replay.change(change));
     let unwanted = replay.unwanted();
 
-    let mut replay = Replay::new(contents, now, std::mem::take(snapshots));
+    let mut replay = Replay::new(contents, now, changes.doubtful, std::mem::take(snapshots));
     let mut open = expiries.iter().peekable();
-    for change in &changes {
+    for change in &changes.believed {
         while let Some((name, expiry)) = open.next_if(|(_, expiry)| expiry.change < change.change.number) {
             replay.expiry(name, expiry, &unwanted, report);
         }
@@ -53,14 +53,18 @@ pub(super) async fn fold(
     Ok(())
 }
 
+/// What is left of the chain of changes.
+struct Changes {
+    /// Those that count.
+    believed: Vec<VerifiedChange>,
+    /// The first one that may have brought a policy of the owner's, and does not count.
+    doubtful: Option<u64>,
+}
+
 /// The changes that count. Behind one that is damaged or gone there is nothing left to compare the chain with: the
 /// signature must do.
-async fn read_changes(
-    host: &Host<'_>,
-    proposal: &mut Proposal,
-    report: &mut Report,
-) -> Result<Vec<VerifiedChange>, JobError> {
-    let mut changes = Vec::new();
+async fn read_changes(host: &Host<'_>, proposal: &mut Proposal, report: &mut Report) -> Result<Changes, JobError> {
+    let mut changes = Changes { believed: Vec::new(), doubtful: None };
     let mut before = Some((0, ObjectHash::NONE));
     let mut last = 0;
     for listed in objects::list(host.store, "changes/").await? {
@@ -69,17 +73,21 @@ async fn read_changes(
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
         if number > last + 1 {
             report.unreadable.push((layout::change(last + 1), "it is not there".into()));
+            changes.doubtful.get_or_insert(last + 1);
         }
         last = number;
         let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
-        let believed = verify_change(host, number, previous, &bytes).await?;
+        let told = verify_change(host, number, previous, &bytes).await?;
         let hash = ObjectHash::of(&bytes);
-        before = believed.is_some().then_some((number, hash));
+        before = matches!(told, Told::Believed(_)).then_some((number, hash));
         proposal.change_head = Some((number, hash));
-        match believed {
-            Some(change) => changes.push(change),
-            None => {
-                report.unreadable.push((name.to_owned(), "it is not a change that a full client has signed".into()));
+        let unreadable = (name.to_owned(), "it is not a change that a full client has signed".into());
+        match told {
+            Told::Believed(change) => changes.believed.push(change),
+            Told::Refused => report.unreadable.push(unreadable),
+            Told::Doubtful => {
+                report.unreadable.push(unreadable);
+                changes.doubtful.get_or_insert(number);
             }
         }
     }
@@ -126,13 +134,15 @@ struct Replay<'a> {
     snapshots: Snapshots,
     by_id: BTreeMap<SnapshotId, (ClientId, u64)>,
     last_change: u64,
+    /// The first change that may have brought a policy of the owner's, and does not count.
+    doubtful: Option<u64>,
     policy: Option<InForce>,
 }
 
 impl<'a> Replay<'a> {
-    fn new(contents: &'a Contents<'a>, now: Time, snapshots: Snapshots) -> Self {
+    fn new(contents: &'a Contents<'a>, now: Time, doubtful: Option<u64>, snapshots: Snapshots) -> Self {
         let by_id = snapshots.iter().filter_map(|(key, record)| Some((record.as_ref()?.id, *key))).collect();
-        Self { contents, now, snapshots, by_id, last_change: 0, policy: None }
+        Self { contents, now, snapshots, by_id, last_change: 0, doubtful, policy: None }
     }
 
     fn change(&mut self, verified: &VerifiedChange) {
@@ -140,7 +150,8 @@ impl<'a> Replay<'a> {
             self.apply(operation);
         }
         let number = verified.change.number;
-        let is_owners = self.policy.as_ref().is_some_and(|in_force| in_force.is_owners);
+        let is_behind_doubtful = self.doubtful.is_some_and(|doubtful| doubtful < number);
+        let is_owners = is_behind_doubtful || self.policy.as_ref().is_some_and(|in_force| in_force.is_owners);
         if let Some(policy::Brought { policy, is_owners }) = policy::of(&verified.change, is_owners) {
             self.policy = Some(InForce { number, hash: verified.hash, policy, is_owners });
         }

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use tokio::sync::Mutex;
 
 use super::BASE64;
-use super::clock::Clock;
+use super::clock::{Clock, Reading};
 use super::config::{Connection, S3Config};
 use super::list::Places;
 use super::paced::Paced;
@@ -134,14 +134,24 @@ impl Bucket {
         }
     }
 
-    /// Asks for nothing but the date.
+    /// Asks for nothing but the date, until the answers agree on it.
     pub(super) async fn now(&self) -> Result<StoreTime, StoreError> {
-        let request = self.connection.client.head_bucket().bucket(&self.config.bucket);
-        match self.answer(Op::Now, "", self.config.patience, request.send()).await? {
-            Ok(_) => self.clock.latest().ok_or_else(|| Trouble::Answer("it has no date").lasting(Op::Now, "")),
-            Err(failed) if failed.status == Some(404) => Err(self.explain(Failed::no_bucket(), Op::Now, "")),
-            Err(failed) => Err(self.explain(failed, Op::Now, "")),
+        for _ in 0..DATES {
+            let request = self.connection.client.head_bucket().bucket(&self.config.bucket);
+            match self.answer(Op::Now, "", self.config.patience, request.send()).await? {
+                Ok(_) => {}
+                Err(failed) if failed.status == Some(404) => {
+                    return Err(self.explain(Failed::no_bucket(), Op::Now, ""));
+                }
+                Err(failed) => return Err(self.explain(failed, Op::Now, "")),
+            }
+            match self.clock.read() {
+                Reading::Time(time) => return Ok(time),
+                Reading::Doubtful => {}
+                Reading::None => return Err(Trouble::Answer("it has no date").lasting(Op::Now, "")),
+            }
         }
+        Err(Trouble::Answer("its dates contradict each other").passing(Op::Now, ""))
     }
 
     /// Waits for an answer, and not for ever.
@@ -184,5 +194,7 @@ impl Bucket {
 
 /// Bytes a second below which an upload counts as stuck.
 const SLOWEST: u64 = 16 << 10;
+/// So often the date is asked for before it counts as unknown.
+const DATES: u32 = 10;
 /// What the protocol allows.
 const DELETED_AT_ONCE: usize = 1_000;

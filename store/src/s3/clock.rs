@@ -1,7 +1,7 @@
 //! The clock of the server: what its answers say.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::Intercept;
@@ -13,42 +13,103 @@ use aws_smithy_types::date_time::Format;
 
 use crate::StoreTime;
 
-/// The latest time that any answer of the server told, to the second. It never runs backwards, though the server's
-/// machines differ a little and some fill in the date only once a second.
+/// The latest time that the server's answers told, to the second. It never runs backwards, though the server's machines
+/// differ a little and some fill in the date only once a second.
 ///
-/// What objects are dated moves it by a few seconds at most. An object from the future (a server's clock was wrong once, or
-/// a copy kept its times) would otherwise end every grace period at once, for good.
+/// It goes ahead as time passes here. A date beyond that counts once the next answers agree: this machine may have been
+/// asleep, but a single wrong one would end every grace period at once, for good. What objects are dated moves it by a few
+/// seconds at most: one from the future (a server's clock was wrong once, or a copy kept its times) would do the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Clock(Arc<Times>);
+pub(super) struct Clock(Arc<Mutex<Times>>);
 
-/// Seconds since 1970; 0 is none.
+/// Seconds since 1970.
 #[derive(Debug, Default)]
 struct Times {
-    /// The latest date of an answer.
-    told: AtomicI64,
+    /// A date that answers agreed on, and when it came: time passes from there.
+    agreed: Option<Told>,
+    /// The latest date that counts.
+    latest: i64,
+    /// A date further ahead, and how many answers in a row agree with it.
+    doubted: Option<(Told, u32)>,
     /// The latest time of an object that a date as late as that may be behind.
-    object: AtomicI64,
+    object: i64,
+}
+
+/// The date of an answer, and when it came.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    seconds: i64,
+    came: Instant,
+}
+
+impl Told {
+    /// The date that an answer would have later.
+    fn at(&self, now: Instant) -> i64 {
+        let passed = now.saturating_duration_since(self.came).as_secs();
+        self.seconds.saturating_add_unsigned(passed)
+    }
+}
+
+/// What the answers so far tell of the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// It is so late.
+    Time(StoreTime),
+    /// The last answers do not agree yet: another one has to be asked for.
+    Doubtful,
+    /// No answer has told any.
+    None,
 }
 
 impl Clock {
-    /// The latest time told, if any was.
-    pub(super) fn latest(&self) -> Option<StoreTime> {
-        let told = self.0.told.load(Ordering::Relaxed);
-        let seconds = told.max(self.0.object.load(Ordering::Relaxed));
-        (told > 0).then(|| StoreTime(seconds.saturating_mul(SECOND)))
+    /// The latest time told.
+    pub(super) fn read(&self) -> Reading {
+        let times = self.times();
+        match (&times.agreed, &times.doubted) {
+            (_, Some(_)) => Reading::Doubtful,
+            (Some(_), None) => Reading::Time(StoreTime(times.latest.max(times.object).saturating_mul(SECOND))),
+            (None, None) => Reading::None,
+        }
     }
 
     /// The time of an object in whole seconds, as the headers tell it: listings of some servers are finer. The clock has
     /// reached it, unless it is further ahead than the server's machines differ.
     pub(super) fn object_time(&self, time: &DateTime) -> StoreTime {
-        if time.secs() <= self.0.told.load(Ordering::Relaxed).saturating_add(AHEAD) {
-            self.0.object.fetch_max(time.secs(), Ordering::Relaxed);
+        let mut times = self.times();
+        if times.agreed.is_some() && time.secs() <= times.latest.saturating_add(AHEAD) {
+            times.object = times.object.max(time.secs());
         }
         StoreTime(time.secs().saturating_mul(SECOND))
     }
 
-    fn tell(&self, date: &DateTime) {
-        self.0.told.fetch_max(date.secs(), Ordering::Relaxed);
+    fn tell(&self, date: &DateTime, came: Instant) {
+        self.times().tell(Told { seconds: date.secs(), came });
+    }
+
+    fn times(&self) -> MutexGuard<'_, Times> {
+        self.0.lock().expect("nothing panics while it holds the times")
+    }
+}
+
+impl Times {
+    fn tell(&mut self, told: Told) {
+        if self.agreed.is_some_and(|agreed| told.seconds <= agreed.at(told.came).saturating_add(AHEAD)) {
+            // Whatever was ahead of this was wrong.
+            self.doubted = None;
+            self.latest = self.latest.max(told.seconds);
+            return;
+        }
+        let agrees = |first: &Told| told.seconds.abs_diff(first.at(told.came)) <= AHEAD.unsigned_abs();
+        let (first, answers) = match self.doubted {
+            Some((first, answers)) if agrees(&first) => (first, answers + 1),
+            _ => (told, 1),
+        };
+        if answers < if self.agreed.is_some() { AGREEING } else { AGREEING_FIRST } {
+            self.doubted = Some((first, answers));
+        } else {
+            (self.agreed, self.doubted) = (Some(told), None);
+            self.latest = self.latest.max(told.seconds);
+        }
     }
 }
 
@@ -57,51 +118,95 @@ impl Intercept for Clock {
         "the server's clock"
     }
 
+    /// Takes the date of what the server itself has answered: errors may be those of something before it.
     fn read_before_deserialization(
         &self,
         context: &BeforeDeserializationInterceptorContextRef<'_>,
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let date = context.response().headers().get("date");
+        let answer = context.response();
+        let date = answer.headers().get("date").filter(|_| answer.status().is_success());
         if let Some(Ok(time)) = date.map(|date| DateTime::from_str(date, Format::HttpDate)) {
-            self.tell(&time);
+            self.tell(&time, Instant::now());
         }
         Ok(())
     }
 }
 
 const SECOND: i64 = 1_000_000_000;
-/// Seconds that the date of an answer may be behind the time of an object that was just made.
+/// Seconds that the date of an answer may be behind the time of an object that was just made, or that of another answer.
 const AHEAD: i64 = 5;
+/// So many answers in a row must agree on a first time, and on one that is further ahead than time has passed here.
+const AGREEING_FIRST: u32 = 2;
+const AGREEING: u32 = 3;
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const DAY: i64 = 24 * 3_600;
 
+    /// A clock after answers of these dates, each so many seconds after the start.
+    fn told(answers: &[(i64, u64)]) -> Clock {
+        let (clock, start) = (Clock::default(), Instant::now());
+        for (date, after) in answers {
+            clock.tell(&DateTime::from_secs(*date), start + Duration::from_secs(*after));
+        }
+        clock
+    }
+
+    fn time(seconds: i64) -> Reading {
+        Reading::Time(StoreTime(seconds * SECOND))
+    }
+
     #[test]
     fn the_clock_never_runs_backwards_and_counts_whole_seconds() {
-        let clock = Clock::default();
-        assert_eq!(clock.latest(), None);
-        clock.tell(&DateTime::from_secs(6));
-        clock.tell(&DateTime::from_secs(5));
-        assert_eq!(clock.latest(), Some(StoreTime(6 * SECOND)));
+        assert_eq!(Clock::default().read(), Reading::None);
+        let clock = told(&[(6, 0), (6, 0), (6, 0), (5, 0)]);
+        assert_eq!(clock.read(), time(6));
         assert_eq!(clock.object_time(&DateTime::from_fractional_secs(7, 0.9)), StoreTime(7 * SECOND));
         assert_eq!(clock.object_time(&DateTime::from_secs(5)), StoreTime(5 * SECOND));
-        assert_eq!(clock.latest(), Some(StoreTime(7 * SECOND)), "an object that was just made is not in the future");
+        assert_eq!(clock.read(), time(7), "an object that was just made is not in the future");
     }
 
     #[test]
     fn objects_from_the_future_do_not_move_the_clock() {
         let clock = Clock::default();
         assert_eq!(clock.object_time(&DateTime::from_secs(DAY)), StoreTime(DAY * SECOND));
-        assert_eq!(clock.latest(), None, "no answer was dated");
-        clock.tell(&DateTime::from_secs(DAY));
+        assert_eq!(clock.read(), Reading::None, "no answer was dated");
+        let clock = told(&[(DAY, 0); 3]);
         for ahead in [AHEAD, 2 * AHEAD, 3 * AHEAD, 3_650 * DAY] {
             clock.object_time(&DateTime::from_secs(DAY + ahead));
         }
-        assert_eq!(clock.latest(), Some(StoreTime((DAY + AHEAD) * SECOND)), "nor step by step");
+        assert_eq!(clock.read(), time(DAY + AHEAD), "nor step by step");
+    }
+
+    #[test]
+    fn an_answer_from_the_future_does_not_move_the_clock() {
+        for first in [&[(DAY, 0); 3][..], &[]] {
+            let wrong = [first, &[(3_650 * DAY, 1)]].concat();
+            assert_eq!(told(&wrong).read(), Reading::Doubtful);
+            let right = [&wrong[..], &[(DAY + 1, 1), (DAY + 2, 2), (3_650 * DAY, 3), (3_650 * DAY, 3), (DAY + 3, 3)]];
+            assert_eq!(told(&right.concat()).read(), time(DAY + 3));
+        }
+        let creeping: Vec<(i64, u64)> = (0..100).map(|step| (DAY + AHEAD * step, 0)).collect();
+        let right = [&[(DAY, 0); 3][..], &creeping, &[(DAY, 0)]].concat();
+        assert_eq!(told(&right).read(), time(DAY + AHEAD), "nor by small steps");
+    }
+
+    #[test]
+    fn after_a_sleep_the_clock_goes_by_what_further_answers_agree_on() {
+        let slept = [(DAY, 0), (DAY, 0), (DAY, 0), (2 * DAY, 1), (2 * DAY + 1, 2)];
+        assert_eq!(told(&slept).read(), Reading::Doubtful);
+        assert_eq!(told(&[&slept[..], &[(2 * DAY + 1, 3)]].concat()).read(), time(2 * DAY + 1));
+    }
+
+    #[test]
+    fn the_clock_goes_on_as_time_passes_here() {
+        let start = told(&[(DAY, 0), (DAY, 0), (DAY, 0), (2 * DAY, DAY.unsigned_abs())]);
+        assert_eq!(start.read(), time(2 * DAY));
     }
 }

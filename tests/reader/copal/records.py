@@ -63,7 +63,7 @@ class Record:
 
 def _pages(value, where):
     leaf, inner, low, high = row(
-        integer(2, 65_536), integer(2, 65_536), integer(1, 1 << 20), integer(256, 1 << 20)
+        integer(2, 65_536), integer(2, 65_536), integer(1, 512 << 10), integer(256, 512 << 10)
     )(value, where)
     refuse(low > high, f"{where}: page min is above page max")
     return {"leaf_fanout": leaf, "inner_fanout": inner, "min": low, "max": high}

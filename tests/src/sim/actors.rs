@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use copal_engine::change::{Change, Operation, OwnerSignature};
-use copal_engine::id::{ClientId, ObjectHash, SnapshotId};
+use copal_engine::id::{ClientId, ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::repository::IngestBy;
 use copal_engine::retention::{Floor, Hold, SignedPolicy, held};
@@ -210,6 +210,13 @@ impl Scene<'_> {
 
     pub(super) async fn check(mut self, may_find: bool) {
         loop {
+            // Somebody suspects a few packs, rightly or not.
+            if may_find && self.random.chance(300) {
+                let suspected = self.some_packs().await;
+                if let Err(error) = check::look(&self.host, &suspected).await {
+                    self.allow("a look at packs", &error);
+                }
+            }
             let parts = match self.policy().await {
                 Some(policy) => policy.check_parts(),
                 None => 1 + self.random.below(3) as u32,
@@ -227,6 +234,12 @@ impl Scene<'_> {
                 Err(error) => self.allow("a check", &error),
             }
         }
+    }
+
+    /// Some of the packs that the state knows; none if it cannot be read.
+    async fn some_packs(&mut self) -> BTreeSet<PackId> {
+        let Ok(view) = view::read(self.host.store).await else { return BTreeSet::new() };
+        view.state.packs.keys().filter(|_| self.random.chance(200)).copied().collect()
     }
 
     /// The policy in force, if there is one and it can be read.

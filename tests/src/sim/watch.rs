@@ -205,6 +205,13 @@ impl Watch {
     }
 
     fn check_bytes(&self, memory: &MemoryStore, picture: &Picture, seen: &Seen) -> Result<(), String> {
+        let missing = seen.live.iter().flat_map(|live| &live.state.packs).filter(|(_, record)| record.is_missing);
+        for (id, record) in missing {
+            let name = layout::pack(record.place, *id);
+            if picture.state.packs.get(id).is_some_and(|now| !now.is_missing) && !exists(memory, &name) {
+                return Err(format!("{name} was missing, counts as there, and is not"));
+            }
+        }
         for name in picture.packs() {
             if !seen.damaged.contains(&name) && !exists(memory, &name) {
                 return Err(format!("{name} holds entries and is gone"));

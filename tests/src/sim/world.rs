@@ -116,7 +116,7 @@ impl Mood {
             },
         };
         match fault {
-            Some(Fault::LostPreferred) => mood.damage = 3,
+            Some(Fault::LostPreferred | Fault::UnseenAcquitted) => mood.damage = 3,
             // Two must sleep beside one root, and all runs of what the one makes must still be there when the other wakes.
             Some(Fault::BaseUnchecked) => {
                 (mood.tick, mood.steps, mood.naps, mood.sleep) = (5, 6000, 120, 0);

@@ -2,7 +2,7 @@
 
 use copal_engine::backup::session::FinishedTree;
 use copal_engine::block::{BlockBuilder, SealTools};
-use copal_engine::compress;
+use copal_engine::extent::Extent;
 use copal_engine::id::{ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::limits::MANIFEST_PACKS;
@@ -11,6 +11,7 @@ use copal_engine::seal::BlockKind;
 
 use super::{Backup, Stage};
 use crate::client::Signer;
+use crate::compressor;
 use crate::fault::{Code, Fault};
 use crate::kept::KeptSnapshot;
 
@@ -161,6 +162,7 @@ impl Backup {
         if packs.is_empty() && !is_final {
             return Ok(());
         }
+        self.claimed_bytes += packs.iter().map(|(_, length)| length).sum::<u64>();
         while packs.len() > MANIFEST_PACKS {
             let rest = packs.split_off(MANIFEST_PACKS);
             self.claims.push_back(Draft { packs, snapshot: None });
@@ -185,11 +187,14 @@ impl Backup {
         let mut block = BlockBuilder::new(BlockKind::Info, bytes.len().max(1));
         block.push(self.keys.chunk_id(&bytes), &bytes, None);
         let job = block.take(counter).expect("it holds the description");
-        let level = compress::Parameters::of_level(self.parameters.zstd_level);
+        let level = compressor::parameters(self.parameters.zstd_level);
         let sealed = job.run(&mut SealTools::new(level), &self.cipher)?;
         let mut tags: Vec<_> = info.tags.iter().map(|tag| self.keys.tag_id(tag)).collect();
         tags.sort_unstable();
         tags.dedup();
+        let counts = info.counts;
+        let entries = counts.files + counts.directories + counts.others;
+        let stored = core::mem::take(&mut self.claimed_bytes);
         Ok(SnapshotClaim {
             root: tree.root,
             partial,
@@ -199,7 +204,7 @@ impl Backup {
             session_record: self.record.bytes().to_vec(),
             counter: number,
             info: sealed.bytes,
-            extent: None,
+            extent: Some(Extent::about(entries, counts.bytes, stored)),
         })
     }
 }

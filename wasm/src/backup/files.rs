@@ -161,6 +161,12 @@ impl Backup {
         Ok(())
     }
 
+    /// Notes that something is not in the snapshot although it should be: it could not be listed, or has a name that nothing
+    /// could restore.
+    pub fn miss(&mut self) {
+        self.tally.summary.errors += 1;
+    }
+
     fn end_with(&mut self, file: &FileFacts, content: Content) -> Result<(), Fault> {
         let Some(open) = self.open.take() else { return Err(Fault::misuse("no file is being taken")) };
         if open.path != file.path {

@@ -116,6 +116,8 @@ pub struct Backup {
     queue: VecDeque<Step>,
     stage: Stage,
     claims: VecDeque<claim::Draft>,
+    /// Bytes of the packs claimed since the last snapshot or checkpoint.
+    claimed_bytes: u64,
     tally: Tally,
 }
 
@@ -197,6 +199,7 @@ impl Backup {
             queue: VecDeque::new(),
             stage: Stage::Taking,
             claims: VecDeque::new(),
+            claimed_bytes: 0,
             tally: Tally::default(),
         })
     }

@@ -1,11 +1,12 @@
 //! Clients: descriptor, owner, enrollment and client, as JavaScript holds them.
 
 use copal_engine::client::Role;
+use copal_engine::id::ClientId;
 use copal_engine::keys::slot::SlotInput;
 use copal_engine::receipt::{IngestBy, Outcome, Receipt};
 use copal_engine::repository as engine;
-use copal_engine::request::write_digest;
-use js_sys::{Array, Object, Uint8Array};
+use copal_engine::request::{Signatory, Terms, Unsigned, write_digest};
+use js_sys::{Array, JsString, Object, Uint8Array};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use zeroize::Zeroizing;
@@ -61,9 +62,9 @@ pub struct Owner(pub(super) owner::Owner);
 
 #[wasm_bindgen]
 impl Owner {
-    pub fn open(slot: &[u8], passphrase: String) -> Thrown<Owner> {
-        let passphrase = Zeroizing::new(passphrase);
-        let input = SlotInput::passphrase(&passphrase).map_err(Fault::from)?;
+    pub fn open(slot: &[u8], passphrase: &JsString) -> Thrown<Owner> {
+        let composed = Zeroizing::new(String::from(passphrase.normalize("NFC")));
+        let input = SlotInput::composed(composed).map_err(Fault::from)?;
         Ok(Self(owner::Owner::open(slot, &input)?))
     }
 
@@ -93,9 +94,18 @@ impl Owner {
     }
 
     #[wasm_bindgen(unchecked_return_type = "Joined")]
-    pub fn register(&self, descriptor: &Descriptor, name: &str, now: f64, random: &[u8]) -> Thrown<Object> {
+    pub fn register(
+        &self,
+        descriptor: &Descriptor,
+        name: &str,
+        now: f64,
+        random: &[u8],
+        #[wasm_bindgen(unchecked_optional_param_type = "{ manifest?: Uint8Array; request?: Uint8Array } | null")]
+        public_keys: &JsValue,
+    ) -> Thrown<Object> {
+        let host = host_keys(public_keys)?;
         let random = Zeroizing::new(exact(random, "random")?);
-        Ok(joined(self.0.register(&descriptor.0, name, time(now), &random)?))
+        Ok(joined(self.0.register_with(&descriptor.0, name, time(now), &random, host)?))
     }
 
     pub fn resume(&self, kept: &[u8]) -> Thrown<Client> {
@@ -144,16 +154,25 @@ impl Enrollment {
         #[wasm_bindgen(unchecked_param_type = "{ manifest?: Uint8Array; request?: Uint8Array } | null")]
         public_keys: &JsValue,
     ) -> Thrown<Object> {
-        let key = |name: &str| match field(public_keys, name).dyn_into::<Uint8Array>() {
-            Ok(bytes) => exact(&bytes.to_vec(), name).map(Some),
-            Err(_) => Ok(None),
-        };
-        let host = match public_keys.is_object() {
-            true => HostKeys { manifest: key("manifest")?, request: key("request")? },
-            false => HostKeys::default(),
-        };
+        let host = host_keys(public_keys)?;
         let random = Zeroizing::new(exact(random, "random")?);
         Ok(joined(self.0.join(&descriptor.0, &records(versions)?, time(now), &random, host)?))
+    }
+
+    #[wasm_bindgen(js_name = joinFull, unchecked_return_type = "Joined")]
+    pub fn join_full(
+        &self,
+        owner: &Owner,
+        descriptor: &Descriptor,
+        #[wasm_bindgen(unchecked_param_type = "[number, Uint8Array][]")] versions: &Array,
+        now: f64,
+        random: &[u8],
+        #[wasm_bindgen(unchecked_param_type = "{ manifest?: Uint8Array; request?: Uint8Array } | null")]
+        public_keys: &JsValue,
+    ) -> Thrown<Object> {
+        let host = host_keys(public_keys)?;
+        let random = Zeroizing::new(exact(random, "random")?);
+        Ok(joined(self.0.join_full(&owner.0, &descriptor.0, &records(versions)?, time(now), &random, host)?))
     }
 }
 
@@ -213,12 +232,7 @@ impl Client {
         #[wasm_bindgen(unchecked_param_type = "RequestToSign")] request: &JsValue,
     ) -> Thrown<Object> {
         let to_sign = ToSign::of(request)?;
-        let unsigned = self.0.unsigned_request(&to_sign.request(), to_sign.created, to_sign.expires, to_sign.nonce);
-        Ok(object! {
-            "content-digest": unsigned.content_digest,
-            "signature-input": unsigned.input,
-            "message": Uint8Array::from(unsigned.message.as_bytes()),
-        })
+        Ok(unsigned(self.0.unsigned_request(&to_sign.request(), to_sign.created, to_sign.expires, to_sign.nonce)))
     }
 
     #[wasm_bindgen(js_name = chunkerKey, unchecked_return_type = "Uint8Array<ArrayBuffer>")]
@@ -229,7 +243,7 @@ impl Client {
 
 #[wasm_bindgen(unchecked_return_type = "ReceiptFacts")]
 pub fn receipt(client: &str, number: f64, bytes: &[u8]) -> Thrown<Object> {
-    let client = copal_engine::id::ClientId::from_hex(client).map_err(Fault::from)?;
+    let client = ClientId::from_hex(client).map_err(Fault::from)?;
     let receipt = Receipt::decode(client, number as u64, bytes).map_err(Fault::from)?;
     let reasons = receipt.reasons.iter().map(|(reason, text)| {
         let words = if text.is_empty() { reason.text() } else { text };
@@ -255,6 +269,37 @@ pub fn receipt(client: &str, number: f64, bytes: &[u8]) -> Thrown<Object> {
 #[wasm_bindgen(js_name = contentDigest)]
 pub fn content_digest(sha256: &[u8]) -> Thrown<String> {
     Ok(write_digest(&exact(sha256, "sha256")?))
+}
+
+/// What the host has to sign for a client of which only the id is at hand.
+#[wasm_bindgen(js_name = unsignedRequest, unchecked_return_type = "UnsignedHeaders")]
+pub fn unsigned_request(
+    client: &str,
+    #[wasm_bindgen(unchecked_param_type = "RequestToSign")] request: &JsValue,
+) -> Thrown<Object> {
+    let signatory = Signatory::Client(ClientId::from_hex(client).map_err(Fault::from)?);
+    let to_sign = ToSign::of(request)?;
+    let terms = Terms { created: to_sign.created, expires: to_sign.expires, nonce: to_sign.nonce, signatory };
+    Ok(unsigned(to_sign.request().unsigned(&terms)))
+}
+
+fn unsigned(unsigned: Unsigned) -> Object {
+    object! {
+        "content-digest": unsigned.content_digest,
+        "signature-input": unsigned.input,
+        "message": Uint8Array::from(unsigned.message.as_bytes()),
+    }
+}
+
+fn host_keys(public_keys: &JsValue) -> Thrown<HostKeys> {
+    let key = |name: &str| match field(public_keys, name).dyn_into::<Uint8Array>() {
+        Ok(bytes) => exact(&bytes.to_vec(), name).map(Some),
+        Err(_) => Ok(None),
+    };
+    match public_keys.is_object() {
+        true => Ok(HostKeys { manifest: key("manifest")?, request: key("request")? }),
+        false => Ok(HostKeys::default()),
+    }
 }
 
 fn joined(joined: owner::Joined) -> Object {

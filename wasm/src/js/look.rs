@@ -4,7 +4,7 @@ use copal_engine::id::{ClientId, SnapshotId};
 use copal_engine::path::TreePath;
 use copal_engine::snapshot::MetadataSeen;
 use copal_engine::tree::{Change, Content, Entry};
-use js_sys::{Array, Object, Uint8Array};
+use js_sys::{Array, JsString, Object, Uint8Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -119,7 +119,8 @@ impl Tree {
         limit: u32,
     ) -> Thrown<Object> {
         let after = place(after)?;
-        Ok(listing(&self.0.search(&path_of(directory)?, text, after.as_ref(), limit as usize)))
+        let lower = |text: &str| String::from(JsString::from(text).to_lower_case());
+        Ok(listing(&self.0.search(&path_of(directory)?, text, after.as_ref(), limit as usize, &lower)))
     }
 
     #[wasm_bindgen(js_name = compareWith)]

@@ -11,6 +11,7 @@ use copal_engine::keys::owner::{OwnerSecret, TextPurpose};
 use copal_engine::layout;
 use copal_engine::manifest::Manifest;
 use copal_engine::repository::Descriptor;
+use copal_engine::retention::age;
 use copal_engine::seal::BlockKind;
 use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::state::{SnapshotRecord, SnapshotState};
@@ -136,7 +137,7 @@ impl Library {
         })
     }
 
-    /// The kept snapshots that verify, the newest first.
+    /// The kept snapshots that verify, the newest first, as retention has it.
     pub fn snapshots(&self) -> Vec<Snapshot> {
         let listed = self.listed().into_iter();
         let mut snapshots: Vec<Snapshot> = listed
@@ -145,7 +146,7 @@ impl Library {
                 Some(Snapshot { record, ..read.clone() })
             })
             .collect();
-        snapshots.sort_by_key(|snapshot| core::cmp::Reverse((snapshot.time, snapshot.id)));
+        snapshots.sort_by_key(|snapshot| core::cmp::Reverse(age(&snapshot.record)));
         snapshots
     }
 

@@ -11,6 +11,7 @@ use copal_engine::layout;
 use copal_engine::pack::PackTable;
 use copal_engine::path::TreePath;
 use copal_engine::restore::extents::Extents;
+use copal_engine::restore::leaves::Leaves;
 use copal_engine::restore::window::{ChunkRead, RangeRead, Target, Window as Gathered};
 use copal_engine::seal::BlockKind;
 use copal_engine::tree::{Entry, ListWalk, Piece as TreePiece, TreeWalk};
@@ -75,6 +76,7 @@ pub struct Restore {
     targets: VecDeque<TreePath>,
     limit: u64,
     walk: Option<(TreePath, TreeWalk)>,
+    leaves: Leaves,
     files: u32,
     /// The file whose content is being gathered.
     current: Option<Current>,
@@ -137,6 +139,7 @@ impl Restore {
             targets,
             limit: limit.unwrap_or(u64::MAX),
             walk: None,
+            leaves: Leaves::default(),
             files: 0,
             current: None,
             open: BTreeMap::new(),

@@ -98,9 +98,18 @@ impl Tree {
         listing
     }
 
-    /// Entries below a directory whose name contains a text, behind a path. Looks at a bounded number of entries.
-    pub fn search(&self, directory: &TreePath, text: &str, after: Option<&TreePath>, limit: usize) -> Listing {
-        let text = text.to_lowercase();
+    /// Entries below a directory whose name contains a text, behind a path. Looks at a bounded number of entries. The
+    /// host tells the lower case of what is not ASCII: browsers have the tables.
+    pub fn search(
+        &self,
+        directory: &TreePath,
+        text: &str,
+        after: Option<&TreePath>,
+        limit: usize,
+        lower: &dyn Fn(&str) -> String,
+    ) -> Listing {
+        let lower = |text: &str| if text.is_ascii() { text.to_ascii_lowercase() } else { lower(text) };
+        let text = lower(text);
         let mut walk = TreeWalk::new(self.root);
         walk.seek(directory.clone());
         after.into_iter().for_each(|after| walk.seek(after.clone()));
@@ -122,7 +131,7 @@ impl Tree {
             }
             looked += 1;
             last = Some(entry.path.clone());
-            if String::from_utf8_lossy(entry.path.name()).to_lowercase().contains(&text) {
+            if lower(&String::from_utf8_lossy(entry.path.name())).contains(&text) {
                 listing.entries.push(entry);
             }
             if looked >= LOOKED || listing.entries.len() >= limit.max(1) {

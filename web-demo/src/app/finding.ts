@@ -41,8 +41,8 @@ export class Finding {
       run.onProgress((progress) => {
         if (search === this.#search) this.found.value = { ...start, ...progress };
       });
-      const result = await run.done;
-      if (search === this.#search) this.found.value = { ...start, ...result, running: false };
+      const { damage, ...result } = await run.done;
+      if (search === this.#search) this.found.value = { ...start, ...result, running: false, problem: damage[0] ?? null };
     } catch (thrown) {
       if (search === this.#search) this.found.value = { ...(this.found.value ?? start), running: false, problem: problemOf(thrown) };
     }

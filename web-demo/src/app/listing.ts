@@ -40,16 +40,18 @@ export class Listing {
     const entries: Entry[] = [];
     let published = 0;
     let after: string | null = null;
+    let damage: Problem | null = null;
     try {
       do {
         const page = await this.#core.directory(snapshot, directory, after, PAGE);
         if (opening !== this.#opening) return;
         entries.push(...page.entries);
         after = page.next;
+        damage ??= page.damage[0] ?? null;
         // Each time half as many again, so that sorting a huge directory while it comes costs no more than sorting it twice or so.
         if (after === null || entries.length >= published * 1.5) {
           published = entries.length;
-          this.listed.value = { entries: entries.slice(), loading: after !== null, total: page.total, problem: null };
+          this.listed.value = { entries: entries.slice(), loading: after !== null, total: page.total, problem: damage };
         }
       } while (after !== null);
     } catch (thrown) {

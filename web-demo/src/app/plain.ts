@@ -72,7 +72,7 @@ export const SKIPPED: Record<RestoreResult["skipped"][number]["why"], string> = 
   exists: "something of that name is there already",
   link: "links cannot be written by a browser",
   special: "is no file or folder",
-  "bad-name": "has a name that this computer does not take",
+  "bad-name": "has a name that is not safe to write on every computer",
 };
 
 export const CHANGES: Record<Change["kind"], string> = {

@@ -62,11 +62,15 @@ export class Staging {
       const session = await this.#core.unlock(secret);
       const joined = secret.by === "link" || secret.by === "enrollment";
       const environment: Environment = joined
-        ? { ...before.environment, hasEnrollmentLink: false, device: { role: session.role, name: session.deviceName } }
+        ? { ...before.environment, hasEnrollmentLink: false, enrollsAs: null, device: { role: session.role, name: session.deviceName } }
         : before.environment;
       this.stage.value = { at: "open", environment, session };
     } catch (thrown) {
-      this.stage.value = { ...before, opening: false, problem: problemOf(thrown) };
+      const problem = problemOf(thrown);
+      // The core holds the enrollment: what is missing is asked for as if a link had been opened.
+      const waits = problem.code === "passphrase-needed" && before.environment.enrollsAs !== "full";
+      const environment: Environment = waits ? { ...before.environment, hasEnrollmentLink: true, enrollsAs: "full" } : before.environment;
+      this.stage.value = { ...before, environment, opening: false, problem: waits ? null : problem };
     }
   }
 
@@ -79,7 +83,7 @@ export class Staging {
   dismissLink(): void {
     const stage = this.stage.value;
     if (stage.at !== "locked") return;
-    this.stage.value = { ...stage, environment: { ...stage.environment, hasEnrollmentLink: false }, problem: null };
+    this.stage.value = { ...stage, environment: { ...stage.environment, hasEnrollmentLink: false, enrollsAs: null }, problem: null };
   }
 
   clearProblem(): void {
@@ -91,10 +95,19 @@ export class Staging {
     switch (event.type) {
       case "locked": return this.#locked(event.reason, event.problem ?? null);
       case "lock-soon": this.lockSoon.value = event.secondsLeft; return;
+      case "enrollment": return this.#enrolled(event.enrollsAs);
       case "network": this.online.value = event.online; return;
       case "elsewhere": this.elsewhere.value = event.held; return;
       case "changed": return;
     }
+  }
+
+  /** An enrollment waits; who has the page open sees it once it is locked. */
+  #enrolled(enrollsAs: Environment["enrollsAs"]): void {
+    const stage = this.stage.value;
+    if (stage.at !== "locked" && stage.at !== "open") return;
+    const environment: Environment = { ...stage.environment, hasEnrollmentLink: true, enrollsAs };
+    this.stage.value = stage.at === "locked" ? { ...stage, environment, problem: null } : { ...stage, environment };
   }
 
   #locked(why: LockedBecause, problem: Problem | null): void {

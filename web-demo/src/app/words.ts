@@ -80,7 +80,7 @@ export function remaining(ms: number | null): string {
   return `about ${Math.round(minutes / 60)} h left`;
 }
 
-/** "14:05" today, "Yesterday, 14:05", "12 March, 14:05", and with the year where it is another. */
+/** "Today, 14:05", "Yesterday, 14:05", "12 Mar, 14:05", and with the year where it is another. */
 export function when(time: number, now: number): string {
   const date = new Date(time);
   const clock = `${pad(date.getHours())}:${pad(date.getMinutes())}`;
@@ -90,7 +90,7 @@ export function when(time: number, now: number): string {
   return `${day(time, now)}, ${clock}`;
 }
 
-/** "12 March", and with the year where it is another. */
+/** "12 Mar", and with the year where it is another. */
 export function day(time: number, now: number): string {
   const date = new Date(time);
   const year = date.getFullYear() === new Date(now).getFullYear() ? "" : ` ${date.getFullYear()}`;
@@ -143,7 +143,7 @@ function dayNumber(time: number): number {
   return Math.round(Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()) / 86_400_000);
 }
 
-const MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /** Joiners (U+200C, U+200D) are not among them: writing and pictures need them. */
 const UNSHOWN = /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu;

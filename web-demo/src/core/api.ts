@@ -1,7 +1,4 @@
-// The interface between the page's core (workers, gateway, engine) and its display. Owner: web (src/core).
-// It becomes web-demo/src/core/api.ts verbatim; import types from "../core/api" and `connect` from "../core".
-// Wishes: /tmp/contract/requests.md. Breaking changes are announced here, newest first:
-//   20:52 Status.space: distinctBytes → newestBytes
+//! The interface between the page's core (workers, gateway, engine) and its display.
 //
 // Rules: every promise that fails rejects with a CopalError. All values are plain data (structured clone), so a
 // scripted Core for tests is an object literal. Times are milliseconds since 1970, sizes bytes, both `number`.
@@ -84,6 +81,9 @@ export interface Environment {
   device: { role: "none" | "full" | "write-only"; name: string | null };
   /** The page was opened by an enrollment link. It was taken out of the address and waits: `unlock({by: "link"})`. */
   hasEnrollmentLink: boolean;
+  /** What the waiting enrollment makes of this browser; null where none waits, or it cannot be read. A full device needs the
+   * passphrase too. */
+  enrollsAs: "full" | "write-only" | null;
 }
 export type MissingFeature = "secure-context" | "webassembly" | "wasm-simd" | "workers" | "webcrypto" | "private-storage";
 
@@ -100,9 +100,10 @@ export interface RepositoryFacts {
 export type Unlock =
   | { by: "passphrase"; passphrase: string }
   | { by: "recovery-code"; code: string }
-  /** Pasted or read from the address; `name` is what this device calls itself. */
-  | { by: "enrollment"; line: string; name?: string }
-  | { by: "link"; name?: string }
+  /** Pasted, a line or a whole link, or read from the address; `name` is what this device calls itself. One of a full device
+   * fails with "passphrase-needed" without a passphrase, and waits then as a link does. */
+  | { by: "enrollment"; line: string; name?: string; passphrase?: string }
+  | { by: "link"; name?: string; passphrase?: string }
   /** An enrolled write-only device opens itself. */
   | { by: "device" };
 
@@ -121,6 +122,8 @@ export type CoreEvent =
   | { type: "locked"; reason: "asked" | "idle" | "failed"; problem?: Problem }
   /** Ends with "locked", or with null when the person did something. */
   | { type: "lock-soon"; secondsLeft: number | null }
+  /** An enrollment link was opened while the page was there already. It was taken out of the address, as at the start. */
+  | { type: "enrollment"; enrollsAs: Environment["enrollsAs"] }
   | { type: "network"; online: boolean }
   /** Receipts, checks or snapshots may have changed: ask again for what is shown. */
   | { type: "changed"; what: "snapshots" | "status" | "remembered" }
@@ -281,6 +284,8 @@ export interface DirectoryPage {
   next: string | null;
   /** Entries in the directory, where known without reading it all. */
   total: number | null;
+  /** Parts of the tree that cannot be read: some entries may be missing here. */
+  damage: Problem[];
 }
 
 export interface Entry {
@@ -297,7 +302,8 @@ export interface Entry {
 }
 
 export interface SearchProgress { hits: Entry[]; looked: number }
-export interface SearchResult { hits: Entry[]; looked: number; more: boolean }
+/** `damage`: parts of the tree that could not be looked through. */
+export interface SearchResult { hits: Entry[]; looked: number; more: boolean; damage: Problem[] }
 
 export interface Preview {
   bytes: Uint8Array;
@@ -316,7 +322,8 @@ export interface Change {
   after: Entry | null;
 }
 
-export interface Measure { files: number; directories: number; bytes: number; leftOut: number }
+/** `damage`: parts of the tree that could not be counted. */
+export interface Measure { files: number; directories: number; bytes: number; leftOut: number; damage: Problem[] }
 
 export interface DownloadOptions {
   /** Ask where to save and stream there; else the browser's downloads (staged in private storage first). */
@@ -391,9 +398,9 @@ export type ProblemCode =
   | "unsupported" // browser lacks something
   | "offline" | "server-gone" | "server-failed" | "busy" | "clock-wrong"
   | "no-repository" | "slots-closed" | "other-owner" | "repository-damaged" | "repository-newer"
-  | "passphrase-wrong" | "passphrase-empty" | "code-malformed"
+  | "passphrase-wrong" | "passphrase-empty" | "passphrase-needed" | "code-malformed"
   | "enrollment-malformed" | "enrollment-used" | "enrollment-unknown" | "enrollment-elsewhere"
-  | "device-revoked" | "device-unknown" | "not-permitted"
+  | "enrollment-unfinished" | "device-revoked" | "device-unknown" | "not-permitted"
   | "quota" | "server-full" | "browser-full"
   | "folder-gone" | "folder-permission" | "file-unreadable" | "nothing-to-back-up"
   | "manifest-rejected" | "damaged" | "snapshot-gone" | "entry-gone"

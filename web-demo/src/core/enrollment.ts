@@ -5,10 +5,18 @@ export function takeLink(location: { hash: string; pathname: string; search: str
   const { hash } = location;
   if (!hash.startsWith(MARK)) return null;
   history.replaceState(null, "", location.pathname + location.search);
+  return lineIn(hash);
+}
+
+/** The enrollment line in what a person has pasted: the line itself, or a whole link. */
+export function lineIn(pasted: string): string {
+  const at = pasted.indexOf(MARK);
+  if (at < 0) return pasted;
+  const line = pasted.slice(at + MARK.length);
   try {
-    return decodeURIComponent(hash.slice(MARK.length));
+    return decodeURIComponent(line);
   } catch {
-    return hash.slice(MARK.length);
+    return line;
   }
 }
 

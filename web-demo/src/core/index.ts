@@ -6,7 +6,7 @@ import type {
   RememberedFolder, RestoreProgress, RestoreResult, Run, Session, Settings, Unlock,
 } from "./api";
 import coordinatorUrl from "./coordinator/coordinator.ts?worker&url";
-import { takeLink } from "./enrollment";
+import { lineIn, takeLink } from "./enrollment";
 import { type Chosen, ofDrop, ofInput, pick } from "./folders";
 import { Idle, wallClock } from "./idle";
 import { DEFAULTS, Database } from "./keep/database";
@@ -41,6 +41,7 @@ class PageCore implements Core {
     });
     addEventListener("online", () => this.#tell({ type: "network", online: true }));
     addEventListener("offline", () => this.#tell({ type: "network", online: false }));
+    addEventListener("hashchange", () => void this.#heedLink());
     // A tab that is closed in the middle asks first; what a manifest covers stays in any case.
     addEventListener("beforeunload", (event) => {
       if (this.#line.isBusy) event.preventDefault();
@@ -55,6 +56,7 @@ class PageCore implements Core {
       canAskWhere: "showSaveFilePicker" in globalThis,
       canInputFolder: "webkitdirectory" in HTMLInputElement.prototype,
       hasEnrollmentLink: this.#link !== null,
+      enrollsAs: null,
     };
     const nobody = { role: "none", name: null } as const;
     if (missing.length > 0) {
@@ -64,7 +66,8 @@ class PageCore implements Core {
     try {
       const { repository, device } = await this.#line.ask<Pick<Environment, "device"> & { repository: Session["repository"] }>("environment");
       this.#repository = repository.id;
-      return { ...base, server: { state: "ready", repository }, device };
+      const enrollsAs = this.#link === null ? null : await this.#line.ask<Environment["enrollsAs"]>("enrollsAs", this.#link);
+      return { ...base, enrollsAs, server: { state: "ready", repository }, device };
     } catch (error) {
       const problem = problemOf(error);
       return { ...base, server: { state: problem.code === "no-repository" ? "empty" : "unreachable", problem }, device: nobody };
@@ -80,11 +83,14 @@ class PageCore implements Core {
     let asked = by;
     if (by.by === "link") {
       if (this.#link === null) throw failure("enrollment-malformed");
-      asked = { by: "enrollment", line: this.#link, name: by.name ?? deviceName() };
+      asked = { ...by, by: "enrollment", line: this.#link, name: by.name ?? deviceName() };
     } else if (by.by === "enrollment") {
-      asked = { ...by, name: by.name ?? deviceName() };
+      asked = { ...by, line: lineIn(by.line), name: by.name ?? deviceName() };
     }
-    const session = await this.#line.ask<Session>("unlock", asked);
+    const session = await this.#line.ask<Session>("unlock", asked).catch((error: unknown) => {
+      if (asked.by === "enrollment" && problemOf(error).code === "passphrase-needed") this.#link = asked.line;
+      throw error;
+    });
     if (asked.by === "enrollment") this.#link = null;
     this.#repository = session.repository.id;
     this.#idle.start();
@@ -217,7 +223,18 @@ class PageCore implements Core {
     this.#tell({ type: "locked", reason });
   }
 
+  /** A link may be opened in a page that is there already: no server is asked then, and nothing is loaded. */
+  async #heedLink(): Promise<void> {
+    const link = takeLink(location, history);
+    if (link === null) return;
+    this.#link = link;
+    const enrollsAs = await this.#line.ask<Environment["enrollsAs"]>("enrollsAs", link).catch(() => null);
+    this.#tell({ type: "enrollment", enrollsAs });
+  }
+
+  /** One choice at a time: the list of a large folder takes more memory than its backup. */
   #choose(chosen: Chosen): Folder {
+    this.#chosen.clear();
     this.#chosen.set(chosen.folder.id, chosen);
     return chosen.folder;
   }

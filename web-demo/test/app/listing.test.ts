@@ -30,6 +30,14 @@ describe("a listing", () => {
     expect(listing.listed.value).toMatchObject({ loading: false, problem: { code: "damaged" } });
     expect(listing.rows.value.length).toBe(2_000);
   });
+  test("says that a part of the folder cannot be read, and shows the rest", async () => {
+    const { problem } = failure({ code: "damaged", title: "damaged" });
+    const damaged = async (_s: string, _d: string, after: string | null, limit: number) => ({ ...page(manyEntries(5_000), after, limit), damage: after === "2000" ? [problem] : [] });
+    const listing = new Listing(scripted({ directory: damaged }));
+    await listing.open("s", "");
+    expect(listing.listed.value).toMatchObject({ loading: false, problem: { code: "damaged" } });
+    expect(listing.rows.value.length).toBe(5_000);
+  });
   test("selects one, all, and nothing", async () => {
     const listing = new Listing(scripted());
     await listing.open("s", "");
@@ -73,11 +81,18 @@ describe("the order", () => {
 
 describe("a search", () => {
   test("shows the newest text's hits only", async () => {
-    const finding = new Finding(scripted({ search: async (_s, _d, text) => scriptedRun({ state: "", hits: [], looked: 0 }, { hits: entries().filter((entry) => entry.name.includes(text)), looked: 9, more: false }) }));
+    const finding = new Finding(scripted({ search: async (_s, _d, text) => scriptedRun({ state: "", hits: [], looked: 0 }, { hits: entries().filter((entry) => entry.name.includes(text)), looked: 9, more: false, damage: [] }) }));
     const first = finding.find("s", "", "album");
     await finding.find("s", "", "README");
     await first;
     expect(finding.found.value?.hits.map((hit) => hit.name)).toEqual(["README.txt"]);
+  });
+  test("says what it could not look through", async () => {
+    const { problem } = failure({ code: "damaged", title: "damaged" });
+    const finding = new Finding(scripted({ search: async () => scriptedRun({ state: "", hits: [], looked: 0 }, { hits: entries(), looked: 9, more: false, damage: [problem] }) }));
+    await finding.find("s", "", "album");
+    expect(finding.found.value).toMatchObject({ running: false, problem: { code: "damaged" } });
+    expect(finding.found.value?.hits.length).toBe(entries().length);
   });
   test("for nothing ends the search", async () => {
     const finding = new Finding(scripted({ search: () => never() }));
@@ -97,5 +112,5 @@ test("a comparison counts what it shows", async () => {
 
 function page(all: Entry[], after: string | null, limit: number): DirectoryPage {
   const start = after === null ? 0 : Number(after);
-  return { entries: all.slice(start, start + limit), next: start + limit < all.length ? String(start + limit) : null, total: all.length };
+  return { entries: all.slice(start, start + limit), next: start + limit < all.length ? String(start + limit) : null, total: all.length, damage: [] };
 }

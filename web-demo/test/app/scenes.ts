@@ -36,7 +36,10 @@ export const SCENES: Scene[] = [
   { name: "locked-idle", core: "idle", shows: "nobody was here" },
   { name: "join", core: "join", shows: "Back up from this browser" },
   { name: "join-used", core: "join-used", steps: click("Join"), shows: "used this enrollment already" },
+  { name: "join-full", core: "join-full", shows: "full device" },
+  { name: "join-full-wrong", core: "join-full", steps: async (page) => { await type("correct horse")(page); await click("Join")(page); }, shows: "opens no key slot" },
   { name: "device-revoked", core: "device-revoked", shows: "revoked" },
+  { name: "device-otherwise", core: "device-revoked", steps: async (page) => { await page.getByText("Ask again").waitFor(); await click("Unlock in another way")(page); }, shows: "Unlock your backups" },
 
   { name: "choose", core: "choose", shows: "Choose a folder" },
   { name: "choose-remembered", core: "remembered", shows: "backed up before" },

@@ -54,6 +54,36 @@ describe("the page", () => {
     await staging.unlock({ by: "link" });
     expect(staging.stage.value).toMatchObject({ at: "open", environment: { hasEnrollmentLink: false, device: { role: "write-only" } } });
   });
+  test("asks for the passphrase too where a full device was enrolled, and keeps the enrollment meanwhile", async () => {
+    const asked: object[] = [];
+    const staging = new Staging(locked({ unlock: async (secret: { by: string; passphrase?: string }) => {
+      asked.push(secret);
+      if (!secret.passphrase) throw failure({ code: "passphrase-needed", title: "needed" });
+      if (secret.passphrase !== "right") throw failure({ code: "passphrase-wrong", title: "wrong" });
+      return FULL;
+    } }));
+    await staging.start();
+    await staging.unlock({ by: "enrollment", line: "COPAL-JOIN-1-ABC" });
+    expect(staging.stage.value).toMatchObject({ at: "locked", problem: null, environment: { hasEnrollmentLink: true, enrollsAs: "full" } });
+    await staging.unlock({ by: "link", passphrase: "left" });
+    expect(staging.stage.value).toMatchObject({ at: "locked", problem: { code: "passphrase-wrong" }, environment: { hasEnrollmentLink: true } });
+    await staging.unlock({ by: "link", passphrase: "right" });
+    expect(staging.stage.value).toMatchObject({ at: "open", session: FULL, environment: { hasEnrollmentLink: false, enrollsAs: null } });
+    expect(JSON.stringify(staging.stage.value)).not.toContain("COPAL-JOIN");
+    expect(asked.length).toBe(3);
+  });
+  test("takes an enrollment that comes while it is there, at once if it is locked and else once it is", async () => {
+    const staging = new Staging(locked());
+    await staging.start();
+    staging.hear({ type: "enrollment", enrollsAs: "write-only" });
+    expect(staging.stage.value).toMatchObject({ at: "locked", environment: { hasEnrollmentLink: true, enrollsAs: "write-only" } });
+    const open = new Staging(scripted());
+    await open.start();
+    open.hear({ type: "enrollment", enrollsAs: "full" });
+    expect(open.stage.value.at).toBe("open");
+    open.hear({ type: "locked", reason: "asked" });
+    expect(open.stage.value).toMatchObject({ at: "locked", environment: { hasEnrollmentLink: true, enrollsAs: "full" } });
+  });
   test("warns before it locks, and says why it did", async () => {
     const staging = new Staging(scripted());
     await staging.start();

@@ -39,7 +39,7 @@ describe("times", () => {
   const now = new Date(2026, 10, 20, 21, 0).getTime();
   test("name today, yesterday, and the year only where it is another", () => {
     const times = [new Date(2026, 10, 20, 0, 1), new Date(2026, 10, 19, 23, 59), new Date(2026, 2, 1, 8, 5), new Date(2024, 1, 29, 8, 5)];
-    expect(times.map((time) => when(time.getTime(), now))).toEqual(["Today, 00:01", "Yesterday, 23:59", "1 March, 08:05", "29 February 2024, 08:05"]);
+    expect(times.map((time) => when(time.getTime(), now))).toEqual(["Today, 00:01", "Yesterday, 23:59", "1 Mar, 08:05", "29 Feb 2024, 08:05"]);
   });
   test("that are long ago are told roughly", () => {
     const minute = 60_000;

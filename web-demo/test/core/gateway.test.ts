@@ -97,6 +97,50 @@ describe("gateway", () => {
     expect(await site.receipt(patience(), "c1", 7)).toBeNull();
   });
 
+  test("the 404 of somebody else says nothing about an object", async () => {
+    const site = gateway();
+    const bodies = ["", "<html>404 Not Found</html>", "{}", JSON.stringify({ type: "about:blank" }), "<Error><Code>NoSuchKey</Code></Error>"];
+    for (const body of bodies) {
+      const strange = () => new Response(body, { status: 404 });
+      answers = [strange(), new Response("abc")];
+      expect((await site.read(patience(), "a/1"))!.length, body).toBe(3);
+      answers = [strange(), strange()];
+      await expect(site.read(patience(2), "a/1"), body).rejects.toMatchObject({ problem: { code: "server-gone", canRetry: true } });
+      answers = [strange(), strange(), strange(), strange()];
+      await expect(site.receipt(patience(2), "c1", 7), body).rejects.toMatchObject({ problem: { code: "server-gone" } });
+      await expect(site.length(patience(2), "a/1"), body).rejects.toMatchObject({ problem: { code: "server-gone" } });
+    }
+    answers = [refusal("no-repository", 404)];
+    await expect(site.read(patience(), "a/1")).rejects.toMatchObject({ problem: { code: "no-repository" } });
+  });
+
+  test("an answer to HEAD has no body, and names what it is all the same", async () => {
+    answers = [new Response(null, { status: 404, headers: { "copal-problem": "not-found" } })];
+    expect(await gateway().length(patience(), "a/1")).toBeNull();
+  });
+
+  test("of a bucket only its word for a missing object is one", async () => {
+    const greeting = { repository: "r", owner: "o", version: 1, descriptor: "AAAA", ingest: "service", transfers: "presigned", slots: "open" };
+    const handed = { key: "k", method: "GET", url: "https://s3.example/k", headers: {}, signed: false };
+    const told = (status: number, code: string) => new Response(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>why</Message></Error>`, { status });
+    answers = [json(greeting)];
+    const site = gateway();
+    await site.greeting(patience());
+    const reading = (tries: number, ...given: Response[]) => {
+      answers = given.flatMap((one) => [json({ objects: [handed] }), one]);
+      return site.read(patience(tries), "k");
+    };
+    expect(await reading(1, told(404, "NoSuchKey"))).toBeNull();
+    // The gateway's own word, at the bucket's address, is a proxy's.
+    const passing = [new Response("", { status: 404 }), refusal("not-found", 404), told(404, "NotFound"), told(503, "SlowDown"), told(400, "RequestTimeout"), new Response("<html>", { status: 502 })];
+    for (const one of passing) await expect(reading(1, one)).rejects.toMatchObject({ problem: { canRetry: true } });
+    expect((await reading(2, told(404, "NotFound"), new Response("abc")))!.length).toBe(3);
+    for (const [status, word, code] of [[404, "NoSuchBucket", "server-failed"], [403, "AccessDenied", "not-permitted"], [507, "XMinioStorageFull", "server-full"]] as const) {
+      await expect(reading(9, told(status, word))).rejects.toMatchObject({ problem: { code } });
+      expect(answers).toEqual([]);
+    }
+  });
+
   test("presigned addresses get what they ask for and no signature", async () => {
     const greeting = { repository: "r", owner: "o", version: 1, descriptor: "AAAA", ingest: "service", transfers: "presigned", slots: "open" };
     const headers = { "content-length": "3", host: "s3", "if-none-match": "*", "x-amz-checksum-sha256": "c" };

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import { Budget, Channel } from "../../src/core/coordinator/channel";
 import { Control, Rate, eta } from "../../src/core/coordinator/control";
-import { takeLink } from "../../src/core/enrollment";
+import { lineIn, takeLink } from "../../src/core/enrollment";
 import { Idle } from "../../src/core/idle";
 import { type CoordinatorLike, Line } from "../../src/core/line";
 import type { CoreEvent } from "../../src/core/api";
@@ -19,6 +19,15 @@ describe("enrollment links", () => {
     expect(written).toEqual([[null, "", "/?x"]]);
     expect(takeLink(place("#backup"), history)).toBeNull();
     expect(written.length).toBe(1);
+  });
+});
+
+describe("what is pasted", () => {
+  test("may be the line or the whole link", () => {
+    expect(lineIn("COPAL-JOIN-1-ABC")).toBe("COPAL-JOIN-1-ABC");
+    expect(lineIn("https://backup.example/#join=COPAL-JOIN-1-ABC")).toBe("COPAL-JOIN-1-ABC");
+    expect(lineIn("  http://127.0.0.1:8321/#join=COPAL-JOIN%2D1-ABC\n")).toBe("COPAL-JOIN-1-ABC\n");
+    expect(lineIn("#join=100%")).toBe("100%");
   });
 });
 

@@ -86,8 +86,26 @@ describe("scan", () => {
   });
 
   test("a file and a directory of one name do not both come", async () => {
-    const found = await all(scanList([{ path: "a", file: file() }, { path: "a/b", file: file() }, { path: "a", file: file("y") }], none));
+    const found = await all(scanList([{ path: "a", file: file() }, { path: "a/b", file: file() }], none));
     expect(found).toEqual(["a", "bad-name:a/b"]);
+  });
+
+  test("of two files at one path the first is saved and the other one named", async () => {
+    const [report, other, photo] = [file("from here"), file("from there"), file()];
+    const files = [{ path: "report.pdf", file: report }, { path: "photos/1.jpg", file: photo }, { path: "report.pdf", file: other }, { path: "photos/1.jpg", file: file() }];
+    expect(await all(scanList(files, none))).toEqual(["photos/", "photos/1.jpg", "bad-name:photos/1.jpg", "report.pdf", "bad-name:report.pdf"]);
+    for await (const item of scanList(files, none)) if (item.kind === "file" && item.path === "report.pdf") expect(await item.open()).toBe(report);
+  });
+
+  test("one file that was chosen twice is saved once", async () => {
+    const [one, other] = [file(), file("y")];
+    const files = [one, one, other, one, other].map((file) => ({ path: "a", file }));
+    expect(await all(scanList(files, none))).toEqual(["a", "bad-name:a"]);
+  });
+
+  test("files at one path that are left out on purpose are no trouble", async () => {
+    const files = [{ path: "P/a.tmp", file: file() }, { path: "P/a.tmp", file: file("y") }, { path: "P/n/b", file: file() }, { path: "P/n/b", file: file("y") }];
+    expect(await all(scanList(files, readExcludes(["n/", "*.tmp"])))).toEqual(["P/", "excluded:P/a.tmp", "excluded:P/a.tmp", "excluded:P/n"]);
   });
 
   test("a directory handle is listed with its empty folders, and what cannot be read is named", async () => {

@@ -1,6 +1,7 @@
 //! Between the tab and the command: what one has stored, the other restores bit for bit.
 
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -167,4 +168,52 @@ test("two snapshots are compared", async () => {
     return found;
   });
   expect(changes.sort()).toEqual(["added Pictures/added.txt", "changed Pictures/many/0/file 0.txt", "removed Pictures/text.log"]);
+});
+
+test("what is restored into a picked folder is there bit for bit, and what was there already is not written over", async () => {
+  const folder = machine.path("source/Papers");
+  generate(folder, { files: 120, large: 5 << 20 });
+  mkdirSync(join(folder, "nothing in it"));
+  const odd = ["system-systemd\\x2dfsck.slice", "photo\u202egnp.exe", "line\nbreak"];
+  for (const name of odd) writeFileSync(join(folder, name), name);
+  machine.copal(["backup", "source/Papers"], { COPAL_REPOSITORY: machine.url });
+  const expected = listing(folder);
+  await unlock(tab);
+  const { result, written, folders } = await tab.page.evaluate(async (top) => {
+    const picked = await (await navigator.storage.getDirectory()).getDirectoryHandle("picked", { create: true });
+    const mine = await (await (await picked.getDirectoryHandle("Papers", { create: true })).getFileHandle("text.log", { create: true })).createWritable();
+    await mine.write("mine");
+    await mine.close();
+    // Nobody is there to answer the browser's dialog.
+    Object.assign(window, { showDirectoryPicker: async () => picked });
+    const { snapshots } = await window.core.snapshots();
+    const hit = (await (await window.core.search(snapshots[0]!.id, "", top)).done).hits.find(({ kind }) => kind === "directory")!;
+    const run = (await window.core.restoreInto(snapshots[0]!.id, [hit.id]))!;
+    const result = await run.done.catch((error: { problem?: unknown }) => Promise.reject(new Error(JSON.stringify(error.problem))));
+    const [written, folders] = [{} as Record<string, string>, [] as string[]];
+    const visit = async (at: FileSystemDirectoryHandle, path: string): Promise<void> => {
+      for await (const [name, handle] of (at as unknown as { entries(): AsyncIterable<[string, FileSystemHandle]> }).entries()) {
+        if (handle.kind === "directory") {
+          folders.push(`${path}${name}`);
+          await visit(handle as FileSystemDirectoryHandle, `${path}${name}/`);
+        } else {
+          const digest = await crypto.subtle.digest("SHA-256", await (await (handle as FileSystemFileHandle).getFile()).arrayBuffer());
+          written[`${path}${name}`] = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+        }
+      }
+    };
+    await visit(picked, "");
+    return { result, written, folders };
+  }, "Papers");
+  // A browser takes no name with a backslash or a line end: what is not written is named, and why.
+  const left = new Map(result.skipped.map(({ path, why }) => [path.slice(path.indexOf("Papers/") + "Papers/".length), why]));
+  expect(left.get("text.log")).toBe("exists");
+  left.delete("text.log");
+  expect([...left.keys()].filter((name) => !odd.includes(name))).toEqual([]);
+  expect(new Set(left.values())).toEqual(new Set(left.size > 0 ? ["bad-name"] : []));
+  const want = Object.fromEntries(Object.entries(expected).filter(([path]) => !left.has(path)).map(([path, hash]) => [`Papers/${path}`, hash]));
+  const mine = createHash("sha256").update("mine").digest("hex");
+  expect(written).toEqual({ ...want, "Papers/text.log": mine });
+  expect(folders).toContain("Papers/nothing in it");
+  expect(result.damaged).toEqual([]);
 });

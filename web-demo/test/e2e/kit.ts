@@ -10,8 +10,8 @@ import { type Browser, type BrowserContext, type Page, chromium } from "playwrig
 import { build } from "vite";
 
 export const PASSPHRASE = "a harbour in winter";
-const ROOT = resolve(import.meta.dirname, "../..");
-const TARGET = process.env["CARGO_TARGET_DIR"] ?? resolve(ROOT, "../target");
+const ROOT_OF_PAGE = resolve(import.meta.dirname, "../..");
+const TARGET = process.env["CARGO_TARGET_DIR"] ?? resolve(ROOT_OF_PAGE, "../target");
 const COPAL = process.env["COPAL_PROGRAM"] ?? join(TARGET, "debug/copal");
 const CHROMIUM = process.env["COPAL_CHROMIUM"] ?? "/usr/bin/chromium";
 
@@ -44,11 +44,10 @@ export class Machine {
   }
 
   /** Serves the page in a directory beside the repository; on the port as before, if it did so before. */
-  async serve(web: string, args: string[] = [], wrapper: string[] = []): Promise<void> {
+  async serve(web: string, args: string[] = [], isOpen = true): Promise<void> {
     const listen = this.url === "" ? "127.0.0.1:0" : new URL(this.url).host;
-    const options = ["serve", "--json", "--listen", listen, "--open-slots", "--web", web, "--check-every", "0s", "--prune-every", "0s", ...args];
-    const [program, ...rest] = [...wrapper, COPAL, ...options];
-    const child = spawn(program!, rest, { cwd: this.home, env: this.#env({}, false), stdio: ["ignore", "pipe", "ignore"] });
+    const options = ["serve", "--json", "--listen", listen, ...(isOpen ? ["--open-slots"] : []), "--web", web, ...(args.includes("--check-every") ? [] : ["--check-every", "0s"]), "--prune-every", "0s", ...args];
+    const child = spawn(COPAL, options, { cwd: this.home, env: this.#env({}, false), stdio: ["ignore", "pipe", "ignore"] });
     this.#child = child;
     const line = await new Promise<string>((resolve, reject) => {
       let text = "";
@@ -148,6 +147,13 @@ export async function harness(): Promise<string> {
   return outDir;
 }
 
+/** The page as it is served to people, built once. */
+export async function product(): Promise<string> {
+  const outDir = mkdtempSync(join(tmpdir(), "copal-product-"));
+  await build({ root: ROOT_OF_PAGE, configFile: join(ROOT_OF_PAGE, "vite.config.ts"), logLevel: "error", build: { outDir, emptyOutDir: true } });
+  return outDir;
+}
+
 /** The flags with which a browser is quiet and needs no screen. */
 export const FLAGS = [
   "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -194,7 +200,7 @@ export async function unlock({ page }: Tab, passphrase = PASSPHRASE): Promise<vo
 
 /** Backs a folder up through the directory input. */
 export async function backUp({ page }: Tab, folder: string, label = "photos", excludes: string[] = []) {
-  await page.setInputFiles("#folder", folder);
+  await page.setInputFiles("#folder", folder, { timeout: 150_000 });
   return page.evaluate(
     async ({ label, excludes }) => {
       const files = (document.getElementById("folder") as HTMLInputElement).files!;

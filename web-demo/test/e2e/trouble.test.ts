@@ -1,6 +1,6 @@
 //! Trouble: what goes wrong is said in the right words, and loses nothing.
 
-import { readdirSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
@@ -263,4 +263,27 @@ test("nothing secret is in what the browser keeps in the clear, nor in the addre
   expect(kept.rows).not.toContain(PASSPHRASE);
   // A copy of the tree is kept, sealed: no name of a file can be read in it.
   expect(kept.rows).not.toContain("decomposed");
+});
+
+test("of two dropped files of one name the second is named, and the snapshot is told to be incomplete", async () => {
+  for (const place of ["here", "there"]) {
+    mkdirSync(machine.path(place));
+    writeFileSync(join(machine.path(place), "report.txt"), place);
+  }
+  await unlock(tab);
+  const box = (await tab.page.locator("#drop").boundingBox())!;
+  const devtools = await tab.context.newCDPSession(tab.page);
+  const data = { items: [], files: ["here", "there"].map((place) => join(machine.path(place), "report.txt")), dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver", "drop"] as const) {
+    await devtools.send("Input.dispatchDragEvent", { type, x: box.x + 5, y: box.y + 5, data });
+  }
+  const { result, incomplete } = await tab.page.evaluate(async () => {
+    while (!window.dropped) await new Promise((resolve) => setTimeout(resolve, 20));
+    const folder = await window.dropped;
+    const run = await window.core.startBackup({ folder: folder.id, label: "reports", excludes: [], remember: false });
+    const result = await run.done;
+    return { result, incomplete: (await window.core.snapshots()).snapshots[0]!.incomplete };
+  });
+  expect(result.leftOut).toMatchObject({ badNames: 1, examples: [{ path: "report.txt", why: "bad-name" }] });
+  expect([result.files, incomplete]).toEqual([1, true]);
 });

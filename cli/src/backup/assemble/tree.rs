@@ -1,6 +1,6 @@
 //! Tree: the entries of a scan, taken one after another.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use copal_engine::backup::content::FileContent;
@@ -11,6 +11,7 @@ use crossbeam_channel::{Receiver, bounded};
 use super::super::budget::Budget;
 use super::super::compare::{Comparison, Item};
 use super::super::content::{Part, Tools, work};
+use super::super::outbox::TOGETHER;
 use super::super::{BackupError, Trouble, TroubleKind};
 use super::{Assembly, Known};
 use crate::scan::{Sweep, source_of};
@@ -19,6 +20,7 @@ use crate::stat::{EntryStat, FileId};
 impl Assembly<'_, '_> {
     pub(super) fn take_tree(&mut self, sweep: Sweep, tools: &Tools<'_>) -> Result<(), BackupError> {
         let attempt = self.attempt;
+        let ended = AtomicBool::new(false);
         // What is written to from here on, the scan may have seen before.
         self.started = sweep.started();
         let comparison = Comparison {
@@ -33,11 +35,12 @@ impl Assembly<'_, '_> {
                 .unwrap_or(0),
             tools,
             interrupted: attempt.interrupted,
+            ended: &ended,
         };
         thread::scope(|scope| {
             let threads = attempt.options.threads;
             let (jobs, to_read) = bounded(ITEMS);
-            let (to_session, items) = bounded::<Item>(ITEMS);
+            let (to_session, items) = bounded::<Vec<Item>>(ITEMS / TOGETHER);
             for _ in 0..threads {
                 let to_read = to_read.clone();
                 scope.spawn(move || work(&to_read, tools));
@@ -49,34 +52,40 @@ impl Assembly<'_, '_> {
                 compared
             });
             let taken = self.take_items(&items, tools.budget);
-            // After an error the others find nobody listening, and end.
-            let costs = items.try_iter().map(|item| if let Item::Job { cost, .. } = item { cost } else { 0 });
-            costs.for_each(|cost| tools.budget.give(cost));
-            drain(items, tools.budget);
+            ended.store(true, Ordering::Relaxed);
+            // After an error there may be some left, and somebody who waits for room or for what they cost.
+            items.into_iter().flatten().for_each(|item| tools.budget.give(item.cost()));
             comparing.join().expect("comparing does not panic")?;
             taken
         })
     }
 
-    fn take_items(&mut self, items: &Receiver<Item>, budget: &Budget) -> Result<(), BackupError> {
-        for item in items {
-            match item {
-                Item::Same(entry, file) => self.take_same(*entry, file)?,
-                Item::Job { path, parts, old, cost, is_reused } => {
-                    let taken = self.take_job(path, &parts, old, is_reused);
-                    budget.give(cost);
-                    taken?;
+    fn take_items(&mut self, items: &Receiver<Vec<Item>>, budget: &Budget) -> Result<(), BackupError> {
+        for mut together in items.iter().map(Vec::into_iter) {
+            while let Some(item) = together.next() {
+                let taken = self.take_item(item, budget);
+                if taken.is_err() || self.attempt.interrupted.load(Ordering::Relaxed) {
+                    together.for_each(|item| budget.give(item.cost()));
+                    return taken;
                 }
-                Item::Link { path, stat } => self.take_link(path, &stat)?,
-                Item::Trouble(trouble) => self.trouble(trouble),
-            }
-            self.act()?;
-            self.claim_if_due()?;
-            if self.attempt.interrupted.load(Ordering::Relaxed) {
-                return Ok(());
             }
         }
         Ok(())
+    }
+
+    fn take_item(&mut self, item: Item, budget: &Budget) -> Result<(), BackupError> {
+        match item {
+            Item::Same(entry, file) => self.take_same(*entry, file)?,
+            Item::Job { path, parts, old, cost, is_reused } => {
+                let taken = self.take_job(path, &parts, old, is_reused);
+                budget.give(cost);
+                taken?;
+            }
+            Item::Link { path, stat } => self.take_link(path, &stat)?,
+            Item::Trouble(trouble) => self.trouble(trouble),
+        }
+        self.act()?;
+        self.claim_if_due()
     }
 
     fn take_same(&mut self, mut entry: Entry, file: FileId) -> Result<(), BackupError> {
@@ -193,19 +202,6 @@ impl Assembly<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// Takes what is left, so that nobody waits for room.
-fn drain(items: Receiver<Item>, budget: &Budget) {
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            for item in items {
-                if let Item::Job { cost, .. } = item {
-                    budget.give(cost);
-                }
-            }
-        });
-    });
 }
 
 /// Entries between comparing and the session.

@@ -3,6 +3,7 @@
 use copal_engine::id::{DomainId, OwnerFingerprint, SourceId};
 
 use super::super::clients::*;
+use super::super::guard::*;
 use super::super::policy::*;
 use super::super::status::*;
 use super::*;
@@ -11,7 +12,7 @@ const CLIENT: Hex<ClientId> = Hex(ClientId([0xc1; 16]));
 
 fn enrollment() -> EnrollmentSummary<'static> {
     let (role, domain) = (RoleField::WriteOnly, Hex(DomainId([4; 16])));
-    EnrollmentSummary { client: CLIENT, name: "camera", role, domain, line: "COPAL-JOIN-1-ABC" }
+    EnrollmentSummary { client: CLIENT, name: "camera", role, domain, line: "COPAL-JOIN-1-ABC", link: None }
 }
 
 fn joined() -> JoinSummary {
@@ -60,15 +61,32 @@ fn status() -> StatusReport {
             time: Stamp(Time(0)),
             accepted: Stamp(Time(0)),
         }],
+        guarded: guarded(),
+        changes_waiting: Some(2),
+        last_check: job(),
+        last_prune: job(),
+    }
+}
+
+pub(super) fn guarded() -> Guarded {
+    let stays = |by, until| StaysField {
+        snapshot: snapshot(),
+        source: Hex(SourceId([5; 16])),
+        forgotten: Some(Stamp(Time(0))),
+        by,
+        until,
+    };
+    let until = Some(Stamp(Time(0)));
+    Guarded {
         held: vec![HeldField {
             source: Hex(SourceId([5; 16])),
+            host: Some("desk".into()),
+            paths: PathsField(vec![b"/home".to_vec()]),
             snapshot: snapshot(),
             accepted: Stamp(Time(0)),
             why: "about 3 entries where the one before had 80".into(),
         }],
-        changes_waiting: Some(2),
-        last_check: job(),
-        last_prune: job(),
+        stays: vec![stays(StaysBy::Hold, None), stays(StaysBy::FloorLast, None), stays(StaysBy::FloorAge, until)],
     }
 }
 
@@ -85,8 +103,10 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn an_enrollment_is_the_line_and_nothing_else() {
+fn an_enrollment_is_the_line_or_the_link_and_nothing_else() {
     assert_eq!(human_of(&enrollment()), "COPAL-JOIN-1-ABC\n");
+    let link = EnrollmentSummary { link: Some("https://host/#join=COPAL-JOIN-1-ABC"), ..enrollment() };
+    assert_eq!(human_of(&link), "https://host/#join=COPAL-JOIN-1-ABC\n");
     assert_eq!(human_of(&joined()), "this machine is now write-only client c1c1c1c1 of /mnt/backup\n");
 }
 
@@ -110,8 +130,12 @@ fn a_status_says_what_waits_for_how_long_and_what_was_rejected_why() {
         "manifest 8 of client c1c1c1c1 (camera) waits to be accepted, for 1:30 now",
         "manifest 7 of client c1c1c1c1 (camera) was rejected at",
         "a pack is missing (packs/ab)",
-        "nothing of series 05050505 expires: snapshot",
+        "nothing of series 05050505 (desk /home) expires or is removed since",
         "about 3 entries where the one before had 80",
+        "if that is as it should be: copal policy release",
+        "1 forgotten snapshot not removed: the series is held",
+        "1 forgotten snapshot not removed: the policy's floor-last keeps",
+        "1 forgotten snapshot not removed: the policy's floor-age keeps",
         "2 changes wait to be folded in",
         "last check by the service",
     ] {

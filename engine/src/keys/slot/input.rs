@@ -43,7 +43,12 @@ impl SlotInput {
         // Composing never makes a text more than three times as long; growing would leave copies behind.
         let mut composed = Zeroizing::new(String::with_capacity(3 * text.len()));
         composed.extend(text.nfc());
-        if composed.is_empty() { Err(BadPassphrase::Empty) } else { Ok(Self::Passphrase(Passphrase(composed))) }
+        Self::composed(composed)
+    }
+
+    /// Takes a passphrase that the host has composed (NFC): every browser can, and need not load the tables again.
+    pub fn composed(text: Zeroizing<String>) -> Result<Self, BadPassphrase> {
+        if text.is_empty() { Err(BadPassphrase::Empty) } else { Ok(Self::Passphrase(Passphrase(text))) }
     }
 
     /// Takes a passphrase from a file or a command's output; one line end at the end is not part of it.

@@ -260,6 +260,9 @@ pub(super) fn sign_with(terms: &Terms, key: &SigningKey, method: &str, path: &st
         .unwrap()
 }
 
+/// As long as a pack has to be.
+pub(super) const PACK: &[u8] = b"a pack is as long as its trailer at least";
+
 pub(super) fn pack_path(bytes: &[u8]) -> String {
     format!("/v1/objects/{}", layout::pack(Place::Packs, PackId(ObjectHash::of(bytes).0)))
 }

@@ -106,7 +106,7 @@ async fn a_client_whose_record_cannot_be_believed_is_refused() {
 #[tokio::test]
 async fn clients_create_packs_and_what_is_their_own_and_nothing_else() {
     let world = World::new().await;
-    let bytes = b"a pack";
+    let bytes = PACK;
     let put = async |signs, path: &str| world.signed(signs, "PUT", path, bytes).await;
     let hash = ObjectHash::of(bytes);
     let refused = problem(403, "not-permitted");
@@ -182,22 +182,22 @@ async fn who_joins_creates_its_second_record_and_nothing_else() {
 #[tokio::test]
 async fn only_create_only_uploads_of_the_signed_bytes_are_taken() {
     let world = World::new().await;
-    let path = pack_path(b"pack");
-    let mut replacing = sign(FULL_SIGNS, "PUT", &path, b"pack");
+    let path = pack_path(PACK);
+    let mut replacing = sign(FULL_SIGNS, "PUT", &path, PACK);
     replacing.headers_mut().remove("if-none-match");
     assert_eq!(world.send(replacing).await.problem(), problem(428, "not-create-only"));
-    let mut without_length = sign(FULL_SIGNS, "PUT", &path, b"pack");
+    let mut without_length = sign(FULL_SIGNS, "PUT", &path, PACK);
     without_length.headers_mut().remove("content-length");
     assert_eq!(world.send(without_length).await.problem(), problem(411, "length-missing"));
-    let mut cut = sign(FULL_SIGNS, "PUT", &path, b"pack");
-    *cut.body_mut() = Body::from("pac");
+    let mut cut = sign(FULL_SIGNS, "PUT", &path, PACK);
+    *cut.body_mut() = Body::from(&PACK[1..]);
     assert_eq!(world.send(cut).await.problem(), problem(400, "body-altered"));
-    let mut longer = sign(FULL_SIGNS, "PUT", &path, b"pack");
-    *longer.body_mut() = Body::from("pack!");
+    let mut longer = sign(FULL_SIGNS, "PUT", &path, PACK);
+    *longer.body_mut() = Body::from([PACK, b"!"].concat());
     assert_eq!(world.send(longer).await.problem(), problem(413, "too-large"));
     assert_eq!(world.store.stat(&copal_store::Key::new(&path["/v1/objects/".len()..]).unwrap()).await.unwrap(), None);
-    assert_eq!(world.signed(FULL_SIGNS, "PUT", &path, b"pack").await.status, 201);
-    assert_eq!(world.signed(FULL_SIGNS, "PUT", &path, b"pack").await.problem(), problem(412, "exists"));
+    assert_eq!(world.signed(FULL_SIGNS, "PUT", &path, PACK).await.status, 201);
+    assert_eq!(world.signed(FULL_SIGNS, "PUT", &path, PACK).await.problem(), problem(412, "exists"));
 }
 
 #[tokio::test]
@@ -253,39 +253,66 @@ async fn what_makes_no_sense_is_refused() {
 
 #[tokio::test]
 async fn quotas_hold_for_what_is_stored_and_for_what_was_added_today() {
-    for quota in [Quota { stored: Some(1_010), daily: None }, Quota { stored: None, daily: Some(1_010) }] {
+    for quota in [Quota { stored: Some(1_040), daily: None }, Quota { stored: None, daily: Some(1_040) }] {
         let world = World::with(IngestBy::Service, |settings| settings.quota = quota).await;
         world.put_root().await;
         let put = async |bytes: &[u8]| world.signed(WRITER_SIGNS, "PUT", &pack_path(bytes), bytes).await;
-        let refused = put(b"eleven byte").await;
+        let refused = put(&[1; 41]).await;
         assert_eq!(refused.problem(), problem(403, "quota"), "{quota:?}");
         assert_eq!(refused.json()["used"], 1_000);
-        assert_eq!(put(b"ten bytes!").await.status, 201, "{quota:?}");
+        assert_eq!(put(&[1; 40]).await.status, 201, "{quota:?}");
     }
 }
 
 #[tokio::test]
 async fn what_no_root_knows_yet_counts_too() {
-    for quota in [Quota { stored: None, daily: Some(15) }, Quota { stored: Some(15), daily: None }] {
+    for quota in [Quota { stored: None, daily: Some(60) }, Quota { stored: Some(60), daily: None }] {
         let world = World::with(IngestBy::Service, |settings| settings.quota = quota).await;
         let put = async |bytes: &[u8]| world.signed(WRITER_SIGNS, "PUT", &pack_path(bytes), bytes).await;
-        assert_eq!(put(b"ten bytes!").await.status, 201);
-        assert_eq!(put(b"ten bytes!").await.problem(), problem(412, "exists"), "the same object counts once");
-        let refused = put(b"ten others").await;
+        assert_eq!(put(&[1; 40]).await.status, 201);
+        assert_eq!(put(&[1; 40]).await.problem(), problem(412, "exists"), "the same object counts once");
+        let refused = put(&[2; 40]).await;
         assert_eq!(refused.problem(), problem(403, "quota"), "{quota:?}");
-        assert_eq!(refused.json()["used"], 10, "{quota:?}");
+        assert_eq!(refused.json()["used"], 40, "{quota:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_quota_is_not_escaped_by_naming_a_pack_twice_or_shorter_than_it_is() {
+    let quota = Quota { stored: Some(1_040), daily: None };
+    let world = World::with(IngestBy::Service, |settings| settings.quota = quota).await;
+    world.put_root().await;
+    let asked = async |packs: &[(u8, u64)]| {
+        let named = packs.iter().map(|(byte, length)| {
+            let id = PackId([*byte; 32]);
+            serde_json::json!({ "key": layout::pack(Place::Packs, id), "length": length, "sha256": id.to_string() })
+        });
+        let body = serde_json::json!({ "objects": named.collect::<Vec<_>>() }).to_string();
+        world.signed(WRITER_SIGNS, "POST", "/v1/uploads", body.as_bytes()).await
+    };
+    assert_eq!(asked(&[(9, 32), (1, 41)]).await.problem(), problem(403, "quota"), "9 has 1,000 bytes");
+    assert_eq!(asked(&[(9, 1_000), (1, 40), (1, 40)]).await.status, 200, "what is there takes no more room");
+    for _ in 0..2 {
+        assert_eq!(asked(&[(1, 32), (1, 32), (2, 32)]).await.problem(), problem(403, "quota"), "1 has 40 bytes");
     }
 }
 
 #[tokio::test]
 async fn requests_that_nobody_signed_are_answered_slowly() {
-    let world = World::new().await;
-    let mut answers = Vec::new();
-    for _ in 0..100 {
-        answers.push(world.unsigned("GET", "/v1/repository").await.status.as_u16());
+    // Also where whoever came first was let make the repository.
+    for accept_init in [false, true] {
+        let world = World::with(IngestBy::Service, |settings| settings.accept_init = accept_init).await;
+        let mut answers = Vec::new();
+        for _ in 0..100 {
+            answers.push(world.unsigned("GET", "/v1/repository").await.status.as_u16());
+        }
+        assert_eq!(answers.iter().filter(|status| **status == 200).count(), 60, "{accept_init}");
+        assert_eq!(answers.last(), Some(&429));
     }
-    assert_eq!(answers.iter().filter(|status| **status == 200).count(), 60);
-    assert_eq!(answers.last(), Some(&429));
+    let unmade = World::bare(|settings| settings.accept_init = true);
+    for _ in 0..100 {
+        assert_eq!(unmade.unsigned("GET", "/v1/repository").await.problem(), problem(404, "no-repository"));
+    }
 }
 
 #[tokio::test]

@@ -12,7 +12,8 @@ use copal_engine::receipt::IngestBy;
 use copal_engine::request::Signatory;
 use copal_engine::root::Root;
 use copal_engine::state::{RunKind, StateDelta, write_run};
-use copal_store::{Key, Store, StoreError};
+use copal_store::record::Record;
+use copal_store::{Key, Op, Store, StoreError};
 use serde_json::{Value, json};
 
 use super::kit::*;
@@ -61,9 +62,10 @@ async fn anybody_learns_whose_repository_it_is_and_nothing_more() {
 #[tokio::test]
 async fn objects_are_created_read_in_parts_and_listed() {
     let world = World::new().await;
-    let path = pack_path(b"0123456789");
-    assert_eq!(world.signed(FULL_SIGNS, "PUT", &path, b"0123456789").await.status, 201);
-    assert_eq!(world.signed(FULL_SIGNS, "GET", &path, b"").await.bytes, "0123456789");
+    let pack = b"0123456789".repeat(4);
+    let path = pack_path(&pack);
+    assert_eq!(world.signed(FULL_SIGNS, "PUT", &path, &pack).await.status, 201);
+    assert_eq!(world.signed(FULL_SIGNS, "GET", &path, b"").await.bytes, pack);
     let ranged = async |range: &str| {
         let mut request = sign(FULL_SIGNS, "GET", &path, b"");
         request.headers_mut().insert("range", range.parse().unwrap());
@@ -74,15 +76,33 @@ async fn objects_are_created_read_in_parts_and_listed() {
         (part.status.as_u16(), &part.bytes[..], &part.headers["content-range"]),
         (206, &b"234"[..], &"bytes 2-4/*".parse().unwrap())
     );
-    let beyond = ranged("bytes=8-10").await;
-    assert_eq!((beyond.problem(), &beyond.json()["length"]), ((416, "out-of-range".into()), &json!(10)));
+    let beyond = ranged("bytes=38-40").await;
+    assert_eq!((beyond.problem(), &beyond.json()["length"]), ((416, "out-of-range".into()), &json!(40)));
     assert_eq!(ranged("bytes=4-2").await.problem(), (400, "bad-request".into()));
     let head = world.signed(WRITER_SIGNS, "HEAD", &path, b"").await;
-    assert_eq!((head.status.as_u16(), &head.headers["content-length"]), (200, &"10".parse().unwrap()));
+    assert_eq!((head.status.as_u16(), &head.headers["content-length"]), (200, &"40".parse().unwrap()));
     assert!(head.headers.contains_key("copal-created") && head.bytes.is_empty());
     let listed = world.signed(FULL_SIGNS, "GET", "/v1/objects?prefix=packs/&limit=5", b"").await.json();
     assert_eq!(keys(&listed, "objects"), [path.strip_prefix("/v1/objects/").unwrap()]);
-    assert_eq!((&listed["more"], &listed["objects"][0]["length"]), (&json!(false), &json!(10)));
+    assert_eq!((&listed["more"], &listed["objects"][0]["length"]), (&json!(false), &json!(40)));
+}
+
+#[tokio::test]
+async fn a_part_of_an_object_is_mapped_and_not_gathered_in_memory() {
+    let mut record = None;
+    let world = World::with(IngestBy::Service, |settings| {
+        let store = Arc::new(Record::new(settings.store.clone()));
+        settings.store = store.clone();
+        record = Some(store);
+    });
+    let (world, record) = (world.await, record.unwrap());
+    world.put(layout::manifest(WRITER, 1), vec![7; 100]).await;
+    let mut request = sign(WRITER_SIGNS, "GET", &format!("/v1/objects/{}", layout::manifest(WRITER, 1)), b"");
+    request.headers_mut().insert("range", "bytes=0-98".parse().unwrap());
+    record.take();
+    assert_eq!(world.send(request).await.bytes, vec![7; 99]);
+    let ops: Vec<_> = record.take().into_iter().filter(|event| event.key.starts_with("manifests/")).collect();
+    assert_eq!(ops.iter().map(|event| event.op).collect::<Vec<_>>(), [Op::Map]);
 }
 
 #[tokio::test]
@@ -146,10 +166,10 @@ async fn whoever_waits_for_a_receipt_hastens_it() {
 #[tokio::test]
 async fn batches_give_the_addresses_of_the_gateway_where_nothing_is_presigned() {
     let world = World::new().await;
-    let hash = ObjectHash::of(b"pack");
-    let path = pack_path(b"pack");
+    let hash = ObjectHash::of(PACK);
+    let path = pack_path(PACK);
     let key = path.strip_prefix("/v1/objects/").unwrap();
-    let body = json!({ "objects": [{ "key": key, "length": 4, "sha256": hash.to_string() }] }).to_string();
+    let body = json!({ "objects": [{ "key": key, "length": PACK.len(), "sha256": hash.to_string() }] }).to_string();
     let answer = world.signed(WRITER_SIGNS, "POST", "/v1/uploads", body.as_bytes()).await.json();
     let upload = &answer["objects"][0];
     assert_eq!((&upload["method"], &upload["url"]), (&json!("PUT"), &json!(format!("{ORIGIN}{path}"))));
@@ -162,10 +182,10 @@ async fn batches_give_the_addresses_of_the_gateway_where_nothing_is_presigned() 
 #[tokio::test]
 async fn batches_and_reads_lead_to_the_store_where_it_presigns() {
     let world = World::with(IngestBy::Service, |settings| settings.presigner = Some(Arc::new(Elsewhere))).await;
-    let path = pack_path(b"pack");
+    let path = pack_path(PACK);
     let key = path.strip_prefix("/v1/objects/").unwrap();
-    let hash = ObjectHash::of(b"pack");
-    let body = json!({ "objects": [{ "key": key, "length": 4, "sha256": hash.to_string() }] }).to_string();
+    let hash = ObjectHash::of(PACK);
+    let body = json!({ "objects": [{ "key": key, "length": PACK.len(), "sha256": hash.to_string() }] }).to_string();
     let answer = world.signed(WRITER_SIGNS, "POST", "/v1/uploads", body.as_bytes()).await.json();
     let url = json!(format!("https://bucket.example/{key}?signed"));
     assert_eq!((&answer["objects"][0]["url"], &answer["objects"][0]["signed"]), (&url, &json!(false)));
@@ -173,7 +193,7 @@ async fn batches_and_reads_lead_to_the_store_where_it_presigns() {
     assert_eq!((read.status.as_u16(), &read.headers["location"]), (307, &url.as_str().unwrap().parse().unwrap()));
     let first = world.unsigned("GET", "/v1/objects/copal/00000000000000000001").await;
     assert_eq!(first.status.as_u16(), 200, "what is read before anybody can sign comes from the gateway itself");
-    let wrong = json!({ "objects": [{ "key": key, "length": 4, "sha256": "00".repeat(32) }] }).to_string();
+    let wrong = json!({ "objects": [{ "key": key, "length": PACK.len(), "sha256": "00".repeat(32) }] }).to_string();
     let refused = world.signed(WRITER_SIGNS, "POST", "/v1/uploads", wrong.as_bytes()).await;
     assert_eq!(refused.problem(), (403, "not-permitted".into()), "a pack is named by its hash");
 }

@@ -27,6 +27,8 @@ pub struct Deployment {
     pub prefix: String,
     /// Variables of every function: the owner's fingerprint, the region, the server's address, access keys.
     pub variables: Vec<(String, String)>,
+    /// Variables of one function, which go before those of all.
+    pub variables_of: BTreeMap<&'static str, Vec<(String, String)>>,
     /// How long an invocation may take.
     pub timeout: Duration,
     /// How many ingests there may be at a time.
@@ -58,6 +60,7 @@ impl Deployment {
             bucket: bucket.to_owned(),
             prefix: prefix.to_owned(),
             variables,
+            variables_of: BTreeMap::new(),
             timeout: Duration::from_secs(60),
             concurrency: 2,
             batch: 10,
@@ -166,6 +169,8 @@ fn settings(deployment: &Deployment, name: &'static str, gateway: SocketAddr) ->
         ("COPAL_ORIGIN".to_owned(), format!("http://{gateway}")),
     ];
     variables.extend(deployment.variables.iter().cloned());
+    // Of two of one name the last one counts.
+    variables.extend(deployment.variables_of.get(name).into_iter().flatten().cloned());
     let concurrency = match name {
         // One more for the schedule.
         "ingest" => deployment.concurrency + 1,

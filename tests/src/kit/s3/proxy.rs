@@ -10,7 +10,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, Uri};
+use http::header::DATE;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::service::service_fn;
@@ -41,6 +42,10 @@ pub enum Fate {
     Hang,
     /// The answer tells of objects made ten years from now.
     Postdate,
+    /// The answer is dated far ahead.
+    Misdate,
+    /// It is not passed on; the answer is an error that is dated far ahead.
+    MisdatedError,
 }
 
 /// A request as the script sees it.
@@ -167,7 +172,12 @@ async fn pass(way: Way, mut request: Request<Incoming>) -> io::Result<Response<P
         Fate::Hang => std::future::pending::<()>().await,
         Fate::SlowDown => return refuse(request, 503, "SlowDown").await,
         Fate::Error(status) => return refuse(request, status, "InternalError").await,
-        Fate::Pass | Fate::LoseAnswer | Fate::Cut(_) | Fate::Postdate => (),
+        Fate::MisdatedError => {
+            let mut answer = refuse(request, 503, "SlowDown").await?;
+            answer.headers_mut().insert(DATE, HeaderValue::from_static(FAR_AHEAD));
+            return Ok(answer);
+        }
+        Fate::Pass | Fate::LoseAnswer | Fate::Cut(_) | Fate::Postdate | Fate::Misdate => (),
     }
     // The header names this proxy, as the signature does: the server takes any name.
     let path = seen.uri.path_and_query().map_or("/", |path| path.as_str());
@@ -179,6 +189,11 @@ async fn pass(way: Way, mut request: Request<Incoming>) -> io::Result<Response<P
             Err(dropped())
         }
         Fate::Postdate => postdated(answer).await,
+        Fate::Misdate => {
+            let mut answer = answer.map(|body| Passing { body: Inner::Passed(body), left: None });
+            answer.headers_mut().insert(DATE, HeaderValue::from_static(FAR_AHEAD));
+            Ok(answer)
+        }
         Fate::Cut(most) => Ok(answer.map(|body| Passing { body: Inner::Passed(body), left: Some(most) })),
         _ => Ok(answer.map(|body| Passing { body: Inner::Passed(body), left: None })),
     }
@@ -260,3 +275,6 @@ impl Body for Passing {
         }
     }
 }
+
+/// Whoever believes this ends every grace period.
+const FAR_AHEAD: &str = "Wed, 01 Jan 2200 00:00:00 GMT";

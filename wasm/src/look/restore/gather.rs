@@ -2,6 +2,7 @@
 
 use copal_engine::id::ChunkId;
 use copal_engine::restore::extents::Extents;
+use copal_engine::restore::leaves::BELOW_LEAF;
 use copal_engine::restore::window::Target;
 use copal_engine::tree::{Content, Entry, ListStep, ListWalk, TreeWalk};
 
@@ -37,6 +38,10 @@ impl Restore {
             self.built.damaged.extend(lost.into_iter().map(damage));
             match turn {
                 Turn::Needs(needs) => return needs,
+                Turn::Entry(entry) if entry.path.is_within(target) && !self.leaves.admits(&entry) => {
+                    let damage = Damage { file: None, path: entry.path.to_string(), why: BELOW_LEAF.to_owned() };
+                    self.built.damaged.push(damage);
+                }
                 Turn::Entry(entry) if entry.path.is_within(target) => self.start(entry),
                 Turn::Entry(_) | Turn::Done => self.walk = None,
             }

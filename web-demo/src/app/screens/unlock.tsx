@@ -1,7 +1,7 @@
 /** Unlocking: a passphrase, a recovery code, or the line that makes this browser a write-only device. What is typed goes from the field to the core, and the field is emptied. */
 
 import { useSignal } from "@preact/signals";
-import type { RefObject } from "preact";
+import type { Ref, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../core/api";
 import type { App } from "../app";
@@ -17,12 +17,13 @@ type Way = "passphrase" | "recovery-code" | "enrollment";
 
 export function Unlock({ app, stage }: { app: App; stage: Locked }) {
   const { environment } = stage;
+  const elsewise = useSignal(false);
   return (
     <main class="gate" id="content">
       <div class="gate-box">
         {environment.hasEnrollmentLink
           ? <Join app={app} stage={stage} />
-          : opensItself(environment) ? <Reopen app={app} stage={stage} /> : <Enter app={app} stage={stage} />}
+          : opensItself(environment) && !elsewise.value ? <Reopen app={app} stage={stage} elsewise={() => { app.staging.clearProblem(); elsewise.value = true; }} /> : <Enter app={app} stage={stage} />}
         {environment.server.state === "ready" && (
           <p class="faint small gate-foot">
             Repository <span class="code">{environment.server.repository.id.slice(0, 8)}</span> · owner <span class="code">{environment.server.repository.owner.slice(0, 8)}</span>
@@ -41,7 +42,6 @@ function Enter({ app, stage }: { app: App; stage: Locked }) {
   const field = useRef<HTMLInputElement | HTMLTextAreaElement | null>(null);
   const hold = (element: HTMLInputElement | HTMLTextAreaElement | null) => { field.current = element; };
   const deviceName = useRef<HTMLInputElement>(null);
-  const visible = useSignal(false);
   const missing = useSignal(false);
 
   useEffect(() => field.current?.focus(), [way.value, stage.problem]);
@@ -52,7 +52,6 @@ function Enter({ app, stage }: { app: App; stage: Locked }) {
     if (!input) return;
     const typed = input.value;
     input.value = "";
-    visible.value = false;
     missing.value = typed === "";
     if (typed === "") return;
     if (way.value === "passphrase") void app.staging.unlock({ by: "passphrase", passphrase: typed });
@@ -77,21 +76,10 @@ function Enter({ app, stage }: { app: App; stage: Locked }) {
           options={[{ value: "passphrase", words: "Passphrase" }, { value: "recovery-code", words: "Recovery code" }, { value: "enrollment", words: "Enrollment" }]} />
         {!opensHere && way.value !== "enrollment" && (
           <Notice tone="warn" title="This server keeps its key slots closed">
-            <p class="soft">A browser that was never here cannot unlock with a passphrase. Ask whoever runs the server to open them for a while, or use an enrollment line.</p>
+            <p class="soft">A browser that was never here cannot unlock with a passphrase. Ask whoever runs the server to open them for a while, or use an enrollment.</p>
           </Notice>
         )}
-        {way.value === "passphrase" && (
-          <div class="field" key="passphrase">
-            <label for="secret">Passphrase</label>
-            <div class="with-button">
-              <input ref={hold} id="secret" class="input" type={(visible.value ? "text" : "password") as "password"} name="passphrase" autocomplete="current-password" autocapitalize="off"
-                spellcheck={false} aria-invalid={stage.problem || missing.value ? true : undefined} aria-describedby="secret-problem" disabled={stage.opening} />
-              <button type="button" class="button icon" aria-pressed={visible.value} aria-label="Show the passphrase" onClick={() => { visible.value = !visible.value; }}>
-                <Icon name={visible.value ? "eye-off" : "eye"} size={18} />
-              </button>
-            </div>
-          </div>
-        )}
+        {way.value === "passphrase" && <Passphrase hold={hold} disabled={stage.opening} isWrong={Boolean(stage.problem) || missing.value} />}
         {way.value === "recovery-code" && (
           <div class="field" key="recovery-code">
             <label for="secret">Recovery code</label>
@@ -103,23 +91,23 @@ function Enter({ app, stage }: { app: App; stage: Locked }) {
         {way.value === "enrollment" && (
           <>
             <div class="field" key="enrollment">
-              <label for="secret">Enrollment line</label>
+              <label for="secret">Enrollment line or link</label>
               <textarea ref={hold} id="secret" class="input" rows={3} autocomplete="off" autocapitalize="off" spellcheck={false} disabled={stage.opening}
                 aria-invalid={stage.problem || missing.value ? true : undefined} aria-describedby="secret-hint secret-problem" />
-              <p class="hint" id="secret-hint">The line that <code>copal client add</code> printed. It works once.</p>
+              <p class="hint" id="secret-hint">The line or link that <code>copal client add</code> printed. It works once.</p>
             </div>
             <DeviceName input={deviceName} disabled={stage.opening} />
           </>
         )}
         <div id="secret-problem">
-          {missing.value && <p class="field-problem" role="alert">{way.value === "passphrase" ? "Enter the passphrase." : way.value === "recovery-code" ? "Enter the recovery code." : "Paste the enrollment line."}</p>}
+          {missing.value && <p class="field-problem" role="alert">{way.value === "passphrase" ? "Enter the passphrase." : way.value === "recovery-code" ? "Enter the recovery code." : "Paste the enrollment line or link."}</p>}
           {stage.problem && !missing.value && <UnlockProblem problem={stage.problem} />}
         </div>
         <button type="submit" class="button main large full" disabled={stage.opening}>
           {stage.opening ? <Spinner label={way.value === "enrollment" ? "Joining…" : "Unlocking…"} /> : way.value === "enrollment" ? "Join" : "Unlock"}
         </button>
         <p class="faint small center">{way.value === "enrollment"
-          ? "This browser will add backups. It will not be able to read or delete any."
+          ? "Whoever made the enrollment has decided what this browser may do."
           : "What you type stays in this browser: the server never sees it."}</p>
       </form>
     </>
@@ -128,39 +116,82 @@ function Enter({ app, stage }: { app: App; stage: Locked }) {
 
 function Join({ app, stage }: { app: App; stage: Locked }) {
   const name = useRef<HTMLInputElement>(null);
+  const passphrase = useRef<HTMLInputElement>(null);
+  const missing = useSignal(false);
+  const full = stage.environment.enrollsAs === "full";
   const join = (event: Event) => {
     event.preventDefault();
     const given = name.current?.value.trim();
-    void app.staging.unlock({ by: "link", ...(given ? { name: given } : {}) });
+    const typed = passphrase.current?.value ?? "";
+    if (passphrase.current) passphrase.current.value = "";
+    missing.value = full && typed === "";
+    if (missing.value) return passphrase.current?.focus();
+    void app.staging.unlock({ by: "link", ...(given ? { name: given } : {}), ...(full ? { passphrase: typed } : {}) });
   };
   return (
     <>
-      <GateHead title="Back up from this browser"><p class="soft">You opened an enrollment link. It makes this browser a device that adds backups to the repository.</p></GateHead>
+      <GateHead title={full ? "Make this browser a full device" : "Back up from this browser"}>
+        <p class="soft">{full
+          ? "This enrollment, together with the passphrase, makes this browser a device of the repository's owner."
+          : "This enrollment makes this browser a device that adds backups to the repository."}</p>
+      </GateHead>
       <form class="stack" onSubmit={join}>
-        <ul class="promises">
-          <li><Icon name="check" size={18} />It can add backups, encrypted before they leave this browser.</li>
-          <li><Icon name="lock" size={18} />It cannot read or delete any, its own included. Only the owner can.</li>
-          <li><Icon name="link" size={18} />The link works once. It is already gone from the address bar.</li>
-        </ul>
+        {full ? (
+          <ul class="promises">
+            <li><Icon name="check" size={18} />It can back up, restore, and see everything.</li>
+            <li><Icon name="lock" size={18} />It keeps nothing that opens the repository: the passphrase is asked for each time.</li>
+            <li><Icon name="link" size={18} />The enrollment works once. It is already gone from the address bar.</li>
+          </ul>
+        ) : (
+          <ul class="promises">
+            <li><Icon name="check" size={18} />It can add backups, encrypted before they leave this browser.</li>
+            <li><Icon name="lock" size={18} />It cannot read or delete any, its own included. Only the owner can.</li>
+            <li><Icon name="link" size={18} />The enrollment works once. It is already gone from the address bar.</li>
+          </ul>
+        )}
+        {full && <Passphrase hold={passphrase} disabled={stage.opening} isWrong={Boolean(stage.problem) || missing.value} />}
         <DeviceName input={name} disabled={stage.opening} />
-        {stage.problem && <UnlockProblem problem={stage.problem} />}
+        <div id="secret-problem">
+          {missing.value && <p class="field-problem" role="alert">Enter the passphrase.</p>}
+          {stage.problem && !missing.value && <UnlockProblem problem={stage.problem} />}
+        </div>
         <button type="submit" class="button main large full" disabled={stage.opening}>{stage.opening ? <Spinner label="Joining…" /> : "Join"}</button>
-        <button type="button" class="button plain full" disabled={stage.opening} onClick={() => app.staging.dismissLink()}>Unlock with a passphrase instead</button>
+        <button type="button" class="button plain full" disabled={stage.opening} onClick={() => app.staging.dismissLink()}>Unlock in another way</button>
       </form>
     </>
   );
 }
 
-function Reopen({ app, stage }: { app: App; stage: Locked }) {
+/** The one field that a passphrase is typed into; its button shows what is typed. */
+function Passphrase({ hold, disabled, isWrong }: { hold: Ref<HTMLInputElement>; disabled: boolean; isWrong: boolean }) {
+  const visible = useSignal(false);
+  useEffect(() => { if (disabled) visible.value = false; }, [disabled]);
+  return (
+    <div class="field">
+      <label for="secret">Passphrase</label>
+      <div class="with-button">
+        <input ref={hold} id="secret" class="input" type={(visible.value ? "text" : "password") as "password"} name="passphrase" autocomplete="current-password" autocapitalize="off"
+          spellcheck={false} aria-invalid={isWrong ? true : undefined} aria-describedby="secret-problem" disabled={disabled} />
+        <button type="button" class="button icon" aria-pressed={visible.value} aria-label="Show the passphrase" onClick={() => { visible.value = !visible.value; }}>
+          <Icon name={visible.value ? "eye-off" : "eye"} size={18} />
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function Reopen({ app, stage, elsewise }: { app: App; stage: Locked; elsewise: () => void }) {
+  const isNone = stage.problem?.code === "device-revoked" || stage.problem?.code === "device-unknown";
   return (
     <>
       <GateHead title={stage.environment.device.name ?? "This device"}><Why stage={stage} /></GateHead>
       <div class="stack">
         {stage.problem && <UnlockProblem problem={stage.problem} />}
-        <p class="soft center">This browser may add backups, and needs no passphrase for that.</p>
-        <button type="button" class="button main large full" disabled={stage.opening} onClick={() => void app.staging.unlock({ by: "device" })}>
-          {stage.opening ? <Spinner label="Opening…" /> : "Open"}
+        {!isNone && <p class="soft center">This browser may add backups, and needs no passphrase for that.</p>}
+        <button type="button" class={isNone ? "button large full" : "button main large full"} disabled={stage.opening} onClick={() => void app.staging.unlock({ by: "device" })}>
+          {stage.opening ? <Spinner label="Opening…" /> : isNone ? "Ask again" : "Open"}
         </button>
+        <button type="button" class="button plain full" disabled={stage.opening} onClick={elsewise}>Unlock in another way</button>
       </div>
     </>
   );

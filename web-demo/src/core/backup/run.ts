@@ -187,6 +187,8 @@ class Attempt {
     const { ledger } = this;
     switch (item.kind) {
       case "left-out":
+        // What is left out on purpose does not make the snapshot an incomplete one.
+        if (item.found.why !== "excluded") this.#backup.miss();
         ledger.leave(item.found.path, item.found.why, item.found.detail);
         return;
       case "same":

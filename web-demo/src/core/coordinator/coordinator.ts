@@ -13,7 +13,7 @@ import { type Private, openPrivate } from "../keep/private";
 import { CopalError, failure, problemOf } from "../problem";
 import { Books } from "../restore/books";
 import { RestoreRun } from "../restore/run";
-import { DirectoryTarget, SingleTarget, type Target, ZipTarget, pickedPlace, stagedPlace } from "../restore/targets";
+import { DirectoryTarget, SingleTarget, type Target, ZipTarget, pickedPlace } from "../restore/targets";
 import type { FromCoordinator, ToCoordinator } from "../rpc";
 import type { Origin } from "../source/tree";
 import { ownScript } from "../trusted";
@@ -22,13 +22,15 @@ import workerUrl from "../work/worker.ts?worker&url";
 import type { Parameters } from "../engine";
 import type { Known, Opened } from "./opened";
 import { type Begun, Runs } from "./runs";
+import { Staging } from "./staging";
 import { readStatus } from "./status";
-import { meet, unlock } from "./unlock";
+import { meet, roleOf, unlock } from "./unlock";
 
 const database = new Database();
 const digest = async (bytes: Uint8Array<ArrayBuffer>) => new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 const gateway = new Gateway({ origin: location.origin, fetch: fetch.bind(globalThis), surroundings: browser, digest });
 const runs = new Runs(post);
+const staging = new Staging(() => openPrivate("downloads"));
 let module: WebAssembly.Module | null = null;
 let known: Known | null = null;
 let opened: Opened | null = null;
@@ -60,9 +62,15 @@ const calls = {
 
   session: async () => opened?.session ?? null,
 
+  async enrollsAs(line: string) {
+    await ready();
+    return roleOf(line);
+  },
+
   async lock() {
     runs.stop();
     close();
+    await staging.lock();
   },
 
   async startBackup(options: BackupOptions, origin: Origin, deviceName: string) {
@@ -147,19 +155,18 @@ async function backup(site: Opened, options: BackupOptions, origin: Origin, devi
 
 async function restore(site: Opened, shelf: Books, snapshot: string, entries: EntryId[], place: FileSystemHandle | null, isZip: boolean, name: string): Promise<Run> {
   const going = new RestoreRun(site, shelf, snapshot, entries);
-  const staging = place ? null : await openPrivate(STAGING);
-  const staged = `${Date.now()} ${name}`;
+  const staged = place ? null : await staging.begin(name);
   const target = async (): Promise<Target> => {
     const base = await shelf.base(snapshot, entries);
     if (place?.kind === "directory") return new DirectoryTarget(place as FileSystemDirectoryHandle, base);
-    const file = place ? await pickedPlace(place as FileSystemFileHandle) : await stagedPlace(staging!, staged);
+    const file = place ? await pickedPlace(place as FileSystemFileHandle) : await staged!.place();
     return isZip ? new ZipTarget(file, base, true) : new SingleTarget(file);
   };
   return run({
     progress: () => going.progress(),
     work: async (steering) => {
       const result = await going.run(steering, target);
-      return { result, file: staging ? await staging.file(staged) : null, name };
+      return { result, file: staged ? await staged.finish() : null, name };
     },
   });
 }
@@ -212,19 +219,11 @@ function ready(): Promise<void> {
   return (loading ??= (async () => {
     module = await WebAssembly.compileStreaming(fetch(wasmUrl));
     await load({ module_or_path: module });
-    await sweep();
+    await staging.sweep();
   })().catch((error: unknown) => {
     loading = null;
     throw error instanceof CopalError ? error : failure("unsupported");
   }));
-}
-
-/** Downloads that were staged long ago are with the browser by now. */
-async function sweep(): Promise<void> {
-  const staging = await openPrivate(STAGING).catch(() => null);
-  for (const name of (await staging?.list()) ?? []) {
-    if (!(Date.now() - Number(name.split(" ")[0]) < STAGED_FOR)) await staging?.remove(name);
-  }
 }
 
 async function privateFiles(directory: string): Promise<Private | null> {
@@ -266,7 +265,3 @@ self.onmessage = async ({ data }: MessageEvent<ToCoordinator>) => {
 function post(message: FromCoordinator, transfer: Transferable[] = []): void {
   postMessage(message, { transfer });
 }
-
-const STAGING = "downloads";
-/** Milliseconds that a staged download may take to be with the browser. */
-const STAGED_FOR = 3_600_000;

@@ -7,7 +7,7 @@ import type { Patience } from "../gateway/retry";
 import type { Database, Device } from "../keep/database";
 import type { Private } from "../keep/private";
 import { failure } from "../problem";
-import { engineSigner, signWith, vaultSigner } from "./signing";
+import { engineSigner, makeKeys, signWith, vaultSigner } from "./signing";
 
 /** What is known of a repository before it is unlocked. */
 export interface Known {
@@ -42,8 +42,10 @@ export class Opened {
         [opened.client, opened.device] = [client, device];
       } catch (error) {
         client?.free();
-        // A client that is revoked, or unknown, is none any more; the owner opens the repository all the same.
-        if ((error as { code?: unknown }).code === "client-revoked") throw failure("device-revoked");
+        const code = (error as { code?: unknown }).code;
+        if (code === "client-revoked") throw failure("device-revoked");
+        // A client that the repository does not know is none any more; the owner opens the repository all the same.
+        if (typeof code !== "string" || !NO_CLIENT.has(code)) throw error;
       }
     }
     opened.#sign();
@@ -74,11 +76,12 @@ export class Opened {
     const owner = this.owner;
     if (!owner) throw failure("locked");
     const random = crypto.getRandomValues(new Uint8Array(80));
-    const { client, record } = owner.register(this.known.descriptor, name, Date.now(), random);
+    const keys = await makeKeys();
+    const { client, record } = owner.register(this.known.descriptor, name, Date.now(), random, keys?.public ?? null);
     random.fill(0);
     const kept = client.keep(crypto.getRandomValues(new Uint8Array(16)));
     // A record without keys would be of no use to anybody.
-    const device: Device = { repository: this.known.facts.id, role: "full", client: client.facts.client, name, kept };
+    const device: Device = { repository: this.known.facts.id, role: "full", client: client.facts.client, name, kept, signing: keys?.signing ?? null };
     await this.database.put("devices", device);
     await this.gateway.create(brief(), record.key, record.bytes as Uint8Array<ArrayBuffer>);
     [this.client, this.device] = [client, device];
@@ -88,7 +91,7 @@ export class Opened {
 
   /** Signs manifests where WebCrypto holds that key. */
   get manifestSigner(): ((message: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>) | null {
-    const key = this.device?.role === "write-only" ? this.device.signing?.manifest : null;
+    const key = this.device?.signing?.manifest;
     return key ? (message) => signWith(key, message) : null;
   }
 
@@ -153,7 +156,7 @@ export class Opened {
 
   #sign(): void {
     const { client, device, owner } = this;
-    const key = device?.role === "write-only" ? device.signing?.request : null;
+    const key = device?.signing?.request;
     if (client && key) this.gateway.signWith(vaultSigner((request) => client.unsignedRequest(request), key));
     else if (client) this.gateway.signWith(engineSigner((request) => client.signRequest(request)));
     else if (owner) this.gateway.signWith(engineSigner((request) => owner.signRequest(request)));
@@ -186,6 +189,8 @@ async function isWhole(key: string, bytes: Uint8Array<ArrayBuffer>): Promise<boo
   return key.endsWith(Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join(""));
 }
 
+/** What the engine says of a client that was lost, on either side. */
+const NO_CLIENT = new Set(["client-unknown", "client-damaged", "kept-damaged"]);
 /** Requests at once. */
 const LANES = 6;
 /** Roots that may be replaced while they are read. */

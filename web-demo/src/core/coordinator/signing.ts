@@ -2,6 +2,7 @@
 
 import type { RequestToSign, SignedHeaders, UnsignedHeaders } from "../engine";
 import { toBase64, type Signer } from "../gateway/client";
+import type { SigningKeys } from "../keep/database";
 
 /** Signs with whatever the engine holds. */
 export function engineSigner(sign: (request: RequestToSign) => SignedHeaders): Signer {
@@ -31,13 +32,20 @@ export async function signWith(key: CryptoKey, message: Uint8Array<ArrayBuffer>)
 }
 
 /** A pair of keys that nobody can take out of WebCrypto; null where the browser has no such keys. */
-export async function makeKey(): Promise<{ key: CryptoKey; public: Uint8Array<ArrayBuffer> } | null> {
+async function makeKey(): Promise<{ key: CryptoKey; public: Uint8Array<ArrayBuffer> } | null> {
   try {
     const pair = (await crypto.subtle.generateKey("Ed25519", false, ["sign", "verify"])) as CryptoKeyPair;
     return { key: pair.privateKey, public: new Uint8Array(await crypto.subtle.exportKey("raw", pair.publicKey)) };
   } catch {
     return null;
   }
+}
+
+/** A device's pairs of keys; null where the browser has no such keys. */
+export async function makeKeys(): Promise<{ signing: SigningKeys; public: { manifest: Uint8Array; request: Uint8Array } } | null> {
+  const [manifest, request] = [await makeKey(), await makeKey()];
+  if (!manifest || !request) return null;
+  return { signing: { manifest: manifest.key, request: request.key }, public: { manifest: manifest.public, request: request.public } };
 }
 
 function terms(request: { method: string; uri: string; digest: Uint8Array; seconds: number }): RequestToSign {

@@ -1,13 +1,13 @@
 //! Unlock: from nothing to an opened repository, by a passphrase, a recovery code, an enrollment, or this device's own keys.
 
 import type { RepositoryFacts, Unlock } from "../api";
-import { Client, Descriptor, Enrollment, Owner } from "../engine";
+import { Client, Descriptor, Enrollment, Owner, unsignedRequest } from "../engine";
 import { type Gateway, brief } from "../gateway/client";
 import type { Database, Device } from "../keep/database";
 import type { Private } from "../keep/private";
 import { failure, problemOf } from "../problem";
 import { type Known, Opened, records } from "./opened";
-import { engineSigner, makeKey, vaultSigner } from "./signing";
+import { engineSigner, makeKeys, vaultSigner } from "./signing";
 
 /** Asks the server what it serves, and remembers whose it is. */
 export async function meet(gateway: Gateway, database: Database): Promise<Known> {
@@ -31,7 +31,7 @@ export async function unlock(by: Unlock, known: Known, gateway: Gateway, databas
     case "recovery-code":
       return byOwner(known, gateway, database, cache, (slot) => Owner.openWithRecoveryCode(slot, by.code), "code-malformed");
     case "enrollment":
-      return byEnrollment(by.line, by.name ?? "browser", known, gateway, database, cache);
+      return byEnrollment(by.line, by.name ?? "browser", by.passphrase ?? "", known, gateway, database, cache);
     case "device":
       return byDevice(known, gateway, database, cache);
     case "link":
@@ -39,7 +39,6 @@ export async function unlock(by: Unlock, known: Known, gateway: Gateway, databas
   }
 }
 
-/** Tries all slots. */
 async function byOwner(
   known: Known,
   gateway: Gateway,
@@ -48,8 +47,24 @@ async function byOwner(
   open: (slot: Uint8Array) => Owner,
   wrong: "passphrase-wrong" | "code-malformed",
 ): Promise<Opened> {
-  if (!known.facts.passphraseOpens) throw failure("slots-closed");
-  gateway.signWith(null);
+  const device = await database.get("devices", known.facts.id);
+  const key = device?.role === "full" ? device.signing?.request : null;
+  if (!known.facts.passphraseOpens && !key) throw failure("slots-closed");
+  // Of a device that it knows a gateway asks for a signature where anybody else gets nothing.
+  gateway.signWith(known.facts.passphraseOpens || !device || !key ? null : vaultSigner((request) => unsignedRequest(device.client, request), key));
+  let owner: Owner | null = null;
+  try {
+    owner = await openSlot(known, gateway, open, wrong);
+    return await Opened.full(known, gateway, database, cache, owner);
+  } catch (error) {
+    owner?.free();
+    gateway.signWith(null);
+    throw error;
+  }
+}
+
+/** Tries all slots. */
+async function openSlot(known: Known, gateway: Gateway, open: (slot: Uint8Array) => Owner, wrong: "passphrase-wrong" | "code-malformed"): Promise<Owner> {
   const keys = (await gateway.list(brief(), "keys/")).map(({ key }) => key);
   const slots = [...new Set(keys.map((key) => key.slice(0, key.lastIndexOf("/"))))];
   let isDamaged = false;
@@ -70,10 +85,9 @@ async function byOwner(
       }
       try {
         owner.check(known.descriptor);
-        return await Opened.full(known, gateway, database, cache, owner);
+        return owner;
       } catch (error) {
         owner.free();
-        gateway.signWith(null);
         throw error;
       }
     }
@@ -81,31 +95,42 @@ async function byOwner(
   throw failure(isDamaged ? "repository-damaged" : wrong);
 }
 
-/** Joins as a write-only device. The keys are kept before the record is written, so that a run that was interrupted is
- * finished by the next one. */
-async function byEnrollment(line: string, name: string, known: Known, gateway: Gateway, database: Database, cache: Private | null): Promise<Opened> {
+/** What an enrollment makes of this browser; null if it cannot be read. */
+export function roleOf(line: string): "full" | "write-only" | null {
+  try {
+    const enrollment = Enrollment.parse(line);
+    const { role } = enrollment.facts;
+    enrollment.free();
+    return role;
+  } catch {
+    return null;
+  }
+}
+
+/** Joins. The keys are kept before the record is written, so that a run that was interrupted is finished by the next one. */
+async function byEnrollment(line: string, name: string, passphrase: string, known: Known, gateway: Gateway, database: Database, cache: Private | null): Promise<Opened> {
   const enrollment = Enrollment.parse(line);
   try {
     const { repository, owner, client: id, role } = enrollment.facts;
     if (repository !== known.facts.id || owner !== known.facts.owner) throw failure("enrollment-elsewhere");
-    // A full client derives all it needs from the passphrase.
-    if (role === "full") throw failure("not-permitted");
+    if (role === "full") {
+      if (passphrase === "") throw failure("passphrase-needed");
+      return await joinFull(enrollment, passphrase, name, known, gateway, database, cache);
+    }
     const before = await database.get("devices", repository);
     gateway.signWith(engineSigner((request) => enrollment.signRequest(request)));
     if (before?.role === "write-only" && before.client === id) {
       return await joined(known, gateway, database, cache, await resumed(before), before);
     }
-    const [manifest, request] = [await makeKey(), await makeKey()];
-    const keys = manifest && request ? { manifest, request } : null;
-    const publicKeys = keys && { manifest: keys.manifest.public, request: keys.request.public };
+    const keys = await makeKeys();
     const random = crypto.getRandomValues(new Uint8Array(96));
-    const { client, record } = enrollment.join(known.descriptor, await records(gateway, id), Date.now(), random, publicKeys);
+    const { client, record } = enrollment.join(known.descriptor, await records(gateway, id), Date.now(), random, keys?.public ?? null);
     random.fill(0);
     const { kept, iv, vault } = await sealed(client);
     const bytes = record.bytes as Uint8Array<ArrayBuffer>;
     const device: WriteOnly = {
       repository, role: "write-only", client: id, name, kept, iv, vault,
-      signing: keys && { manifest: keys.manifest.key, request: keys.request.key },
+      signing: keys?.signing ?? null,
       pending: { key: record.key, bytes },
     };
     await database.put("devices", device);
@@ -115,6 +140,55 @@ async function byEnrollment(line: string, name: string, known: Known, gateway: G
     throw error;
   } finally {
     enrollment.free();
+  }
+}
+
+/** Joins as a full client. The enrollment key lets it read the key slots where these are not open, and the passphrase shows
+ * that it may. */
+async function joinFull(enrollment: Enrollment, passphrase: string, name: string, known: Known, gateway: Gateway, database: Database, cache: Private | null): Promise<Opened> {
+  const { client: id } = enrollment.facts;
+  const { id: repository, passphraseOpens } = known.facts;
+  gateway.signWith(passphraseOpens ? null : engineSigner((request) => enrollment.signRequest(request)));
+  let owner: Owner | null = null;
+  try {
+    owner = await openSlot(known, gateway, (slot) => Owner.open(slot, passphrase), "passphrase-wrong");
+    const before = await database.get("devices", repository);
+    gateway.signWith(engineSigner((request) => owner!.signRequest(request)));
+    if (before?.role !== "full" || before.client !== id || !isKnown(owner, before.kept, known, await records(gateway, id))) {
+      const random = crypto.getRandomValues(new Uint8Array(64));
+      const keys = await makeKeys();
+      const { client, record } = enrollment.joinFull(owner, known.descriptor, await records(gateway, id), Date.now(), random, keys?.public ?? null);
+      random.fill(0);
+      const kept = client.keep(crypto.getRandomValues(new Uint8Array(16)));
+      client.free();
+      await database.put("devices", { repository, role: "full", client: id, name, kept, signing: keys?.signing ?? null });
+      gateway.signWith(engineSigner((request) => enrollment.signRequest(request)));
+      const isFirst = await gateway.create(brief(), record.key, record.bytes as Uint8Array<ArrayBuffer>);
+      gateway.signWith(engineSigner((request) => owner!.signRequest(request)));
+      if (!isFirst && !isKnown(owner, kept, known, await records(gateway, id))) {
+        await database.remove("devices", repository);
+        throw failure("enrollment-used");
+      }
+    }
+    return await Opened.full(known, gateway, database, cache, owner);
+  } catch (error) {
+    owner?.free();
+    gateway.signWith(null);
+    throw error;
+  }
+}
+
+/** Whether the repository knows a full client by the keys that were kept of it. */
+function isKnown(owner: Owner, kept: Uint8Array, known: Known, found: [number, Uint8Array][]): boolean {
+  let client: Client | null = null;
+  try {
+    client = owner.resume(kept);
+    client.check(known.descriptor, found);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    client?.free();
   }
 }
 
@@ -139,8 +213,10 @@ async function resumed(device: WriteOnly): Promise<Client> {
 /** Writes the record if that is still to be done, and looks whether the repository knows the device so. */
 async function joined(known: Known, gateway: Gateway, database: Database, cache: Private | null, client: Client, device: WriteOnly): Promise<Opened> {
   const { pending, signing } = device;
+  // Only who has the enrollment at hand can write the record.
+  const isTried = pending !== null && gateway.isSigning;
   try {
-    if (pending && gateway.isSigning) {
+    if (pending && isTried) {
       await gateway.create(brief(), pending.key, pending.bytes as Uint8Array<ArrayBuffer>).catch((error: unknown) => {
         // Written already, by this device or by another one: the record tells.
         if (!USED.has(problemOf(error).code)) throw error;
@@ -152,6 +228,8 @@ async function joined(known: Known, gateway: Gateway, database: Database, cache:
     client.free();
     gateway.signWith(null);
     if (pending && USED.has(problemOf(error).code)) {
+      // Joining was interrupted before the record was written: with the enrollment it goes on.
+      if (!isTried) throw failure("enrollment-unfinished");
       // Somebody was faster: what is kept here opens nothing.
       await database.remove("devices", device.repository);
       throw failure("enrollment-used");

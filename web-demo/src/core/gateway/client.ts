@@ -1,7 +1,7 @@
 //! Gateway: the one way to the repository. Requests are signed; what comes back is checked by who asked.
 
 import { failure, problem } from "../problem";
-import type { ProblemCode } from "../api";
+import { type Answerer, clockAhead, isAbsence, refused } from "./refusal";
 import { BRIEF, Passing, type Patience, type Surroundings, retried } from "./retry";
 
 /** Signs requests: gives the headers that a request has to carry. */
@@ -121,7 +121,7 @@ export class Gateway {
   async length(patience: Patience, key: string): Promise<number | null> {
     return retried(this.options.surroundings, patience, async () => {
       const response = await this.#send("HEAD", `/v1/objects/${key}`, null, true, patience);
-      if (response.status === 404) return null;
+      if (await isAbsence(response, "gateway")) return null;
       if (!response.ok) throw await refused(response);
       return Number(response.headers.get("content-length"));
     });
@@ -131,7 +131,7 @@ export class Gateway {
   async receipt(patience: Patience, client: string, number: number): Promise<Uint8Array<ArrayBuffer> | null> {
     return retried(this.options.surroundings, patience, async () => {
       const response = await this.#send("GET", `/v1/receipts/${client}/${number}`, null, true, patience);
-      if (response.status === 404) return null;
+      if (await isAbsence(response, "gateway")) return null;
       if (!response.ok) throw await refused(response);
       return new Uint8Array(await passing(response.arrayBuffer()));
     });
@@ -141,45 +141,47 @@ export class Gateway {
   async create(patience: Patience, key: string, bytes: Uint8Array<ArrayBuffer>, sha256: Uint8Array | null = null): Promise<boolean> {
     const digest = sha256 ?? (await this.options.digest(bytes));
     return retried(this.options.surroundings, patience, async () => {
-      const response = await this.#put(patience, key, bytes, digest);
+      const [response, from] = await this.#put(patience, key, bytes, digest);
       if (response.ok) return true;
       // A store behind presigned addresses answers 412 itself, and 409 while two are at it.
       if (response.status === 412) return false;
-      throw await refused(response);
+      throw await refused(response, from);
     });
   }
 
-  async #put(patience: Patience, key: string, bytes: Uint8Array<ArrayBuffer>, digest: Uint8Array): Promise<Response> {
+  async #put(patience: Patience, key: string, bytes: Uint8Array<ArrayBuffer>, digest: Uint8Array): Promise<[Response, Answerer]> {
     if (this.#transfers === "direct") {
-      return this.#send("PUT", `/v1/objects/${key}`, { bytes, digest }, true, patience, { "if-none-match": "*" });
+      return [await this.#send("PUT", `/v1/objects/${key}`, { bytes, digest }, true, patience, { "if-none-match": "*" }), "gateway"];
     }
     const wanted = JSON.stringify({ objects: [{ key, length: bytes.length, sha256: toHex(digest) }] });
     const answer = await this.#once(patience, "POST", "/v1/uploads", await this.#body(wanted), true);
-    return this.#follow(answer, { bytes, digest }, patience);
+    const handed = handedIn(answer);
+    return [await this.#follow(handed, { bytes, digest }, patience), answererOf(handed)];
   }
 
   async #get(patience: Patience, key: string, range: Range | null): Promise<Response | null> {
     const headers: Record<string, string> = range ? { range: `bytes=${range[0]}-${range[1]}` } : {};
     let response: Response;
+    let from: Answerer = "gateway";
     if (this.#transfers === "direct" || this.#signer === null) {
       response = await this.#send("GET", `/v1/objects/${key}`, null, !isOpen(key) && this.#signer !== null, patience, headers);
     } else {
       const named = JSON.stringify({ objects: [range ? { key, range } : { key }] });
       const body = await this.#body(named);
       const asked = await this.#send("POST", "/v1/downloads", body, true, patience);
-      if (asked.status === 404) return null;
+      if (await isAbsence(asked, "gateway")) return null;
       if (!asked.ok) throw await refused(asked);
-      response = await this.#follow((await passing(asked.json())) as Record<string, unknown>, null, patience);
+      const handed = handedIn((await passing(asked.json())) as Record<string, unknown>);
+      from = answererOf(handed);
+      response = await this.#follow(handed, null, patience);
     }
-    if (response.status === 404) return null;
-    if (!response.ok) throw await refused(response);
+    if (await isAbsence(response, from)) return null;
+    if (!response.ok) throw await refused(response, from);
     return response;
   }
 
   /** Does what the gateway has handed out an address for. */
-  async #follow(answer: Record<string, unknown>, body: Body | null, patience: Patience): Promise<Response> {
-    const one = (answer["objects"] as Handed[] | undefined)?.[0];
-    if (!one) throw failure("server-failed");
+  async #follow(one: Handed, body: Body | null, patience: Patience): Promise<Response> {
     // These two the browser sends by itself, and lets nobody else do.
     const headers = Object.fromEntries(Object.entries(one.headers).filter(([name]) => name !== "content-length" && name !== "host"));
     if (one.signed) return this.#sendTo(one.method, one.url, body, true, patience, headers);
@@ -249,26 +251,15 @@ interface Handed {
   signed: boolean;
 }
 
-/** What a refusal is to a person, and whether it may pass. */
-async function refused(response: Response): Promise<Error> {
-  const body = (await response.json().catch(() => null)) as { type?: unknown } | null;
-  const type = typeof body?.type === "string" ? body.type : "";
-  const name = type.startsWith(TYPES) ? type.slice(TYPES.length) : "";
-  const after = Number(response.headers.get("retry-after")) || null;
-  if (PASSING.has(name)) return new Passing(problem(name === "store-gone" ? "server-gone" : "busy"), after);
-  const known = REFUSALS[name];
-  if (known) return failure(known);
-  if (response.status === 409 || response.status === 408 || response.status === 429 || response.status >= 502) {
-    return new Passing(problem(response.status === 429 || response.status === 409 ? "busy" : "server-gone"), after);
-  }
-  if (response.status === 401 || response.status === 403) return failure("not-permitted");
-  return failure("server-failed");
+/** The address that a gateway has handed out for the one object it was asked for. */
+function handedIn(answer: Record<string, unknown>): Handed {
+  const one = (answer["objects"] as Handed[] | undefined)?.[0];
+  if (!one) throw failure("server-failed");
+  return one;
 }
 
-/** How far this clock is ahead of the gateway's, if that is what it refuses. */
-async function clockAhead(response: Response): Promise<number | null> {
-  const body = (await response.json().catch(() => null)) as { type?: unknown; ahead?: unknown } | null;
-  return body?.type === `${TYPES}clock` && typeof body.ahead === "number" ? body.ahead : null;
+function answererOf(handed: Handed): Answerer {
+  return handed.signed ? "gateway" : "store";
 }
 
 /** A request that does not arrive may arrive later. */
@@ -327,28 +318,6 @@ export function fromHex(digits: string): Uint8Array<ArrayBuffer> {
 export function brief(signal: AbortSignal = new AbortController().signal): Patience {
   return { tries: BRIEF, signal };
 }
-
-const TYPES = "urn:copal:problem:";
-const PASSING = new Set(["busy", "slow", "replayed", "store-gone"]);
-const REFUSALS: Record<string, ProblemCode> = {
-  "signature-missing": "not-permitted",
-  "signature-malformed": "internal",
-  "signature-wrong": "device-unknown",
-  "signature-long": "internal",
-  clock: "clock-wrong",
-  "client-unknown": "device-unknown",
-  "client-revoked": "device-revoked",
-  "client-unsound": "device-unknown",
-  "enrollment-used": "enrollment-used",
-  "not-permitted": "not-permitted",
-  quota: "quota",
-  "no-repository": "no-repository",
-  full: "server-full",
-  "store-failed": "server-failed",
-  damaged: "repository-damaged",
-  "too-large": "internal",
-  "bad-request": "internal",
-};
 
 /** SHA-256 of nothing. */
 const EMPTY = fromHex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

@@ -3,6 +3,12 @@
 
 import type { Settings } from "../api";
 
+/** Ed25519; cannot be exported. */
+export interface SigningKeys {
+  manifest: CryptoKey;
+  request: CryptoKey;
+}
+
 /** This browser as a client of a repository. */
 export type Device =
   | {
@@ -12,6 +18,8 @@ export type Device =
       name: string;
       /** Sealed by the engine for the owner. */
       kept: Uint8Array;
+      /** As of a write-only device. */
+      signing: SigningKeys | null;
     }
   | {
       repository: string;
@@ -23,8 +31,8 @@ export type Device =
       iv: Uint8Array;
       /** AES-GCM; cannot be exported. */
       vault: CryptoKey;
-      /** Ed25519; cannot be exported. Null where the browser has no such keys: then the engine signs. */
-      signing: { manifest: CryptoKey; request: CryptoKey } | null;
+      /** Null where the browser has no such keys: then the engine signs. */
+      signing: SigningKeys | null;
       /** The record that makes it a client, until it is known to be stored. */
       pending: { key: string; bytes: Uint8Array } | null;
     };

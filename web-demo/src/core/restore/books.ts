@@ -1,13 +1,13 @@
 //! Books: the library of an unlocked repository: snapshots, and what is in them.
 
-import type { ComparePage, DirectoryPage, Entry, EntryId, Measure, Preview, SearchProgress, SearchResult, Snapshot, SnapshotList } from "../api";
+import type { ComparePage, DirectoryPage, Entry, EntryId, Measure, Preview, Problem, SearchProgress, SearchResult, Snapshot, SnapshotList } from "../api";
 import { type Comparison, type EntryFacts, Library, type Listing, type Read, type SnapshotFacts, type Tree, type View } from "../engine";
 import { ENDLESS, type Patience } from "../gateway/retry";
 import { brief } from "../gateway/client";
 import { failure, problem } from "../problem";
 import { type Opened, fetchAll, records } from "../coordinator/opened";
 import type { Control } from "../coordinator/control";
-import { commonParent } from "./targets";
+import { asFileName, commonParent } from "./targets";
 
 /** What can be looked at. One at a time: the engine answers one question after another. */
 export class Books {
@@ -38,13 +38,14 @@ export class Books {
     return this.#inTurn(async () => {
       const tree = await this.#tree(snapshot);
       const page = await this.#answer(() => tree.list(directory, after, Math.min(Math.max(limit, 1), PAGE)), brief());
-      return { entries: page.entries.map(entryOf), next: page.next ?? null, total: null };
+      return { entries: page.entries.map(entryOf), next: page.next ?? null, total: null, damage: damageOf(page.damaged) };
     });
   }
 
   /** Looks through a tree; other questions are answered in between. */
   async search(snapshot: string, directory: EntryId, text: string, control: Control, tell: (progress: SearchProgress) => void): Promise<SearchResult> {
     const hits: Entry[] = [];
+    const damaged = new Set<string>();
     let looked = 0;
     let next: string | null = null;
     do {
@@ -55,19 +56,22 @@ export class Books {
         return this.#answer(() => tree.search(directory, text, next, HITS - hits.length), brief(control.signal));
       });
       hits.push(...page.entries.map(entryOf));
+      page.damaged.forEach((what) => damaged.add(what));
       looked += SEARCHED;
       next = page.next ?? null;
       tell({ hits: [...hits], looked });
     } while (next !== null && hits.length < HITS);
-    return { hits, looked, more: next !== null };
+    return { hits, looked, more: next !== null, damage: damageOf(damaged) };
   }
 
   preview(snapshot: string, file: EntryId, limit: number): Promise<Preview> {
     return this.#inTurn(async () => {
       const tree = await this.#tree(snapshot);
       const most = Math.min(limit, PREVIEW);
-      const found = (await this.#answer(() => tree.entry(file), brief())).entries[0];
-      if (!found) throw failure("entry-gone");
+      const { entries, damaged } = await this.#answer(() => tree.entry(file), brief());
+      const found = entries[0];
+      // Where it would be, the tree cannot be read: it may be there all the same.
+      if (!found) throw damaged.length > 0 ? failure("damaged", damaged[0]) : failure("entry-gone");
       const bytes = new Uint8Array(Math.min(found.size, most));
       const restore = tree.restore([file], most);
       try {
@@ -124,6 +128,7 @@ export class Books {
   async #measure(snapshot: string, entries: EntryId[], control?: Control): Promise<Measure> {
     const tree = await this.#tree(snapshot);
     const sum = { files: 0, directories: 0, bytes: 0, leftOut: 0 };
+    const damaged = new Set<string>();
     const patience = brief(control?.signal);
     const count = (facts: EntryFacts) => {
       if (facts.kind === "file") [sum.files, sum.bytes] = [sum.files + 1, sum.bytes + facts.size];
@@ -131,7 +136,9 @@ export class Books {
       else if (facts.kind === "other") sum.leftOut += 1;
     };
     for (const id of entries) {
-      const found = id === "" ? null : (await this.#answer(() => tree.entry(id), patience)).entries[0];
+      const one = id === "" ? null : await this.#answer(() => tree.entry(id), patience);
+      one?.damaged.forEach((what) => damaged.add(what));
+      const found = one?.entries[0];
       if (found) count(found);
       if (id !== "" && found?.kind !== "directory") continue;
       let next: string | null = null;
@@ -140,10 +147,11 @@ export class Books {
         // An empty text is in every name.
         const page: Listing = await this.#answer(() => tree.search(id, "", next, SEARCHED), patience);
         page.entries.forEach(count);
+        page.damaged.forEach((what) => damaged.add(what));
         next = page.next ?? null;
       } while (next !== null);
     }
-    return sum;
+    return { ...sum, damage: damageOf(damaged) };
   }
 
   /** What a download of some entries is called: a file by its own name, all else a zip. */
@@ -152,10 +160,10 @@ export class Books {
       const tree = await this.#tree(snapshot);
       const [first] = entries;
       const found = entries.length === 1 && first ? (await this.#answer(() => tree.entry(first), brief())).entries[0] : undefined;
-      if (found?.kind === "file") return { name: found.name, isZip: false };
+      if (found?.kind === "file") return { name: asFileName(found.name), isZip: false };
       const facts = this.#states.get(snapshot)!;
       const name = found?.name ?? (facts.label || facts.paths.at(-1)?.split("/").at(-1) || "snapshot");
-      return { name: `${name.replace(/[/\\:*?"<>|]/g, "_")}.zip`, isZip: true };
+      return { name: `${asFileName(name)}.zip`, isZip: true };
     });
   }
 
@@ -264,6 +272,11 @@ function snapshotOf(facts: SnapshotFacts): Snapshot {
     // Only what was accepted is in the state, and the state is what the library lists.
     receipt: "verified", verifiedBy: null, pinned: facts.pinned, fromBrowser: !facts.hasModes, incomplete: facts.errors > 0,
   };
+}
+
+/** Parts of a tree that cannot be read, each once. */
+function damageOf(what: Iterable<string>): Problem[] {
+  return [...new Set(what)].map((part) => problem("damaged", part));
 }
 
 export function entryOf(facts: EntryFacts): Entry {

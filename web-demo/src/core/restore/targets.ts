@@ -93,6 +93,10 @@ export class SingleTarget implements Target {
 /** Everything in one zip; paths below the parents that all have in common. */
 export class ZipTarget implements Target {
   readonly #zip: ZipWriter;
+  /** What is no directory: nothing of the archive lies below it. */
+  #leaf: string | null = null;
+  /** Paths in which bytes are not text: two of them may look the same. */
+  #unclear = new Set<string>();
 
   constructor(
     private readonly place: Place,
@@ -102,14 +106,22 @@ export class ZipTarget implements Target {
     this.#zip = new ZipWriter(place);
   }
 
-  async begin(entry: EntryFacts): Promise<"special" | null> {
+  async begin(entry: EntryFacts): Promise<"special" | "bad-name" | null> {
     const path = below(this.base, entry.path);
     if (path === "") return null;
+    if (entry.kind === "other") return "special";
+    if (!isGoodInZip(path) || (this.#leaf !== null && path.startsWith(`${this.#leaf}/`))) return "bad-name";
+    if (entry.kind !== "directory") {
+      if (this.#unclear.has(path)) return "bad-name";
+      if (path.includes("\ufffd")) this.#unclear.add(path);
+      this.#leaf = path;
+    }
+    // Bytes of the target are not text: a link made of it would lead elsewhere.
+    if (entry.kind === "symlink" && entry.target?.includes("\ufffd")) return "bad-name";
     const head = { path, modified: entry.modified === 0 ? null : entry.modified, mode: this.hasModes ? entry.mode : null };
     if (entry.kind === "directory") await this.#zip.directory(head);
     else if (entry.kind === "symlink") await this.#zip.link(head, entry.target ?? "");
-    else if (entry.kind === "file") await this.#zip.begin(head, entry.size);
-    else return "special";
+    else await this.#zip.begin(head, entry.size);
     return null;
   }
 
@@ -225,6 +237,20 @@ async function isThere(folder: FileSystemDirectoryHandle, name: string): Promise
   }
 }
 
+/** Whether a path stays below the folder that an archive is unpacked into, also where `\` parts names and letters name
+ * drives. */
+export function isGoodInZip(path: string): boolean {
+  const names = path.split("/");
+  if (!names.every(isGoodName) || new TextEncoder().encode(path).length >= ZIP_NAME) return false;
+  return !/^(\\|[A-Za-z]:)/.test(path) && !path.split(/[/\\]/).includes("..");
+}
+
+/** A name as browsers and file systems take it: what parts or hides names is replaced. */
+export function asFileName(name: string): string {
+  const plain = name.replace(/[/\\:*?"<>|\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "_");
+  return /^\.*$/.test(plain) ? "_" : plain;
+}
+
 /** A path below a directory. */
 export function below(base: string, path: string): string {
   return base === "" ? path : path === base ? "" : path.slice(base.length + 1);
@@ -242,3 +268,6 @@ export function commonParent(paths: string[]): string {
   }
   return first.slice(0, shared).join("/");
 }
+
+/** Bytes of a name that a zip can hold. */
+const ZIP_NAME = 0xffff;

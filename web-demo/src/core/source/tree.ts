@@ -26,17 +26,24 @@ export function scan(origin: Origin, excludes: Excludes): AsyncGenerator<Scanned
   return origin.via === "handle" ? scanHandle(origin.name, origin.handle, excludes) : scanList(origin.files, excludes);
 }
 
-/** Goes through a list of files; directories are those that the paths name. */
+/** Goes through a list of files; directories are those that the paths name. Of several files at one path, as two places may
+ * have given them, the first is taken and the others are named. */
 export async function* scanList(files: Listed[], excludes: Excludes): AsyncGenerator<Scanned> {
   const sorted = [...files].sort((a, b) => comparePaths(a.path, b.path));
   let open: string[] = [];
-  let last: string | null = null;
   let lastFile: string | null = null;
   let outside: string | null = null;
+  let here: { path: string; files: Set<File> } = { path: "", files: new Set() };
   for (const { path, file } of sorted) {
-    if (path === last) continue;
-    last = path;
+    if (here.path !== path) here = { path, files: new Set() };
+    // The same file, chosen twice.
+    if (here.files.has(file)) continue;
+    here.files.add(file);
     if (outside !== null && path.startsWith(outside)) continue;
+    if (path === lastFile) {
+      yield { kind: "left-out", path, why: "bad-name", detail: TWICE };
+      continue;
+    }
     const names = path.split("/");
     const bad = names.findIndex((name) => !isGoodName(name));
     if (bad >= 0) {
@@ -146,5 +153,7 @@ function reason(error: unknown): string {
   return error instanceof Error ? error.name : "unknown";
 }
 
+/** What is wrong with a name that another file has. */
+const TWICE = "another file of this name was chosen too";
 /** Files looked at ahead. */
 const AHEAD = 64;

@@ -76,8 +76,9 @@ export const CORES: Record<string, () => Core> = {
   "unlock-closed": () => locked({ server: { state: "ready", repository: { ...FACTS, passphraseOpens: false } } }),
   "unlock-full-device": () => locked({ device: { role: "full", name: "Firefox on the laptop" } }, async () => FULL),
   "unlock-offline": () => locked({}, async () => { throw failure(GONE); }),
-  join: () => locked({ hasEnrollmentLink: true }, async () => WRITE_ONLY),
-  "join-used": () => locked({ hasEnrollmentLink: true }, async () => { throw failure({ code: "enrollment-used", title: "Somebody has used this enrollment already", advice: "It works once. If it was not you, tell the owner: whoever used it can be revoked. Ask for a new one." }); }),
+  join: () => locked({ hasEnrollmentLink: true, enrollsAs: "write-only" }, async () => WRITE_ONLY),
+  "join-used": () => locked({ hasEnrollmentLink: true, enrollsAs: "write-only" }, async () => { throw failure({ code: "enrollment-used", title: "Somebody has used this enrollment already", advice: "It works once. If it was not you, tell the owner: whoever used it can be revoked. Ask for a new one." }); }),
+  "join-full": () => locked({ hasEnrollmentLink: true, enrollsAs: "full" }, async () => { throw WRONG; }),
   "device-revoked": () => locked({ device: { role: "write-only", name: "Studio camera" } }, async () => { throw REVOKED; }),
   "write-only": () => ({ ...scripted(REMEMBERED, null), environment: async () => ({ ...ENVIRONMENT, device: { role: "write-only", name: "Studio camera" } }), unlock: async () => WRITE_ONLY, status: async () => ({ ...STATUS, space: null, history: [], receipts: STATUS.receipts.filter((one) => one.source === "Accounts") }) }),
   idle: () => saying({ type: "locked", reason: "idle" }),
@@ -109,12 +110,12 @@ export const CORES: Record<string, () => Core> = {
   "browse-many": () => scripted({
     directory: async (_snapshot, _directory, after, limit) => {
       const start = after === null ? 0 : Number(after);
-      return { entries: manyEntries(10_000).slice(start, start + limit), next: start + limit < 10_000 ? String(start + limit) : null, total: 10_000 };
+      return { entries: manyEntries(10_000).slice(start, start + limit), next: start + limit < 10_000 ? String(start + limit) : null, total: 10_000, damage: [] };
     },
   }),
-  "browse-empty": () => scripted({ directory: async () => ({ entries: [], next: null, total: 0 }) }),
+  "browse-empty": () => scripted({ directory: async () => ({ entries: [], next: null, total: 0, damage: [] }) }),
   "browse-damaged": () => scripted({ directory: async () => { throw failure({ code: "damaged", title: "A page of this folder is damaged", advice: "Other folders are not affected. An earlier snapshot may have it whole.", subject: "packs/9f/9f3c11a0", canRetry: true }); } }),
-  "search-none": () => scripted({ search: async () => scriptedRun({ state: "running", hits: [], looked: 0 }, { hits: [], looked: 21_760, more: false }) }),
+  "search-none": () => scripted({ search: async () => scriptedRun({ state: "running", hits: [], looked: 0 }, { hits: [], looked: 21_760, more: false, damage: [] }) }),
   "preview-image": () => scripted({ preview: async () => { const bytes = await picture(); return { bytes, total: bytes.length, kind: "image", mediaType: "image/png" }; } }),
   "preview-binary": () => scripted({ preview: async () => ({ bytes: new Uint8Array(64), total: 612 * MIB, kind: "binary", mediaType: null }) }),
   "preview-damaged": () => scripted({ preview: async () => { throw failure({ code: "damaged", title: "This file is damaged", advice: "A block of it is altered, and nothing of it is shown. An earlier snapshot may have it whole.", subject: "README.txt" }); } }),

@@ -58,6 +58,7 @@ export const ENVIRONMENT: Environment = {
   server: { state: "ready", repository: FACTS },
   device: { role: "none", name: null },
   hasEnrollmentLink: false,
+  enrollsAs: null,
 };
 
 export const FULL: Session = { role: "full", repository: FACTS, client: "2b9e61f07c3d4a85b1e2f3a4b5c6d7e8", deviceName: "Firefox on the laptop", keyInBrowserVault: true, warnings: [] };
@@ -153,8 +154,8 @@ export function scripted(other: Partial<Core> = {}, session: Session | null = FU
     forgetRemembered: async () => undefined,
     startBackup: async () => scriptedRun<BackupProgress, BackupResult>(PROGRESS, null),
     snapshots: async () => ({ snapshots: snapshots(), damage: [] }),
-    directory: async () => ({ entries: entries(), next: null, total: entries().length }),
-    search: async () => scriptedRun({ state: "running", hits: [], looked: 0 }, { hits: entries().filter((entry) => entry.kind === "file").map((entry, i) => ({ ...entry, path: `2026/Lisbon/part ${i}/${entry.name}` })), looked: 21_760, more: false }),
+    directory: async () => ({ entries: entries(), next: null, total: entries().length, damage: [] }),
+    search: async () => scriptedRun({ state: "running", hits: [], looked: 0 }, { hits: entries().filter((entry) => entry.kind === "file").map((entry, i) => ({ ...entry, path: `2026/Lisbon/part ${i}/${entry.name}` })), looked: 21_760, more: false, damage: [] }),
     preview: async () => ({ bytes: new TextEncoder().encode("Pictures of 2026\n\nLisbon, in March: the raw files lie beside the albums.\n".repeat(30)), total: 2_318, kind: "text", mediaType: null }),
     compare: async () => ({
       changes: [
@@ -163,7 +164,7 @@ export function scripted(other: Partial<Core> = {}, session: Session | null = FU
       ],
       next: null,
     }),
-    measure: async () => ({ files: 640, directories: 12, bytes: 1.1 * GIB, leftOut: 0 }),
+    measure: async () => ({ files: 640, directories: 12, bytes: 1.1 * GIB, leftOut: 0, damage: [] }),
     download: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, null),
     restoreInto: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, RESTORED),
     status: async () => STATUS,

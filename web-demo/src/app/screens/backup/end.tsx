@@ -34,9 +34,9 @@ export function Done({ app, state, session }: { app: App; state: Extract<Backing
         </div>
       </div>
       <dl class="figures">
-        <div><dt>Uploaded</dt><dd>{size(result.storedBytes)} <small>{saved > 0.005 ? `${Math.floor(saved * 100)} % less` : ""}</small></dd></div>
+        <div><dt>Uploaded</dt><dd>{size(result.storedBytes)} <small>{saved > 0.005 && result.storedBytes > 0 ? `instead of ${size(result.bytes)}` : ""}</small></dd></div>
         <div><dt>New data</dt><dd>{size(result.newBytes)}</dd></div>
-        <div><dt>Stored already</dt><dd>{size(result.knownBytes)}</dd></div>
+        <div><dt>Stored already</dt><dd>{size(Math.max(0, result.bytes - result.newBytes))}</dd></div>
         <div><dt>New files</dt><dd>{count(result.newFiles)}</dd></div>
         <div><dt>Changed files</dt><dd>{count(result.changedFiles)}</dd></div>
         <div><dt>Unchanged files</dt><dd>{count(result.unchangedFiles)}</dd></div>
@@ -54,6 +54,9 @@ export function Done({ app, state, session }: { app: App; state: Extract<Backing
 export function Ended({ app, state }: { app: App; state: Extract<Backing, { at: "ended" }> }) {
   const { problem, progress, options } = state;
   const cancelled = problem.code === "cancelled";
+  const goesOn = cancelled || problem.canRetry;
+  const secured = progress?.securedBytes ?? 0;
+  const kept = `${secured > 0 ? `${size(secured)} of this backup are safe` : "What was uploaded is kept"}${goesOn ? ": the next backup of this folder goes on from there" : ""}. Earlier backups are not affected.`;
   useEffect(() => say(cancelled ? "The backup was stopped." : `The backup stopped. ${problem.title}`), [cancelled, problem.title]);
   return (
     <div class="page stack wide">
@@ -62,13 +65,12 @@ export function Ended({ app, state }: { app: App; state: Extract<Backing, { at: 
         <p class="soft"><bdi>{shown(options.label)}</bdi></p>
       </header>
       {cancelled
-        ? <Notice title="You stopped this backup"><p class="soft">{KEPT}</p></Notice>
+        ? <Notice title="You stopped this backup"><p class="soft">{kept}</p></Notice>
         : <ProblemNotice problem={{ ...problem, canRetry: false }} />}
-      {!cancelled && <p class="soft">{KEPT}</p>}
-      {progress && progress.securedBytes > 0 && <p class="soft">{size(progress.securedBytes)} are kept.</p>}
+      {!cancelled && <p class="soft">{kept}</p>}
       {progress && <NotSaved leftOut={progress.leftOut} />}
       <div class="row">
-        {(problem.canRetry || cancelled) && <button type="button" class="button main" onClick={() => void app.backing.again()}>{cancelled ? "Go on" : "Try again"}</button>}
+        {goesOn && <button type="button" class="button main" onClick={() => void app.backing.again()}>{cancelled ? "Go on" : "Try again"}</button>}
         <button type="button" class="button" onClick={() => app.backing.choose()}>Choose another folder</button>
       </div>
     </div>
@@ -94,5 +96,3 @@ function NotSaved({ leftOut }: { leftOut: LeftOut }) {
     </Notice>
   );
 }
-
-const KEPT = "What was uploaded is kept: the next backup of this folder goes on from there. Earlier backups are not affected.";

@@ -29,7 +29,7 @@ export function Ready({ app, state }: { app: App; state: Extract<Backing, { at: 
           <span class="folder-icon"><Icon name="folder" size={24} /></span>
           <div class="grow">
             <p class="strong wrap"><bdi>{shown(folder.name)}</bdi></p>
-            <p class="small soft">{folder.files === null ? "Its size is known once it was looked through" : `${counted(folder.files, "file")}${folder.bytes === null ? "" : `, ${size(folder.bytes)}`}`}</p>
+            <p class="small soft">{folder.files === null ? "Its files are counted while it is read" : `${counted(folder.files, "file")}${folder.bytes === null ? "" : `, ${size(folder.bytes)}`}`}</p>
           </div>
           <button type="button" class="button small" onClick={() => app.backing.choose()}>Change</button>
         </div>

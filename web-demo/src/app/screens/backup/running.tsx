@@ -44,8 +44,8 @@ export function Running({ app, state }: { app: App; state: State }) {
         </div>
       </div>
       <Figures progress={progress} />
-      {progress && <LeftOutSoFar progress={progress} />}
       <Throughput progress={progress} />
+      {progress && <LeftOutSoFar progress={progress} />}
     </div>
   );
 }
@@ -57,12 +57,19 @@ function Now({ progress, paused }: { progress: BackupProgress | null; paused: bo
   return (
     <>
       <p class="small soft row ends firm">
-        <span>{progress.phase === "scanning" ? `${count(progress.files.done)} files so far` : remaining(progress.eta === null ? null : progress.eta * 1000)}</span>
+        <span>{nowWords(progress)}</span>
         <span>{progress.rate > 0 ? rate(progress.rate) : ""}</span>
       </p>
       <p class="small faint clip path"><bdi>{progress.currentFile === null ? "\u00a0" : shown(progress.currentFile)}</bdi></p>
     </>
   );
+}
+
+function nowWords({ phase, files, eta }: BackupProgress): string {
+  if (phase === "preparing") return "Reading what is known of the last backup";
+  if (phase === "scanning") return `${count(files.done)} files so far`;
+  if (phase === "verifying") return "All is uploaded. The service looks at it, which takes seconds.";
+  return remaining(eta === null ? null : eta * 1000);
 }
 
 function Figures({ progress }: { progress: BackupProgress | null }) {

@@ -45,6 +45,8 @@ export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot
     void finding.find(snapshot.id, here, text);
   };
 
+  // Of what cannot be read at all there is nothing to list.
+  const isUnread = found === null && listed.problem !== null && listed.entries.length === 0;
   return (
     <>
       <header class="page-head browse-head">
@@ -66,13 +68,13 @@ export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot
         <ProblemNotice problem={(found?.problem ?? listed.problem)!} retry={() => (found ? typed(found.text) : void listing.open(snapshot.id, here))} />
       )}
       <p class="list-status small soft" role="status">
-        {found
+        {isUnread ? "" : found
           ? `${found.running ? "Searching… " : ""}${counted(found.hits.length, "name")} found${found.more ? ", and more: search for something longer" : ""}`
           : listed.loading && listed.entries.length === 0 ? "Reading…"
           : `${counted(listed.total ?? listed.entries.length, "entry", "entries")}${listed.loading ? `, ${count(listed.entries.length)} read…` : ""}${selected.value.length > 0 ? ` · ${count(selected.value.length)} selected` : ""}`}
         {selected.value.length > 0 && <Measured app={app} snapshot={snapshot} entries={selected.value} />}
       </p>
-      {rows.length === 0 && !listed.loading && !found?.running && !listed.problem ? (
+      {isUnread ? null : rows.length === 0 && !listed.loading && !found?.running && !listed.problem ? (
         found ? <Empty icon="search" title="Nothing of that name"><p>Only names are searched, below the folder that is open.</p></Empty>
           : <Empty icon="folder" title="This folder is empty" />
       ) : (
@@ -102,7 +104,7 @@ function Measured({ app, snapshot, entries }: { app: App; snapshot: Snapshot; en
       clearTimeout(timer);
     };
   }, [app, snapshot.id, entries]);
-  return measure === null ? null : <>: {counted(measure.files, "file")}, {size(measure.bytes)}</>;
+  return measure === null ? null : <>: {counted(measure.files, "file")}, {size(measure.bytes)}{measure.damage.length > 0 ? ", and what cannot be read" : ""}</>;
 }
 
 function Crumbs({ snapshot, crumbs, go, out }: { snapshot: Snapshot; crumbs: Crumb[]; go: (to: Crumb[]) => void; out: () => void }) {

@@ -34,11 +34,11 @@ export function Compare({ app, before, after }: { app: App; before: Snapshot; af
         <p class="soft"><bdi>{shown(before.source)}</bdi>, {when(before.time, Date.now())} → {other && <><bdi>{shown(after.source)}</bdi>, </>}{when(after.time, Date.now())}</p>
       </header>
       {problem && <ProblemNotice problem={problem} retry={load} />}
-      <div class="toolbar">
+      {(loading || changes.length > 0) && <div class="toolbar">
         <Choice<Shown> label="Which changes" value={comparing.shown.value} change={(value) => { comparing.shown.value = value; }}
           options={[{ value: "all", words: <>All <small class="soft">{count(changes.length)}</small></> }, ...kinds.map((kind) => ({ value: kind, words: <>{CHANGES[kind]} <small class="soft">{count(counts[kind])}</small></> }))]} />
         <p class="small soft" role="status">{loading ? `${counted(changes.length, "difference")} so far…` : ""}</p>
-      </div>
+      </div>}
       {!loading && changes.length === 0 && !problem
         ? <Empty icon="check" title="Nothing differs"><p>The two snapshots hold the same files.</p></Empty>
         : <Rows<Change> key={comparing.shown.value} label="Differences" rows={comparing.rows.value} rowHeight={46} look="changes" columns={3} keyOf={(change) => `${change.kind}:${change.path}`} cells={(change) => <Cells change={change} />} />}

@@ -41,7 +41,7 @@ export function Snapshots({ app }: { app: App }) {
         </Notice>
       )}
       {snapshots.length === 0 ? (
-        <Empty icon="restore" title="No snapshots yet"><p>Each backup becomes a snapshot: everything as it was at that time.</p></Empty>
+        <Empty icon="restore" title="No snapshots yet"><p>Each backup becomes a snapshot: everything as it was at that time.</p><button type="button" class="button main" onClick={() => app.route.go({ screen: "backup" })}>Back up a folder</button></Empty>
       ) : (
         <>
           <div class="toolbar">

@@ -1,0 +1,83 @@
+//! Guard: what the policy in force keeps whatever the rules say, and whoever has forgotten it.
+
+use std::collections::BTreeSet;
+
+use copal_engine::id::SnapshotId;
+use copal_engine::retention::{Held, Protection, held, protected};
+use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
+use copal_service::policy;
+use copal_service::view::View;
+
+use super::failure::of_job;
+use crate::history::History;
+use crate::report::Failure;
+use crate::report::field::{Hex, PathsField, Stamp};
+use crate::report::guard::{Guarded, HeldField, StaysBy, StaysField};
+use crate::repository::Repository;
+use crate::wait::wait;
+
+/// What is kept of a state.
+pub(super) fn guarded(repository: &Repository, view: &View, now: Time) -> Result<Guarded, Failure> {
+    of(repository, view, &view.state.snapshots.values().cloned().collect::<Vec<_>>(), now)
+}
+
+/// What is kept of snapshots that are forgotten, now or perhaps, and what concerns them.
+pub(super) fn guarded_of(
+    repository: &Repository,
+    view: &View,
+    forgotten: &BTreeSet<SnapshotId>,
+    now: Time,
+) -> Result<Guarded, Failure> {
+    let mut records: Vec<SnapshotRecord> = view.state.snapshots.values().cloned().collect();
+    for record in records.iter_mut().filter(|of| of.state == SnapshotState::Kept && forgotten.contains(&of.id)) {
+        record.state = SnapshotState::Forgotten;
+    }
+    let mut found = of(repository, view, &records, now)?;
+    found.stays.retain(|stays| forgotten.contains(&stays.snapshot.0));
+    let is_held =
+        |held: &HeldField| found.stays.iter().any(|stays| stays.by == StaysBy::Hold && stays.source.0 == held.source.0);
+    found.held.retain(is_held);
+    Ok(found)
+}
+
+fn of(repository: &Repository, view: &View, records: &[SnapshotRecord], now: Time) -> Result<Guarded, Failure> {
+    let current = wait(policy::current(&repository.host(), view)).map_err(of_job)?;
+    let Some((_, policy)) = current else { return Ok(Guarded::default()) };
+    let raised = held(&policy, records, Time(i64::MAX));
+    let kept = protected(&policy, records, now);
+    let field = |held: Held| held_field(repository, view, held);
+    let stays = |record: &SnapshotRecord| Some(stays_field(view, record, *kept.get(&record.id)?));
+    Ok(Guarded {
+        held: raised.into_iter().map(field).collect::<Result<_, _>>()?,
+        stays: records.iter().filter_map(stays).collect(),
+    })
+}
+
+fn held_field(repository: &Repository, view: &View, held: Held) -> Result<HeldField, Failure> {
+    let record = view.state.snapshots.iter().find(|(_, record)| record.id == held.snapshot);
+    // What cannot be read, check tells.
+    let read = match record {
+        Some((key, record)) => History::read_one(repository, *key, record)?.ok(),
+        None => None,
+    };
+    Ok(HeldField {
+        source: Hex(held.source),
+        host: read.as_ref().map(|read| read.info.host.clone()),
+        paths: read.as_ref().map(|read| PathsField::of(&read.sources())).unwrap_or_default(),
+        snapshot: Hex(held.snapshot),
+        accepted: Stamp(held.accepted),
+        why: held.why.to_string(),
+    })
+}
+
+fn stays_field(view: &View, record: &SnapshotRecord, protection: Protection) -> StaysField {
+    let (by, until) = match protection {
+        Protection::Held => (StaysBy::Hold, None),
+        Protection::Last => (StaysBy::FloorLast, None),
+        Protection::Young { until } => (StaysBy::FloorAge, Some(Stamp(until))),
+    };
+    let in_state = view.state.snapshots.values().find(|of| of.id == record.id);
+    let forgotten = in_state.filter(|of| of.state == SnapshotState::Forgotten).map(|of| Stamp(of.state_time));
+    StaysField { snapshot: Hex(record.id), source: Hex(record.source), forgotten, by, until }
+}

@@ -1,0 +1,94 @@
+//! Guard: what is said of series that are held, and of what was forgotten and stays. Field names are stable (`docs/cli.md`).
+
+use std::io::{self, Write};
+
+use copal_engine::id::{SnapshotId, SourceId};
+use serde::Serialize;
+
+use super::field::{Hex, PathsField, Stamp};
+use super::human::{self, things};
+
+/// What the policy in force keeps whatever the rules say.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct Guarded {
+    /// Suspicious snapshots that nobody has released: nothing of their series expires or is removed.
+    pub held: Vec<HeldField>,
+    /// Forgotten snapshots that no prune removes yet.
+    pub stays: Vec<StaysField>,
+}
+
+/// A suspicious snapshot.
+#[derive(Serialize, Clone, Debug)]
+pub struct HeldField {
+    /// Its series.
+    pub source: Hex<SourceId>,
+    /// The machine it is of, if it can be told.
+    pub host: Option<String>,
+    /// What was backed up; empty if it cannot be told.
+    #[serde(flatten)]
+    pub paths: PathsField,
+    /// The snapshot.
+    pub snapshot: Hex<SnapshotId>,
+    /// When it was accepted: since then its series is held.
+    pub accepted: Stamp,
+    /// Why it is suspicious.
+    pub why: String,
+}
+
+/// A forgotten snapshot that stays.
+#[derive(Serialize, Clone, Debug)]
+pub struct StaysField {
+    /// The snapshot.
+    pub snapshot: Hex<SnapshotId>,
+    /// Its series.
+    pub source: Hex<SourceId>,
+    /// When it was forgotten; none if that is only tried.
+    pub forgotten: Option<Stamp>,
+    /// What keeps it.
+    pub by: StaysBy,
+    /// From when on nothing keeps it, where that is a matter of time.
+    pub until: Option<Stamp>,
+}
+
+/// What keeps a forgotten snapshot.
+#[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum StaysBy {
+    /// Its series is held.
+    Hold,
+    /// It is one of the last of its series that the floor keeps.
+    FloorLast,
+    /// It is younger than the floor's age.
+    FloorAge,
+}
+
+impl Guarded {
+    /// Writes what stays, why, since when, and what ends it.
+    pub fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        for held in &self.held {
+            let (series, snapshot) = (held.source.short(), held.snapshot.short());
+            let (since, why) = (human::time(held.accepted.0), &held.why);
+            let host = held.host.as_deref().map(human::text).unwrap_or_default();
+            let paths = held.paths.human().replace('\n', " ");
+            let named = [host, paths].join(" ");
+            let named = if named.trim().is_empty() { String::new() } else { format!(" ({})", named.trim()) };
+            writeln!(out, "nothing of series {series}{named} expires or is removed since {since}:")?;
+            writeln!(out, "  snapshot {snapshot} has {why}")?;
+            writeln!(out, "  if that is as it should be: copal policy release {snapshot}")?;
+        }
+        let by = |by| self.stays.iter().filter(move |stays| stays.by == by);
+        let count = |what| things(by(what).count() as u64, "forgotten snapshot", "forgotten snapshots");
+        if by(StaysBy::Hold).next().is_some() {
+            writeln!(out, "{} not removed: the series is held", count(StaysBy::Hold))?;
+        }
+        if by(StaysBy::FloorLast).next().is_some() {
+            let held = count(StaysBy::FloorLast);
+            writeln!(out, "{held} not removed: the policy's floor-last keeps them until newer ones are there")?;
+        }
+        if let Some(last) = by(StaysBy::FloorAge).filter_map(|stays| stays.until).map(|until| until.0).max() {
+            let (held, last) = (count(StaysBy::FloorAge), human::time(last));
+            writeln!(out, "{held} not removed: the policy's floor-age keeps them, the last of them until {last}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! Leaves: nothing lies below what is no directory. A tree that says otherwise was made to lead whoever writes it elsewhere,
+//! through a link.
+
+use crate::path::TreePath;
+use crate::tree::{Entry, EntryKind};
+
+/// Watches the entries of a tree, in its order.
+#[derive(Debug, Default)]
+pub struct Leaves {
+    last: Option<TreePath>,
+}
+
+impl Leaves {
+    /// Whether the next entry lies where it may: one that lies below what is no directory is damage, and nothing is made of
+    /// it.
+    pub fn admits(&mut self, entry: &Entry) -> bool {
+        if self.last.as_ref().is_some_and(|leaf| entry.path.is_within(leaf)) {
+            return false;
+        }
+        if entry.kind() != EntryKind::Directory {
+            self.last = Some(entry.path.clone());
+        }
+        true
+    }
+}
+
+/// What is wrong with an entry that is not admitted.
+pub const BELOW_LEAF: &str = "it is said to lie below what is no directory";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Time;
+    use crate::tree::{Content, Extras, Mode, Owner};
+
+    fn entry(path: &str, kind: EntryKind) -> Entry {
+        Entry {
+            path: TreePath::new(path.as_bytes()).unwrap(),
+            mode: Mode::new(kind, 0o755),
+            owner: Owner::default().into(),
+            mtime: Time(0),
+            ctime: Time(0),
+            birth: None,
+            inode: 0,
+            size: 0,
+            content: Content::None,
+            extras: Extras::default(),
+        }
+    }
+
+    #[test]
+    fn nothing_lies_below_what_is_no_directory() {
+        let mut leaves = Leaves::default();
+        let mut admits = |path, kind| leaves.admits(&entry(path, kind));
+        use EntryKind::{Directory, File, Symlink};
+        assert!(admits("a", Directory) && admits("a/b", File));
+        assert!(!admits("a/b/c", File) && !admits("a/b/c", Directory) && !admits("a/b/c/d", Symlink));
+        assert!(admits("a/ba", Symlink), "a name that begins alike is another one");
+        assert!(!admits("a/ba/x", File));
+        assert!(admits("c", File), "what comes behind is no more below it");
+    }
+}

@@ -1,0 +1,34 @@
+# How clients without credentials of AWS reach the repository: one address for the gateway and, if there is one, the page.
+
+module "gateway" {
+  source = "./modules/gateway"
+
+  name                = var.name
+  function_name       = module.function["gateway"].name
+  alias               = module.function["gateway"].alias
+  invoke_arn          = module.function["gateway"].invoke_arn
+  requests_per_second = var.throttle.requests_per_second
+  requests_at_once    = var.throttle.requests_at_once
+  log_retention_days  = var.log_retention_days
+  kms_key_arn         = module.key.arn
+}
+
+module "page" {
+  source = "./modules/page"
+  count  = var.page_folder == null ? 0 : 1
+
+  name          = var.name
+  partition     = local.partition
+  bucket        = "${var.bucket}-page"
+  folder        = var.page_folder
+  gateway_url   = module.gateway.url
+  bucket_origin = "https://${var.bucket}.s3.${var.region}.amazonaws.com"
+  domain        = var.domain
+  web_acl_arn   = var.web_acl_arn
+}
+
+locals {
+  page_url = one(module.page[*].url)
+  # Requests are signed over the address by which clients know the gateway.
+  gateway_url = coalesce(local.page_url, module.gateway.url)
+}

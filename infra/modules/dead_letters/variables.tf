@@ -1,0 +1,4 @@
+variable "name" {
+  description = "Name of the deployment, with which the queue's begins."
+  type        = string
+}

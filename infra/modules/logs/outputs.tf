@@ -1,0 +1,4 @@
+output "bucket" {
+  description = "The bucket."
+  value       = { id = module.bucket.id, arn = module.bucket.arn }
+}

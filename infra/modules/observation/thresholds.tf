@@ -1,0 +1,31 @@
+variable "email" {
+  description = "Address that is told of alarms; it has to confirm that."
+  type        = string
+  default     = null
+}
+
+variable "monthly_budget" {
+  description = "Dollars a month that are expected; no budget without it."
+  type        = number
+  default     = null
+}
+
+variable "silent_days" {
+  description = "Days without a run of a job after which that is an alarm, by job; at most 7."
+  type        = map(number)
+}
+
+variable "deleted_bytes_most" {
+  description = "Bytes that prune may delete within a day without an alarm."
+  type        = number
+}
+
+variable "message_age_most" {
+  description = "Seconds that an event may wait without an alarm."
+  type        = number
+}
+
+variable "refused_most" {
+  description = "Requests that the gateway may refuse within an hour without an alarm."
+  type        = number
+}

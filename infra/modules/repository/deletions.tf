@@ -1,0 +1,38 @@
+locals {
+  deletions = [
+    {
+      # DeleteObject by anybody: manifests, receipts, changes and all else that is not named below stays for ever.
+      Sid         = "Kept"
+      Effect      = "Deny"
+      Principal   = "*"
+      Action      = "s3:DeleteObject"
+      NotResource = concat(local.pruned, local.by_owners)
+    },
+    {
+      # DeleteObject and DeleteObjects by prune.
+      Sid       = "DeletedByPrune"
+      Effect    = "Deny"
+      Principal = "*"
+      Action    = "s3:DeleteObject"
+      Resource  = local.pruned
+      Condition = { ArnNotLike = { "aws:PrincipalArn" = [var.roles.prune] } }
+    },
+    {
+      # DeleteObject by `copal key remove` and by the probe of `copal init`, with credentials of AWS.
+      Sid       = "DeletedByOperators"
+      Effect    = "Deny"
+      Principal = "*"
+      Action    = "s3:DeleteObject"
+      Resource  = local.by_owners
+      Condition = { ArnNotLike = { "aws:PrincipalArn" = var.operators } }
+    },
+    {
+      # What was deleted can be brought back for as long as the lifecycle keeps it, which this does not bind.
+      Sid       = "VersionsStay"
+      Effect    = "Deny"
+      Principal = "*"
+      Action    = ["s3:DeleteObjectVersion", "s3:BypassGovernanceRetention"]
+      Resource  = [local.all]
+    },
+  ]
+}

@@ -1,0 +1,67 @@
+variable "bucket" {
+  description = "Name of the bucket."
+  type        = string
+}
+
+variable "root" {
+  description = "What stands before the name of every object: empty, or a folder and a slash."
+  type        = string
+}
+
+variable "kms_key_arn" {
+  description = "Key that objects are sealed with; S3's own without it."
+  type        = string
+  default     = null
+}
+
+variable "object_lock" {
+  description = "Whether versions of objects can be locked."
+  type        = bool
+}
+
+variable "roles" {
+  description = "ARNs of the functions' roles, by function."
+  type        = map(string)
+}
+
+variable "operators" {
+  description = "ARNs of whoever makes and repairs the repository with credentials of AWS; * stands for anything."
+  type        = list(string)
+}
+
+variable "origins" {
+  description = "Web origins whose pages may use presigned addresses."
+  type        = list(string)
+}
+
+variable "recovery_days" {
+  description = "Days for which what was deleted stays as an earlier version."
+  type        = number
+}
+
+variable "cold_packs" {
+  description = "Storage class of large packs, after how many days, and from how many bytes on; none without it."
+  type        = object({ class = string, after_days = number, larger_than = number })
+  default     = null
+}
+
+variable "log_bucket" {
+  description = "Bucket for access logs and inventories; none without it."
+  type        = object({ id = string, arn = string })
+  default     = null
+}
+
+variable "inventory" {
+  description = "Whether S3 writes a weekly list of all objects into the log bucket."
+  type        = bool
+}
+
+variable "force_destroy" {
+  description = "Whether the bucket may be destroyed with the backups in it."
+  type        = bool
+}
+
+variable "partition" {
+  description = "Partition of AWS, such as aws."
+  type        = string
+}

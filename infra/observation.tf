@@ -1,0 +1,31 @@
+module "observation" {
+  source = "./modules/observation"
+
+  name        = var.name
+  account     = local.account
+  region      = var.region
+  kms_key_arn = module.key.arn
+  namespace   = var.metrics_namespace
+  repository  = local.repository
+  functions   = { for function, made in module.function : function => made.name }
+  timeouts    = { for function, settings in var.functions : function => settings.timeout }
+  queue       = module.events.queue_name
+  api         = module.gateway.id
+
+  dead_letters = {
+    dead-letters = module.events.dead_letters_name
+    failed-runs  = module.dead_letters.name
+  }
+
+  email              = var.alarm_email
+  monthly_budget     = var.monthly_budget
+  deleted_bytes_most = var.alarms.deleted_bytes_most
+  message_age_most   = var.alarms.message_age_most
+  refused_most       = var.alarms.refused_most
+
+  # A job that is meant to rest is not missed.
+  silent_days = merge(
+    { check = var.alarms.silent_days.check, compact = var.alarms.silent_days.compact, ingest = 1 },
+    var.prune_enabled ? { prune = var.alarms.silent_days.prune } : {},
+  )
+}

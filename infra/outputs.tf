@@ -1,0 +1,63 @@
+output "init" {
+  description = "What makes the repository, once, with an operator's credentials."
+  value       = "copal init --repository s3://${local.repository} --ingest service"
+}
+
+output "repository" {
+  description = "The repository's address for those with credentials of AWS."
+  value       = "s3://${local.repository}"
+}
+
+output "gateway_url" {
+  description = "The repository's address for those without."
+  value       = local.gateway_url
+}
+
+output "page_url" {
+  description = "Address of the page; null without one."
+  value       = local.page_url
+}
+
+output "roles" {
+  description = "ARNs of the functions' roles, by function."
+  value       = { for function, made in module.function : function => made.role_arn }
+}
+
+output "versions" {
+  description = "Version of each function that is in use: what `pinned` goes back to."
+  value       = { for function, made in module.function : function => made.version }
+}
+
+output "logs" {
+  description = "Log group of each function."
+  value       = { for function, made in module.function : function => made.log_group }
+}
+
+output "events" {
+  description = "Event source mapping of ingest, and the addresses of the queues that must be empty."
+  value = {
+    mapping      = module.events.mapping
+    dead_letters = module.events.dead_letters_url
+    failed_runs  = module.dead_letters.url
+  }
+}
+
+output "schedules" {
+  description = "Group of the schedules."
+  value       = module.schedules.group
+}
+
+output "alarms" {
+  description = "Topic that alarms are told to."
+  value       = module.observation.topic_arn
+}
+
+output "dashboard" {
+  description = "Name of the dashboard."
+  value       = module.observation.dashboard
+}
+
+output "replication_role" {
+  description = "Role that replicates, for the recovery bucket of another account; null without replication."
+  value       = one(module.replication[*].role_arn)
+}

@@ -1,0 +1,26 @@
+locals {
+  # Prune is off until somebody has set retention: without a policy nothing expires, but what was forgotten would go.
+  jobs = {
+    reconcile = { function = "ingest", expression = var.schedules.reconcile, enabled = true }
+    compact   = { function = "compact", expression = var.schedules.compact, enabled = true }
+    check     = { function = "check", expression = var.schedules.check, enabled = true }
+    prune     = { function = "prune", expression = var.schedules.prune, enabled = var.prune_enabled }
+  }
+}
+
+module "schedules" {
+  source = "./modules/schedules"
+
+  name             = var.name
+  account          = local.account
+  dead_letters_arn = module.dead_letters.arn
+  kms_key_arn      = module.key.arn
+
+  jobs = {
+    for job, at in local.jobs : job => {
+      expression   = at.expression
+      enabled      = at.enabled && !var.paused
+      function_arn = module.function[at.function].alias_arn
+    }
+  }
+}

@@ -1,0 +1,152 @@
+mock_provider "aws" {
+  source = "./tests/aws"
+}
+
+variables {
+  region            = "eu-central-1"
+  bucket            = "example-copal"
+  owner_fingerprint = "ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45"
+  functions_zip     = "./tests/functions.zip"
+  operators         = ["arn:aws:iam::111122223333:role/operator"]
+}
+
+run "what_is_needed_is_enough" {
+  command = apply
+
+  assert {
+    condition     = output.gateway_url == "https://a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com" && output.page_url == null
+    error_message = "There is a page that nobody asked for, or the gateway is elsewhere."
+  }
+
+  assert {
+    condition     = output.init == "copal init --repository s3://example-copal --ingest service"
+    error_message = "The line that makes the repository is another one."
+  }
+
+  assert {
+    condition     = length(distinct(values(output.roles))) == 5
+    error_message = "Functions share a role."
+  }
+
+  assert {
+    condition     = !local.jobs.prune.enabled && local.jobs.check.enabled && local.jobs.compact.enabled && local.jobs.reconcile.enabled
+    error_message = "Prune runs before retention is set, or another job does not run."
+  }
+
+  assert {
+    condition     = !local.destroys && !module.protection.destroys
+    error_message = "Backups are not protected."
+  }
+
+  assert {
+    condition     = length(module.logs) == 1 && length(module.replication) == 0 && length(module.page) == 0
+    error_message = "Something is on that nobody asked for."
+  }
+}
+
+run "every_feature_is_on" {
+  command = apply
+
+  variables {
+    prefix          = "/our/team/"
+    object_lock     = true
+    cold_packs      = { class = "GLACIER_IR" }
+    inventory       = true
+    replica_region  = "eu-west-1"
+    recovery_bucket = { bucket_arn = "arn:aws:s3:::example-copal-recovery", account = "444455556666", kms_key_arn = "arn:aws:kms:eu-central-1:444455556666:key/1" }
+    prune_enabled   = true
+    pruners         = ["arn:aws:iam::111122223333:role/operator"]
+    pinned          = { ingest = "5" }
+    repack_most     = 1000000000
+    storage_class   = "STANDARD_IA"
+    open_slots      = true
+    quota           = 5000000000000
+    daily_quota     = 100000000000
+    cors            = "https://elsewhere.example.org"
+    page_folder     = "./tests/page"
+    domain          = { name = "backup.example.org", certificate_arn = "arn:aws:acm:us-east-1:111122223333:certificate/1", zone_id = "Z1" }
+    web_acl_arn     = "arn:aws:wafv2:us-east-1:111122223333:global/webacl/copal/1"
+    alarm_email     = "backups@example.org"
+    monthly_budget  = 200
+  }
+
+  assert {
+    condition     = output.gateway_url == "https://backup.example.org" && output.page_url == output.gateway_url
+    error_message = "The page does not find the gateway at its own origin."
+  }
+
+  assert {
+    condition     = local.root == "our/team/" && output.repository == "s3://example-copal/our/team"
+    error_message = "The folder is another one."
+  }
+
+  assert {
+    condition     = output.versions.ingest == "5" && output.versions.prune == "7"
+    error_message = "Something else is pinned than was said."
+  }
+
+  assert {
+    condition     = local.jobs.prune.enabled && toset(keys(local.destinations)) == toset(["region", "recovery"])
+    error_message = "Prune rests, or copies go elsewhere."
+  }
+}
+
+run "everything_rests_while_somebody_rebuilds" {
+  variables {
+    paused = true
+  }
+
+  assert {
+    condition     = alltrue([for job, at in local.jobs : !(at.enabled && !var.paused)])
+    error_message = "A job runs while the index is rebuilt."
+  }
+}
+
+run "objects_sealed_by_s3_need_no_right_for_the_key" {
+  variables {
+    encryption = "AES256"
+  }
+
+  assert {
+    condition     = !anytrue([for statements in values(module.rights.statements) : strcontains(statements, "kms:GenerateDataKey")])
+    error_message = "A function may use the key for nothing."
+  }
+}
+
+run "one_variable_does_not_destroy_backups" {
+  variables {
+    destroy_backups = true
+  }
+
+  assert {
+    condition     = !local.destroys
+    error_message = "One word is enough to destroy backups."
+  }
+}
+
+run "the_name_of_another_bucket_does_not_destroy_backups" {
+  variables {
+    destroy_backups    = true
+    destroy_backups_in = "example-copal-other"
+  }
+
+  assert {
+    condition     = !local.destroys
+    error_message = "The name of another bucket is enough to destroy backups."
+  }
+}
+
+# Last: what these runs have made is destroyed after it, which the protection would refuse.
+run "both_together_do" {
+  command = apply
+
+  variables {
+    destroy_backups    = true
+    destroy_backups_in = "example-copal"
+  }
+
+  assert {
+    condition     = local.destroys && module.protection.destroys
+    error_message = "Backups cannot be destroyed at all."
+  }
+}

@@ -1,0 +1,66 @@
+variable "functions" {
+  description = "Memory (MB), timeout (seconds) and reserved concurrency of each function. 1769 MB give a whole processor."
+  type = object({
+    ingest  = optional(object({ memory = number, timeout = number, concurrency = number }), { memory = 512, timeout = 900, concurrency = 3 })
+    compact = optional(object({ memory = number, timeout = number, concurrency = number }), { memory = 512, timeout = 900, concurrency = 1 })
+    prune   = optional(object({ memory = number, timeout = number, concurrency = number }), { memory = 1769, timeout = 900, concurrency = 1 })
+    check   = optional(object({ memory = number, timeout = number, concurrency = number }), { memory = 1769, timeout = 900, concurrency = 1 })
+    gateway = optional(object({ memory = number, timeout = number, concurrency = number }), { memory = 512, timeout = 30, concurrency = 20 })
+  })
+  default = {}
+
+  validation {
+    condition     = alltrue([for made in values(var.functions) : made.timeout <= 900 && made.timeout >= 10 && made.memory >= 128 && made.memory <= 10240])
+    error_message = "Timeouts of 10 to 900 seconds, memory of 128 to 10240 MB."
+  }
+
+  validation {
+    condition     = var.functions.gateway.timeout <= 30
+    error_message = "The gateway answers within 30 seconds: longer no API waits."
+  }
+}
+
+variable "reserve_concurrency" {
+  description = "Whether the functions' concurrency is reserved. An account whose limit is 10 cannot; then two prunes may run at once, which costs time and harms nothing."
+  type        = bool
+  default     = true
+}
+
+variable "pinned" {
+  description = "Versions of functions that are used instead of the newest, by function: the way back from an upgrade."
+  type        = map(string)
+  default     = {}
+}
+
+variable "events" {
+  description = "Messages that one ingest gets, for how many seconds they are gathered, how many ingests run at once, and how often a message is delivered."
+  type = object({
+    batch         = optional(number, 100)
+    window        = optional(number, 5)
+    concurrency   = optional(number, 2)
+    receives_most = optional(number, 5)
+  })
+  default = {}
+
+  validation {
+    condition     = var.events.concurrency >= 2 && var.events.concurrency < var.functions.ingest.concurrency
+    error_message = "At least 2, and fewer than are reserved for ingest: reconciliation needs one."
+  }
+
+  validation {
+    condition     = var.events.window > 0 || var.events.batch <= 10
+    error_message = "More than 10 messages at once have to be gathered for at least a second."
+  }
+}
+
+variable "check_parts" {
+  description = "Of how many parts of all packs a check reads one, where no policy says so."
+  type        = number
+  default     = 30
+}
+
+variable "repack_most" {
+  description = "Bytes that one prune copies at most; no bound without it."
+  type        = number
+  default     = null
+}

@@ -1,0 +1,310 @@
+//! The engine as browsers use it: what one backs up others restore, what others back up it restores, and what it is told
+//! by a store that lies it does not believe.
+
+use copal_engine::client::Role;
+use copal_engine::extent::Extent;
+use copal_engine::id::{DomainId, OwnerFingerprint};
+use copal_engine::layout;
+use copal_engine::path::TreePath;
+use copal_engine::repository::{Descriptor, IngestBy};
+use copal_engine::time::Time;
+use copal_tests::kit::{Tree, path, tree};
+use copal_wasm::backup::Verdict;
+use copal_wasm::client::Client;
+use copal_wasm::fault::{Code, Fault};
+use copal_wasm::look::Comparison;
+use copal_wasm::view::Read;
+
+mod seat;
+
+use seat::{Browser, LATER, Ran, facts, files, unaltered, with_directories};
+
+#[test]
+fn what_a_browser_backs_up_everybody_restores() {
+    let browser = Browser::new();
+    let files = files(3, 120, 6_000);
+    let ran = browser.back_up(LATER, &files, &[], usize::MAX);
+    assert!(ran.tally.counts.files == 120 && ran.tally.counts.directories == 18, "{:?}", ran.tally);
+    assert_eq!(browser.world.restore(ran.snapshot).unwrap(), with_directories(&files), "by the kit's reader");
+    assert_eq!(browser.restore(ran.snapshot, &unaltered), (files, Vec::new()), "by the browser");
+    assert_eq!(browser.world.check().findings.len(), 0);
+}
+
+#[test]
+fn what_others_back_up_a_browser_restores() {
+    let browser = Browser::new();
+    for role in [Role::Full, Role::WriteOnly] {
+        let client = browser.world.register(1 + role as u8, role);
+        let files = files(4 + role as u64, 60, 4_000);
+        let snapshot = browser.world.back_up(&client, &files);
+        let (restored, damaged) = browser.restore(snapshot, &unaltered);
+        assert_eq!((restored, damaged), (files, Vec::new()), "{role:?}");
+    }
+}
+
+#[test]
+fn a_second_backup_reads_and_stores_only_what_changed() {
+    let browser = Browser::new();
+    let mut files = files(5, 200, 4_000);
+    let first = browser.back_up(LATER, &files, &[], usize::MAX);
+    let unchanged = browser.back_up(LATER + 1, &files, &[&first.kept], usize::MAX);
+    assert_eq!((unchanged.tally.summary.unmodified, unchanged.tally.bytes_new), (200, 0));
+    assert_eq!(unchanged.tally.bytes_stored, 0, "not even a page");
+    *files.values_mut().nth(70).unwrap() = b"another content, longer than what a page takes".repeat(50);
+    let changed = browser.back_up(LATER + 2, &files, &[&unchanged.kept], usize::MAX);
+    assert_eq!((changed.tally.summary.unmodified, changed.tally.summary.changed), (199, 1));
+    assert_eq!(changed.tally.bytes_new, 46 * 50);
+    assert_eq!(browser.restore(changed.snapshot, &unaltered).0, files);
+}
+
+#[test]
+fn a_run_goes_on_from_the_checkpoint_of_one_that_was_lost() {
+    let browser = Browser::new();
+    let files = files(6, 150, 4_000);
+    let lost = browser.back_up(LATER, &files, &[], 90);
+    let next = browser.back_up(LATER + 1, &files, &[&lost.kept], usize::MAX);
+    assert_eq!((next.tally.summary.unmodified, next.tally.summary.new), (90, 60));
+    assert_eq!(browser.restore(next.snapshot, &unaltered), (files, Vec::new()));
+}
+
+#[test]
+fn claims_tell_about_how_large_a_snapshot_is_and_how_much_was_stored_for_it() {
+    let browser = Browser::new();
+    let mut files = files(10, 150, 4_000);
+    let lost = browser.back_up(LATER, &files, &[], 90);
+    let first = browser.back_up(LATER + 1, &files, &[&lost.kept], usize::MAX);
+    let bytes: usize = files.values().map(Vec::len).sum();
+    let told = |ran: &Ran| browser.world.snapshot(ran.snapshot).extent;
+    assert_eq!(told(&first), Some(Extent::about(150 + 18, bytes as u64, first.tally.bytes_stored)));
+    files.retain(|path, _| path.to_string() < "d1".to_owned());
+    let less = browser.back_up(LATER + 2, &files, &[&first.kept], usize::MAX);
+    assert!(told(&less).unwrap().entries < 100, "{:?}", told(&less));
+}
+
+#[test]
+fn a_kept_tree_that_was_cut_or_altered_costs_reading_only() {
+    let browser = Browser::new();
+    let files = files(7, 100, 3_000);
+    let first = browser.back_up(LATER, &files, &[], usize::MAX);
+    for cut in [0, 5, 16, 17, first.kept.len() / 2, first.kept.len() - 1] {
+        assert!(!browser.begin(LATER + 1, &[]).basis(first.kept[..cut].to_vec()), "cut at {cut}");
+    }
+    let mut altered = first.kept.clone();
+    altered[40] ^= 1;
+    let again = browser.back_up(LATER + 1, &files, &[&altered], usize::MAX);
+    assert_eq!(again.tally.bytes_new, 0, "the repository has it all");
+    assert_eq!(browser.restore(again.snapshot, &unaltered).0, files);
+}
+
+#[test]
+fn bytes_that_are_not_what_they_should_be_are_never_handed_over() {
+    let browser = Browser::new();
+    let files = files(8, 80, 5_000);
+    let ran = browser.back_up(LATER, &files, &[], usize::MAX);
+    let hit = browser.world.names("packs/").into_iter().find(|name| {
+        copal_engine::pack::parse(&browser.world.read(name)).unwrap().kind == copal_engine::pack::PackKind::Data
+    });
+    let hit = hit.unwrap();
+    let flip = |read: &Read, mut bytes: Vec<u8>| {
+        // Not the table, of which the end of the pack tells.
+        if read.key == hit && bytes.len() > 5_000 {
+            bytes[4_000] ^= 1;
+        }
+        Some(bytes)
+    };
+    let cut =
+        |read: &Read, bytes: Vec<u8>| Some(if read.key == hit { bytes[..bytes.len() / 2].to_vec() } else { bytes });
+    let gone = |read: &Read, bytes: Vec<u8>| (read.key != hit).then_some(bytes);
+    let alterations: [&dyn Fn(&Read, Vec<u8>) -> Option<Vec<u8>>; 3] = [&flip, &cut, &gone];
+    for (at, alter) in alterations.into_iter().enumerate() {
+        let (whole, damaged) = browser.restore(ran.snapshot, alter);
+        assert!(!damaged.is_empty(), "alteration {at}");
+        assert_eq!(whole.len() + damaged.len(), files.len(), "alteration {at}: every file is whole or named");
+        assert!(whole.iter().all(|(path, content)| files[path] == *content), "alteration {at}");
+    }
+}
+
+#[test]
+fn a_chunk_under_another_name_is_refused() {
+    let browser = Browser::new();
+    let mut backup = browser.begin(LATER, &[]);
+    let content = vec![7; 3_000];
+    let facts = facts(&path("a"), &content);
+    assert_eq!(backup.compare(&facts), Ok(Verdict::New));
+    backup.begin_file().unwrap();
+    let taken = backup.take_chunks(&[copal_engine::id::ChunkId([1; 24])], &[3_000], |_| Some(content.clone()));
+    assert_eq!(taken.map_err(|fault| fault.code), Err(Code::SealFailed));
+}
+
+#[test]
+fn entries_are_listed_searched_and_compared_part_by_part() {
+    let browser = Browser::new();
+    let mut files: Tree = (0..300).map(|at| (path(&format!("many/f{at:04}")), vec![at as u8; 40])).collect();
+    files.insert(path("many/f0007/below"), vec![1; 10]);
+    files.remove(&path("many/f0007"));
+    let first = browser.back_up(LATER, &files, &[], usize::MAX);
+    files.insert(path("many/new"), vec![1; 30]);
+    files.remove(&path("many/f0100"));
+    let second = browser.back_up(LATER + 1, &files, &[&first.kept], usize::MAX);
+
+    let library = browser.library();
+    assert_eq!(library.snapshots().iter().map(|found| found.id).collect::<Vec<_>>(), [second.snapshot, first.snapshot]);
+    let (before, after) = (library.tree(first.snapshot).unwrap(), library.tree(second.snapshot).unwrap());
+    let (mut names, mut next) = (Vec::new(), None);
+    loop {
+        let listing = before.list(&path("many"), next.as_ref(), 7);
+        listing.needs.iter().for_each(|read| library.supply(read, browser.fetch(read)));
+        names.extend(listing.entries.iter().map(|entry| entry.path.to_string()));
+        if listing.needs.is_empty() {
+            next = listing.next;
+            if next.is_none() {
+                break;
+            }
+        }
+    }
+    let expected: Vec<String> = (0..300).map(|at| format!("many/f{at:04}")).collect();
+    assert_eq!(names, expected, "the directory among the files stands for what is below it");
+
+    let (mut found, mut next) = (Vec::new(), None);
+    loop {
+        let listing = after.search(&TreePath::TOP, "F01", next.as_ref(), 8, &str::to_lowercase);
+        listing.needs.iter().for_each(|read| library.supply(read, browser.fetch(read)));
+        found.extend(listing.entries.iter().map(|entry| entry.path.to_string()));
+        if listing.needs.is_empty() {
+            next = listing.next;
+            if next.is_none() {
+                break;
+            }
+        }
+    }
+    assert_eq!(found.len(), 99, "f0100 is gone");
+
+    let mut comparison = Comparison::new(&before, &after);
+    let mut changes = Vec::new();
+    loop {
+        let part = comparison.next(1).unwrap();
+        part.needs.iter().for_each(|read| library.supply(read, browser.fetch(read)));
+        changes.extend(part.changes.into_iter().map(|change| change.path.to_string()));
+        if part.is_done {
+            break;
+        }
+    }
+    assert_eq!(changes, ["many/f0100", "many/new"]);
+}
+
+#[test]
+fn a_client_that_was_kept_is_the_same_client_and_another_owner_cannot_open_it() {
+    let browser = Browser::new();
+    let kept = browser.client.keep([3; 16]);
+    let resumed = browser.owner.resume(&kept).unwrap();
+    assert_eq!((resumed.id(), resumed.manifest_public()), (browser.client.id(), browser.client.manifest_public()));
+    for at in 0..kept.len() {
+        let mut altered = kept.to_vec();
+        altered[at] ^= 1;
+        assert_eq!(
+            browser.owner.resume(&altered).map_err(|fault| fault.code).err(),
+            Some(Code::KeptDamaged),
+            "byte {at}"
+        );
+    }
+}
+
+#[test]
+fn a_revoked_client_is_told() {
+    let browser = Browser::new();
+    let name = |version| layout::client(browser.client.id(), version);
+    let records = [(1, browser.world.read(&name(1)))];
+    let record = browser.client.check(&browser.descriptor, &records).unwrap();
+    let revoked = record.revoked((0, copal_engine::id::ObjectHash::NONE), None, Time(9));
+    let bytes = revoked.sign(browser.client.repository(), &browser.owner.secret().signing_key());
+    let records = [records[0].clone(), (2, bytes)];
+    let told = browser.client.check(&browser.descriptor, &records).map_err(|fault| fault.code);
+    assert_eq!(told.err(), Some(Code::ClientRevoked));
+}
+
+#[test]
+fn an_enrolled_browser_backs_up_and_holds_no_key_that_opens_anything() {
+    let browser = Browser::new();
+    let owner = browser.owner.secret();
+    let id = copal_engine::id::ClientId([9; 16]);
+    let domain = DomainId([8; 16]);
+    let line = copal_engine::enrollment::Enrollment {
+        repository: owner.repository(),
+        client: id,
+        domain,
+        owner: owner.fingerprint(),
+        seed: copal_engine::keys::secret::Secret::new([5; 32]),
+        domain_key: Some(owner.domain_key(domain)),
+        address: "https://backup.example".to_owned(),
+    };
+    let first = copal_engine::client::ClientRecord {
+        client: id,
+        version: 1,
+        sealed_name: b"sealed".to_vec(),
+        role: Role::WriteOnly,
+        domain,
+        keys: None,
+        created: Time(1),
+        revoked: None,
+        last_change: None,
+        enrollment: Some(line.key().verifying_key().to_bytes()),
+        signed_by: copal_engine::client::SignedBy::Owner,
+    };
+    browser.world.put(&layout::client(id, 1), first.sign(owner.repository(), &owner.signing_key()));
+    let records = [(1, browser.world.read(&layout::client(id, 1)))];
+    let enrollment = copal_wasm::enrollment::Enrollment::parse(&line.encode()).unwrap();
+    let host = copal_wasm::enrollment::HostKeys::default();
+    let joined = enrollment.join(&browser.descriptor, &records, Time(2), &[6; 96], host).unwrap();
+    browser.world.put(&joined.key, joined.bytes);
+    let records = [records[0].clone(), (2, browser.world.read(&joined.key))];
+    let used = enrollment.join(&browser.descriptor, &records, Time(3), &[7; 96], host).err().map(|fault| fault.code);
+    assert_eq!(used, Some(Code::EnrollmentUsed));
+
+    let kept = joined.client.keep([1; 16]);
+    let resumed = Client::resume(&kept).unwrap();
+    resumed.check(&browser.descriptor, &records).unwrap();
+    assert!((0..kept.len()).all(|at| Client::resume(&kept[..at]).is_err()));
+    let files = files(9, 40, 3_000);
+    let full = browser;
+    let device = Browser { client: resumed, ..full };
+    let ran = device.back_up(LATER, &files, &[], usize::MAX);
+    assert_eq!(device.world.restore(ran.snapshot).unwrap(), with_directories(&files));
+    let again = device.back_up(LATER + 1, &files, &[&ran.kept], usize::MAX);
+    assert_eq!((again.tally.summary.unmodified, again.tally.bytes_stored, again.manifests), (40, 0, 1));
+}
+
+#[test]
+fn a_descriptor_of_another_owner_is_refused() {
+    let browser = Browser::new();
+    let mut other = browser.descriptor.clone();
+    other.ingest = IngestBy::Service;
+    let signer = copal_engine::keys::client::ClientKeys::from_bytes(&[4; 64]).manifest_key();
+    other.owner_key = signer.verifying_key().to_bytes();
+    let other = Descriptor::decode(1, &other.sign(&signer)).unwrap();
+    let code = |result: Result<(), Fault>| result.err().map(|fault| fault.code);
+    assert_eq!(code(browser.owner.check(&other)), Some(Code::OtherOwner));
+    assert_eq!(code(browser.client.check(&other, &[]).map(|_| ())), Some(Code::OtherOwner));
+    assert_ne!(browser.client.owner(), OwnerFingerprint([0; 32]));
+}
+
+#[test]
+fn calls_out_of_order_are_faults_and_change_nothing() {
+    let browser = Browser::new();
+    let mut backup = browser.begin(LATER, &[]);
+    let code = |result: Result<(), Fault>| result.err().map(|fault| fault.code);
+    assert_eq!(code(backup.take_same()), Some(Code::Misuse));
+    assert_eq!(code(backup.fail()), Some(Code::Misuse));
+    let content = b"x".to_vec();
+    backup.compare(&facts(&path("b"), &content)).unwrap();
+    assert_eq!(backup.compare(&facts(&path("a"), &content)).map_err(|fault| fault.code), Err(Code::OutOfOrder));
+    assert_eq!(code(backup.take_same()), Some(Code::Misuse));
+    assert_eq!(code(backup.finish()), Some(Code::Misuse));
+    backup.take_inline(&facts(&path("b"), &content), &content).unwrap();
+    backup.finish().unwrap();
+    assert_eq!(code(backup.next_claim().map(|_| ())), Some(Code::Misuse), "packs are not stored");
+    while !backup.is_idle() {
+        browser.act(&mut backup);
+    }
+    assert!(backup.next_claim().unwrap().is_some_and(|claim| claim.is_last));
+    assert_eq!(tree([]).len(), 0);
+}

@@ -1,0 +1,239 @@
+//! A browser over the kit's store: what its coordinator and its workers do, one step after the other.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use copal_engine::id::{DomainId, SnapshotId};
+use copal_engine::layout;
+use copal_engine::path::TreePath;
+use copal_engine::repository::Descriptor;
+use copal_engine::snapshot::SnapshotInfo;
+use copal_engine::time::Time;
+use copal_engine::tree::{Content, EntryKind};
+use copal_tests::kit::{Random, Tree, World, path};
+use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Tally, Verdict};
+use copal_wasm::chunker::Chunker;
+use copal_wasm::client::Client;
+use copal_wasm::compressor::Compressor;
+use copal_wasm::look::Library;
+use copal_wasm::owner::Owner;
+use copal_wasm::view::{Read, View};
+
+/// A browser that is a full client of the kit's repository.
+pub(crate) struct Browser {
+    pub(crate) world: World,
+    pub(crate) descriptor: Descriptor,
+    pub(crate) owner: Owner,
+    pub(crate) client: Client,
+    pub(crate) random: RefCell<Random>,
+}
+
+/// What a run left.
+pub(crate) struct Ran {
+    pub(crate) tally: Tally,
+    pub(crate) snapshot: SnapshotId,
+    pub(crate) kept: Vec<u8>,
+    pub(crate) manifests: u64,
+}
+
+impl Browser {
+    pub(crate) fn new() -> Self {
+        let world = World::new();
+        let descriptor = Descriptor::decode(1, &world.read(&layout::descriptor(1))).unwrap();
+        let owner = Owner::of(world.repository.owner.clone());
+        let joined = owner.register(&descriptor, "browser", Time(5), &[42; Owner::RANDOM]).unwrap();
+        world.put(&joined.key, joined.bytes);
+        Self { world, descriptor, owner, client: joined.client, random: RefCell::new(Random::new(1)) }
+    }
+
+    pub(crate) fn fetch(&self, read: &Read) -> Option<Vec<u8>> {
+        let bytes = self.world.has(&read.key).then(|| self.world.read(&read.key))?;
+        match &read.range {
+            None => Some(bytes),
+            Some(range) => bytes.get(range.start as usize..range.end as usize).map(<[u8]>::to_vec),
+        }
+    }
+
+    fn view(&self) -> Rc<RefCell<View>> {
+        let newest = self.world.names("roots/").into_iter().min();
+        let mut view = View::new(newest.as_deref(), [self.client.domain()].into()).unwrap();
+        while let Some(read) = view.needs().first().cloned() {
+            view.supply(&read.key, self.fetch(&read)).unwrap();
+        }
+        Rc::new(RefCell::new(view))
+    }
+
+    pub(crate) fn begin(&self, now: i64, kept: &[&[u8]]) -> Backup {
+        let mut random = self.random.borrow_mut();
+        let start = Start {
+            random: random.bytes(),
+            kept_salt: random.bytes(),
+            now: Time(now),
+            info: SnapshotInfo { host: "browser".to_owned(), label: "test".to_owned(), ..SnapshotInfo::default() },
+            pack_target: 16 << 10,
+        };
+        let mut backup = Backup::begin(self.client.clone(), &self.descriptor, self.view(), &start).unwrap();
+        while let Some(key) = backup.next_manifest() {
+            let bytes = self.world.has(&key).then(|| self.world.read(&key));
+            backup.manifest(bytes.as_deref());
+        }
+        kept.iter().for_each(|kept| assert!(backup.basis(kept.to_vec())));
+        backup
+    }
+
+    /// Takes files, whose time is that of their content's length, up to a number; claims a checkpoint or the snapshot.
+    pub(crate) fn back_up(&self, now: i64, files: &Tree, kept: &[&[u8]], most: usize) -> Ran {
+        let mut backup = self.begin(now, kept);
+        let p = &self.descriptor.parameters;
+        let sizes = [p.chunk_min, p.chunk_average, p.chunk_max].map(u64::from);
+        let chunker = Chunker::new(self.client.domain_key(), sizes[0], sizes[1], sizes[2]).unwrap();
+        for (at, (path, content)) in files.iter().enumerate().take(most) {
+            let facts = facts(path, content);
+            if backup.compare(&facts).unwrap() == Verdict::Same {
+                backup.take_same().unwrap();
+            } else if content.len() <= p.inline_max as usize {
+                backup.take_inline(&facts, content).unwrap();
+            } else {
+                backup.begin_file().unwrap();
+                let cut = chunker.cut(content, true);
+                assert_eq!(cut.consumed, content.len(), "file {at}");
+                let mut starts = cut.lengths.iter().scan(0, |end, &length| {
+                    *end += length as usize;
+                    Some(*end - length as usize..*end)
+                });
+                let ranges: Vec<_> = starts.by_ref().collect();
+                backup.take_chunks(&cut.ids, &cut.lengths, |at| Some(content[ranges[at].clone()].to_vec())).unwrap();
+                backup.end_file(&facts).unwrap();
+            }
+            self.act(&mut backup);
+        }
+        if most < files.len() {
+            backup.checkpoint().unwrap()
+        } else {
+            backup.finish().unwrap()
+        }
+        while !backup.is_idle() {
+            self.act(&mut backup);
+        }
+        let (mut snapshot, mut manifests) = (None, 0);
+        while let Some(claim) = backup.next_claim().unwrap() {
+            assert_eq!(claim.message, None);
+            let claimed = backup.claimed(None).unwrap();
+            self.world.put(&claimed.key, claimed.bytes);
+            snapshot = claimed.snapshot.or(snapshot);
+            manifests += 1;
+        }
+        self.world.ingest().unwrap();
+        let (tally, kept) = (backup.tally(), backup.take_kept().unwrap());
+        Ran { tally, snapshot: snapshot.unwrap(), kept, manifests }
+    }
+
+    pub(crate) fn act(&self, backup: &mut Backup) {
+        let mut compressor = Compressor::new(3);
+        while let Some(action) = backup.poll() {
+            match action {
+                Action::Store(pack) => self.world.put(&layout::pack(layout::Place::Packs, pack.id), pack.bytes),
+                Action::Seal { counter, lengths, raw, .. } => {
+                    let made = compressor.compress(&lengths, &raw).unwrap();
+                    backup.seal(counter, &made.plaintext, &made.digest).unwrap();
+                }
+            }
+        }
+    }
+
+    pub(crate) fn library(&self) -> Library {
+        let view = self.view();
+        let domains: Vec<DomainId> =
+            view.borrow().state().unwrap().snapshots.values().map(|record| record.domain).collect();
+        domains.into_iter().for_each(|domain| view.borrow_mut().want(domain));
+        loop {
+            let Some(read) = view.borrow().needs().first().cloned() else { break };
+            view.borrow_mut().supply(&read.key, self.fetch(&read)).unwrap();
+        }
+        let mut library = Library::new(&self.owner, &self.descriptor, view).unwrap();
+        for client in library.needed_clients() {
+            let records: Vec<(u64, Vec<u8>)> = (1..)
+                .map(|version| (version, layout::client(client, version)))
+                .take_while(|(_, key)| self.world.has(key))
+                .map(|(version, key)| (version, self.world.read(&key)))
+                .collect();
+            library.supply_client(client, &records);
+        }
+        for key in library.needed_manifests() {
+            library.supply_manifest(&key, Some(&self.world.read(&key))).unwrap();
+        }
+        library
+    }
+
+    /// Restores everything. `alter` may change what the store gives.
+    pub(crate) fn restore(
+        &self,
+        snapshot: SnapshotId,
+        alter: &dyn Fn(&Read, Vec<u8>) -> Option<Vec<u8>>,
+    ) -> (Tree, Vec<String>) {
+        let library = self.library();
+        let mut restore = library.tree(snapshot).unwrap().restore(vec![TreePath::TOP], None);
+        let mut files: BTreeMap<u32, (TreePath, Vec<u8>)> = BTreeMap::new();
+        let (mut whole, mut damaged) = (Tree::new(), Vec::new());
+        let fetch = |read: &Read| self.fetch(read).and_then(|bytes| alter(read, bytes));
+        for _ in 0..10_000 {
+            let window = restore.advance().unwrap();
+            window.needs.iter().for_each(|read| library.supply(read, fetch(read)));
+            for started in window.entries {
+                if started.entry.kind() == EntryKind::File {
+                    let content = match started.entry.content {
+                        Content::Inline(bytes) => bytes,
+                        _ => vec![0; started.entry.size as usize],
+                    };
+                    files.insert(started.file, (started.entry.path, content));
+                }
+            }
+            for (at, (read, _)) in window.reads.iter().enumerate() {
+                for piece in restore.take(at, fetch(read).as_deref()).unwrap() {
+                    let (_, content) = files.get_mut(&piece.file).unwrap();
+                    content[piece.offset as usize..][..piece.bytes.len()].copy_from_slice(&piece.bytes);
+                }
+            }
+            whole.extend(window.ends.iter().filter_map(|file| files.remove(file)));
+            damaged.extend(window.damaged.into_iter().map(|damage| damage.path));
+            if window.is_done {
+                return (whole, damaged);
+            }
+        }
+        panic!("the restore does not end");
+    }
+}
+
+pub(crate) fn facts(path: &TreePath, content: &[u8]) -> FileFacts {
+    let modified = Time(content.len() as i64 * 1_000_000 + i64::from(content.first().copied().unwrap_or(0)));
+    FileFacts { path: path.clone(), size: content.len() as u64, modified, kind: FileKind::File }
+}
+
+pub(crate) fn unaltered(_: &Read, bytes: Vec<u8>) -> Option<Vec<u8>> {
+    Some(bytes)
+}
+
+pub(crate) fn files(seed: u64, count: usize, most: usize) -> Tree {
+    let mut random = Random::new(seed);
+    let mut file = |at: usize| {
+        let mut content = vec![0; random.below(most)];
+        random.fill(&mut content);
+        (path(&format!("d{}/e{}/f{at:03}", at % 3, at % 5)), content)
+    };
+    (0..count).map(&mut file).collect()
+}
+
+/// The files and the directories above them, as the kit's reader gives them: what it restores of a directory is empty.
+pub(crate) fn with_directories(files: &Tree) -> Tree {
+    let above = |path: &TreePath| {
+        let text = path.to_string();
+        text.match_indices('/').map(|(end, _)| TreePath::new(&text[..end]).unwrap()).collect::<Vec<_>>()
+    };
+    let mut tree: Tree = files.keys().flat_map(above).map(|directory| (directory, Vec::new())).collect();
+    tree.extend(files.clone());
+    tree
+}
+
+/// Long after the files were changed.
+pub(crate) const LATER: i64 = 1_000_000_000_000_000;

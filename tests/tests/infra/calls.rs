@@ -1,0 +1,171 @@
+//! Calls: what the functions that are invoked by events and schedules ask of the store, in the life of a repository,
+//! recorded by the recording store.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use copal_engine::client::Role;
+use copal_engine::id::ObjectHash;
+use copal_engine::layout;
+use copal_lambda::deadline::Deadline;
+use copal_lambda::environment::{BUCKET, Environment, OWNER_FINGERPRINT};
+use copal_lambda::failure::Failure;
+use copal_lambda::function::Function;
+use copal_lambda::services::Services;
+use copal_service::faults::{Windows, plant};
+use copal_service::metrics::Metrics;
+use copal_store::Op;
+use copal_store::record::Record;
+use copal_tests::kit::lambda::event::{batch, notification};
+use copal_tests::kit::{Client, DAY, How, Random, SeededEntropy, Tree, World, keep_last, path};
+use serde_json::{Value, json};
+
+/// A call of S3 by a function, of many alike in one folder one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Call {
+    /// Which function.
+    pub(crate) function: &'static str,
+    /// The action, as IAM calls it.
+    pub(crate) action: &'static str,
+    /// The folder of the object; empty for calls of the bucket.
+    pub(crate) folder: String,
+}
+
+impl Call {
+    pub(crate) fn new(function: &'static str, action: &'static str, name: &str) -> Call {
+        let folder = name.split('/').next().unwrap_or_default();
+        Call { function, action, folder: if action == LIST { String::new() } else { folder.to_owned() } }
+    }
+}
+
+/// What the jobs ask in a life in which each has everything to do that it does.
+pub(crate) fn of_jobs() -> BTreeSet<Call> {
+    let world = World::new();
+    let mut story = Story { world: &world, calls: BTreeSet::new() };
+    let client = world.register(1, Role::Full);
+    let other = world.register(2, Role::WriteOnly);
+
+    // Manifests that events tell of, one that only reconciliation finds, and a policy.
+    story.upload(&client, &files(1, 40, 900));
+    story.ingest(&[layout::manifest(client.id, 1)]);
+    story.upload(&other, &files(2, 4, 900));
+    story.run(Function::Ingest);
+    world.write_change(&client, vec![keep_last(1)]);
+    story.ingest(&[layout::change(1)]);
+
+    // A quarter of the files stays: packs become sparse, blocks are moved, the rest is doomed and deleted.
+    let some: Tree =
+        files(1, 40, 900).into_iter().enumerate().filter(|(at, _)| at % 4 == 0).map(|(_, of)| of).collect();
+    world.back_up(&client, &some);
+    for _ in 0..3 {
+        story.run(Function::Prune);
+        world.wait(DAY + Duration::from_secs(1));
+    }
+    story.run(Function::Check);
+
+    // A pack is lost, and a client packs what was in it again.
+    let lost = world.names("moved/").into_iter().chain(world.names("packs/")).next().expect("there are packs");
+    world.destroy(&lost);
+    story.run(Function::Check);
+    story.upload(&client, &some);
+    story.run(Function::Ingest);
+
+    // More roots than are kept, segments to be merged, and something that nobody names.
+    for seed in 100..210 {
+        world.back_up(&client, &files(seed, 1, 600));
+    }
+    // Ingest folds what is small; what is merged otherwise has millions of entries.
+    plant(None, Windows { cover: 1, ..Windows::DESIGN });
+    story.run(Function::Compact);
+    plant(None, Windows::DESIGN);
+    world.put(&layout::segment(ObjectHash([7; 32])), vec![0; 64]);
+    // Meanwhile a change that no ingest has seen, and a reader that the repository carries.
+    world.write_change(&client, vec![keep_last(2)]);
+    let reader = b"a reader".to_vec();
+    world.put(&layout::reader(ObjectHash::of(&reader)), reader);
+    for days in [9, 2, 200, 2] {
+        world.wait(DAY * days);
+        story.run(Function::Prune);
+    }
+    story.run(Function::Check);
+
+    // A root is lost of which a client has its answer: nobody writes on.
+    story.upload(&client, &files(3, 4, 900));
+    story.run(Function::Ingest);
+    let newest = world.names("roots/").into_iter().next().expect("there are roots");
+    world.destroy(&newest);
+    let refused = story.ask(Function::Prune, json!({ "job": "prune" })).expect_err("the state is lost");
+    assert_eq!(refused.name(), "StateLost");
+    story.calls
+}
+
+struct Story<'a> {
+    world: &'a World,
+    calls: BTreeSet<Call>,
+}
+
+impl Story<'_> {
+    /// A backup whose manifest waits for ingest.
+    fn upload(&self, client: &Client, tree: &Tree) {
+        let how = How { ingests: false, patience: 1, ..How::default() };
+        self.world.try_back_up(client, tree, &how).expect_err("nobody answers");
+    }
+
+    /// Ingest, told of new objects.
+    fn ingest(&mut self, names: &[String]) {
+        let bodies: Vec<String> =
+            names.iter().map(|name| notification("bucket", name, 300, TIME, 1).to_string()).collect();
+        self.invoke(Function::Ingest, batch(bodies.iter().map(|body| ("m", &**body, 1))));
+    }
+
+    /// A function, as its schedule starts it.
+    fn run(&mut self, function: Function) {
+        let job = if function == Function::Ingest { "reconcile" } else { function.name() };
+        self.invoke(function, json!({ "job": job }));
+    }
+
+    fn invoke(&mut self, function: Function, payload: Value) {
+        self.ask(function, payload).unwrap_or_else(|failure| panic!("{}: {failure}", function.name()));
+    }
+
+    fn ask(&mut self, function: Function, payload: Value) -> Result<Value, Failure> {
+        let owner = self.world.repository.owner.fingerprint();
+        let environment = Environment::read(|name| match name {
+            BUCKET => Some("bucket".to_owned()),
+            OWNER_FINGERPRINT => Some(owner.to_string()),
+            _ => None,
+        });
+        let environment = environment.expect("a sound environment");
+        let (store, entropy) = (Record::new(&self.world.store), SeededEntropy::new(9));
+        let services = Services { environment: &environment, store: &store, entropy: &entropy };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime starts");
+        let (deadline, mut metrics) = (Deadline::after(Duration::from_secs(900)), Metrics::default());
+        let answer = runtime.block_on(function.work(&services, payload, deadline, &mut metrics));
+        self.calls.extend(store.take().iter().map(|event| Call::new(function.name(), action(event.op), &event.key)));
+        answer
+    }
+}
+
+/// What IAM calls a call of the store, as `store::s3` makes it.
+fn action(op: Op) -> &'static str {
+    match op {
+        Op::Create => "s3:PutObject",
+        Op::Read | Op::ReadRange | Op::Map | Op::Stat => "s3:GetObject",
+        // The clock is what a HEAD of the bucket answers.
+        Op::List | Op::Now => LIST,
+        Op::Delete => "s3:DeleteObject",
+    }
+}
+
+fn files(seed: u64, count: usize, bytes: usize) -> Tree {
+    let mut random = Random::new(seed);
+    let file = |at: usize, random: &mut Random| {
+        let mut content = vec![0; bytes];
+        random.fill(&mut content);
+        (path(&format!("{seed}-{at:02}")), content)
+    };
+    (0..count).map(|at| file(at, &mut random)).collect()
+}
+
+pub(crate) const LIST: &str = "s3:ListBucket";
+const TIME: &str = "2026-11-20T12:00:00.000Z";

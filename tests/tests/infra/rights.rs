@@ -1,0 +1,260 @@
+//! Rights: the policies of roles and buckets, executed. Each function's calls, as they were recorded, are put to an evaluator
+//! of IAM's rules: what it does must be allowed, what others destroy or decide must not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+
+use super::calls::{self, Call, LIST};
+use super::plan::{EXAMPLES, Plan, statements, target, texts};
+use super::requests::{self, FUNCTIONS};
+
+/// What all functions ask, in memory and of a real server.
+static CALLS: LazyLock<BTreeSet<Call>> = LazyLock::new(|| &calls::of_jobs() | &requests::of_a_team());
+
+#[test]
+fn what_a_function_does_its_role_allows() {
+    for (name, plan) in plans() {
+        let asked: Vec<Value> = CALLS.iter().map(|call| request(&plan, call)).collect();
+        let answers = evaluate(&asked);
+        let refused: Vec<_> = CALLS.iter().zip(answers).filter(|(_, answer)| answer != "Allowed").collect();
+        assert!(refused.is_empty(), "{name}: {refused:#?}");
+    }
+}
+
+#[test]
+fn the_recorded_calls_are_those_of_whole_jobs() {
+    CALLS.iter().for_each(|Call { function, action, folder }| println!("{function} {action} {folder}"));
+    let has = |function, action, folder: &str| CALLS.contains(&Call { function, action, folder: folder.to_owned() });
+    for folder in ["packs", "roots", "state", "index", "reports"] {
+        assert!(has("prune", "s3:DeleteObject", folder), "prune deletes {folder}");
+    }
+    assert!(has("prune", "s3:PutObject", "moved") && has("prune", "s3:PutObject", "expiries"));
+    assert!(has("ingest", "s3:PutObject", "receipts") && has("ingest", "s3:GetObject", "changes"));
+    assert!(has("check", "s3:PutObject", "reports") && has("check", "s3:PutObject", "roots"));
+    assert!(has("compact", "s3:PutObject", "index"));
+    assert!(has("gateway", "s3:PutObject", "packs") && has("gateway", "s3:PutObject", "clients"));
+}
+
+#[test]
+fn what_other_functions_destroy_or_decide_a_role_does_not_allow() {
+    let creates: BTreeSet<(&str, &str)> =
+        CALLS.iter().filter(|call| call.action == "s3:PutObject").map(|call| (call.function, &*call.folder)).collect();
+    let created: BTreeSet<&str> = creates.iter().map(|(_, folder)| *folder).collect();
+    for (name, plan) in plans() {
+        let mut forbidden = Vec::new();
+        for function in FUNCTIONS {
+            let deleted = FOLDERS.iter().filter(|folder| function != "prune" || !PRUNED.contains(folder));
+            forbidden.extend(deleted.map(|folder| called(function, "s3:DeleteObject", folder)));
+            let foreign = created.iter().filter(|folder| !creates.contains(&(function, **folder)));
+            forbidden.extend(foreign.map(|folder| called(function, "s3:PutObject", folder)));
+        }
+        let asked: Vec<Value> = forbidden.iter().map(|call| request(&plan, call)).collect();
+        let answers = evaluate(&asked);
+        let allowed: Vec<_> = forbidden.iter().zip(answers).filter(|(_, answer)| answer == "Allowed").collect();
+        assert!(forbidden.len() > 60 && allowed.is_empty(), "{name}: {allowed:#?}");
+    }
+}
+
+#[test]
+fn a_job_holds_no_right_that_nothing_uses() {
+    for (name, plan) in plans() {
+        let (bucket, root) = plan.place();
+        let start = format!("arn:aws:s3:::{bucket}/{root}");
+        for function in ["ingest", "compact", "prune", "check"] {
+            for statement in statements(&role(&plan, function)) {
+                for resource in texts(&statement["Resource"]) {
+                    let Some(folder) = resource.strip_prefix(&start).and_then(|rest| rest.strip_suffix("/*")) else {
+                        continue;
+                    };
+                    for action in texts(&statement["Action"]) {
+                        let is_used = CALLS
+                            .iter()
+                            .any(|call| call.function == function && call.action == action && call.folder == folder);
+                        assert!(is_used, "{name}: nothing makes {function} do {action} in {folder}/");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_replaces_an_object_and_nobody_else_deletes_or_decides() {
+    for (name, plan) in plans() {
+        let everything =
+            json!({ "Version": "2012-10-17", "Statement": [{ "Effect": "Allow", "Action": "s3:*", "Resource": "*" }] });
+        let ask = |who: &str, action: &str, folder: &str, context: Value| {
+            let mut request = request(&plan, &called("prune", "s3:GetObject", folder));
+            let principal = format!("arn:aws:iam::{ACCOUNT}:role/{who}");
+            request["identity"] = everything.clone();
+            request["action"] = action.into();
+            request["context"]["aws:PrincipalArn"] = principal.clone().into();
+            request["principal"] = principal.into();
+            let context = context.as_object().cloned().unwrap_or_default();
+            request["context"].as_object_mut().expect("a context").extend(context);
+            request
+        };
+        let creates = |only: bool| match only {
+            true => json!({ "s3:if-none-match": "*", "s3:ObjectCreationOperation": "true" }),
+            false => json!({ "s3:ObjectCreationOperation": "true" }),
+        };
+        let operator = if name == "dev" { "developer" } else { "backup-operator" };
+        let administrator = "administrator";
+        let mut cases: Vec<(bool, Value)> = Vec::new();
+        // Replacing is nobody's.
+        for who in [operator, administrator, "copal-prune", "copal-dev-prune"] {
+            cases.push((false, ask(who, "s3:PutObject", "packs", creates(false))));
+        }
+        // Whoever has all rights in the account does not delete, not even what lies in earlier versions.
+        cases.extend(FOLDERS.iter().map(|folder| (false, ask(administrator, "s3:DeleteObject", folder, json!({})))));
+        cases.push((false, ask(administrator, "s3:DeleteObjectVersion", "packs", json!({}))));
+        // Nor does it decide, or make what prune has moved, or key slots.
+        for folder in ["roots", "state", "index", "receipts", "expiries", "deletions", "reports", "moved", "keys"] {
+            cases.push((false, ask(administrator, "s3:PutObject", folder, creates(true))));
+        }
+        // Operators make the repository, mend its index, and see to key slots; they do not delete backups.
+        for folder in ["copal", "keys", "clients", "reader", "tmp", "roots", "state", "index", "receipts", "manifests"]
+        {
+            cases.push((true, ask(operator, "s3:PutObject", folder, creates(true))));
+        }
+        cases.extend(["keys", "tmp"].map(|folder| (true, ask(operator, "s3:DeleteObject", folder, json!({})))));
+        cases.extend(PRUNED.map(|folder| (false, ask(operator, "s3:DeleteObject", folder, json!({})))));
+        cases.push((false, ask(operator, "s3:PutObject", "moved", creates(true))));
+        // In the clear nobody does anything.
+        cases.push((false, ask(operator, "s3:GetObject", "packs", json!({ "aws:SecureTransport": "false" }))));
+        let asked: Vec<Value> = cases.iter().map(|(_, request)| request.clone()).collect();
+        for ((is_allowed, request), answer) in cases.iter().zip(evaluate(&asked)) {
+            assert_eq!(answer == "Allowed", *is_allowed, "{name}: {answer}: {request:#}");
+        }
+    }
+}
+
+#[test]
+fn who_creates_may_seal_who_reads_may_open_and_schedules_start_their_functions() {
+    let plan = Plan::of("prod");
+    let key = "arn:aws:kms:eu-central-1:111122223333:key/0a0a0a0a-0000-4000-8000-000000000000";
+    let mut cases = Vec::new();
+    for function in FUNCTIONS {
+        for action in ["kms:Decrypt", "kms:GenerateDataKey"] {
+            cases.push((true, other(&role(&plan, function), action, key)));
+        }
+        cases.push((false, other(&role(&plan, function), "kms:ScheduleKeyDeletion", key)));
+        let alias = format!("arn:aws:lambda:eu-central-1:{ACCOUNT}:function:copal-{function}:live");
+        let schedules = plan.json("module.schedules.aws_iam_role_policy.this", "policy");
+        cases.push((function != "gateway", other(&schedules, "lambda:InvokeFunction", &alias)));
+    }
+    let queue = format!("arn:aws:sqs:eu-central-1:{ACCOUNT}:copal-events");
+    for action in ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"] {
+        cases.push((true, other(&role(&plan, "ingest"), action, &queue)));
+        cases.push((false, other(&role(&plan, "prune"), action, &queue)));
+    }
+    let failed = format!("arn:aws:sqs:eu-central-1:{ACCOUNT}:copal-failed-runs");
+    cases.extend(FUNCTIONS.map(|function| (true, other(&role(&plan, function), "sqs:SendMessage", &failed))));
+    let asked: Vec<Value> = cases.iter().map(|(_, request)| request.clone()).collect();
+    for ((is_allowed, request), answer) in cases.iter().zip(evaluate(&asked)) {
+        assert_eq!(answer == "Allowed", *is_allowed, "{answer}: {request:#}");
+    }
+}
+
+fn plans() -> BTreeMap<&'static str, Plan> {
+    EXAMPLES.map(|name| (name, Plan::of(name))).into()
+}
+
+fn called(function: &'static str, action: &'static str, folder: &str) -> Call {
+    Call { function, action, folder: folder.to_owned() }
+}
+
+/// The policy of a function's role.
+fn role(plan: &Plan, function: &str) -> Value {
+    plan.json(&format!("module.function[\"{function}\"].aws_iam_role_policy.this"), "policy")
+}
+
+/// A call as S3 would see it: by the function's role, over TLS, creating where it creates.
+fn request(plan: &Plan, call: &Call) -> Value {
+    let (bucket, root) = plan.place();
+    let role_arn = plan.one(&format!("module.function[\"{}\"].aws_iam_role.this", call.function))["arn"].clone();
+    let resource = match call.action {
+        LIST => format!("arn:aws:s3:::{bucket}"),
+        _ => format!("arn:aws:s3:::{bucket}/{root}{}/some/name", call.folder),
+    };
+    let mut context = json!({ "aws:SecureTransport": "true", "aws:PrincipalArn": role_arn });
+    if call.action == "s3:PutObject" {
+        context["s3:if-none-match"] = "*".into();
+        context["s3:ObjectCreationOperation"] = "true".into();
+    }
+    json!({
+        "principal": role_arn,
+        "action": call.action,
+        "resource": resource,
+        "account": ACCOUNT,
+        "identity": role(plan, call.function),
+        "bucket": plan.json("module.repository.module.bucket.aws_s3_bucket_policy.this", "policy"),
+        "context": context,
+    })
+}
+
+/// A call of something else than the bucket, which only the role's policy speaks of.
+fn other(policy: &Value, action: &str, resource: &str) -> Value {
+    let whole = json!({ "Version": "2012-10-17", "Statement": [{
+        "Effect": "Allow",
+        "Principal": { "AWS": format!("arn:aws:iam::{ACCOUNT}:root") },
+        "Action": "kms:*",
+        "Resource": "*",
+    }] });
+    let is_key = action.starts_with("kms:");
+    json!({
+        "principal": format!("arn:aws:iam::{ACCOUNT}:role/some"),
+        "action": action,
+        "resource": resource,
+        "account": ACCOUNT,
+        "identity": policy,
+        // A key's own policy leaves it to the account.
+        "bucket": if is_key { whole } else { Value::Null },
+        "context": { "aws:SecureTransport": "true" },
+    })
+}
+
+/// What the evaluator answers.
+fn evaluate(requests: &[Value]) -> Vec<String> {
+    let place = target().join("iam");
+    assert!(place.join("node_modules").is_dir(), "{} is missing: \"cargo xtask infra\" makes it", place.display());
+    let mut command = Command::new("node");
+    command.arg("evaluate.mjs").current_dir(place).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("node starts");
+    let asked = serde_json::to_vec(requests).expect("JSON");
+    child.stdin.take().expect("it is piped").write_all(&asked).expect("it reads");
+    let told = child.wait_with_output().expect("it ends");
+    assert!(told.status.success(), "the evaluator failed");
+    let answers: Vec<String> = serde_json::from_slice(&told.stdout).expect("a list of answers");
+    assert_eq!(answers.len(), requests.len());
+    answers
+}
+
+/// The account of both examples.
+const ACCOUNT: &str = "111122223333";
+/// Every folder that a repository has.
+pub(crate) const FOLDERS: [&str; 17] = [
+    "copal",
+    "keys",
+    "clients",
+    "packs",
+    "moved",
+    "manifests",
+    "receipts",
+    "changes",
+    "expiries",
+    "deletions",
+    "roots",
+    "state",
+    "index",
+    "reports",
+    "reader",
+    "tmp",
+    "work",
+];
+/// What prune frees.
+const PRUNED: [&str; 7] = ["packs", "moved", "index", "state", "roots", "reports", "work"];

@@ -1,0 +1,92 @@
+//! Speed: what a browser's workers and their coordinator do, natively, on one core. `bench/browser/` has the same in
+//! WebAssembly. `speed worker FOLDER LEVEL` prints, as JSON, bytes and the processor seconds of cutting and of compressing
+//! the files of a folder; `speed unchanged SESSION` those of a run that finds every entry as it was, of a client of the
+//! repository that the golden session begins with.
+#![forbid(unsafe_code)]
+
+mod unchanged;
+
+use std::path::{Path, PathBuf};
+
+use copal_engine::keys::domain::DomainKey;
+use copal_engine::keys::secret::Secret;
+use copal_engine::repository::Parameters;
+use copal_wasm::chunker::Chunker;
+use copal_wasm::compressor::Compressor;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["worker", folder, level] => worker(folder, level.parse().expect("a level is a number")),
+        ["unchanged", session] => unchanged::run(session),
+        _ => panic!("usage: speed worker FOLDER LEVEL | speed unchanged SESSION"),
+    }
+}
+
+fn worker(folder: &str, level: i32) {
+    let files = read(Path::new(folder));
+    let bytes: usize = files.iter().flatten().map(Vec::len).sum();
+    let best = (0..RUNS).map(|_| seconds(&files, level)).min_by(|a, b| (a.0 + a.1).total_cmp(&(b.0 + b.1)));
+    let (cut, compress) = best.expect("there are runs");
+    println!("{{\"bytes\":{bytes},\"cut\":{cut:.4},\"compress\":{compress:.4}}}");
+}
+
+/// Processor seconds of cutting and naming, and of compressing and reading back.
+fn seconds(files: &[Vec<Vec<u8>>], level: i32) -> (f64, f64) {
+    let key = DomainKey::from_secret(Secret::new([7; 32]));
+    let p = Parameters::default();
+    let [min, average, max] = [p.chunk_min, p.chunk_average, p.chunk_max].map(u64::from);
+    let chunker = Chunker::new(&key, min, average, max).expect("the sizes are sound");
+    let mut compressor = Compressor::new(level);
+    let (mut cut, mut compress) = (0.0, 0.0);
+    for block in files {
+        let begun = processor_seconds();
+        let lengths: Vec<u32> = block.iter().flat_map(|file| chunker.cut(file, true).lengths).collect();
+        cut += processor_seconds() - begun;
+        let raw = block.concat();
+        let begun = processor_seconds();
+        compressor.compress(&lengths, &raw).expect("it is a block");
+        compress += processor_seconds() - begun;
+    }
+    (cut, compress)
+}
+
+/// The time this thread was on a processor.
+fn processor_seconds() -> f64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel tells it");
+    let nanoseconds = told.split(' ').next().and_then(|first| first.parse::<f64>().ok());
+    nanoseconds.expect("the first is a number") / 1e9
+}
+
+/// The first files of a folder, in order, up to a size, as blocks hold them.
+fn read(folder: &Path) -> Vec<Vec<Vec<u8>>> {
+    let (mut blocks, mut left, mut total) = (vec![Vec::new()], vec![folder.to_owned()], 0);
+    let mut room = BLOCK;
+    while let Some(path) = left.pop() {
+        let found = path.symlink_metadata().expect("what was listed is there");
+        if found.is_dir() {
+            let mut below: Vec<PathBuf> =
+                path.read_dir().expect("it is a folder").map(|entry| entry.expect("it can be listed").path()).collect();
+            below.sort();
+            left.extend(below.into_iter().rev());
+        } else if found.is_file() && (1..WINDOW).contains(&found.len()) {
+            if room == 0 {
+                blocks.push(Vec::new());
+                room = BLOCK;
+            }
+            let block = blocks.last_mut().expect("there is one");
+            block.push(std::fs::read(&path).expect("it can be read"));
+            room = room.saturating_sub(found.len());
+            total += found.len();
+            if total >= MOST {
+                break;
+            }
+        }
+    }
+    blocks
+}
+
+const RUNS: usize = 5;
+const BLOCK: u64 = 1 << 20;
+const WINDOW: u64 = 4 << 20;
+const MOST: u64 = 96 << 20;

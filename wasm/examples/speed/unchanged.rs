@@ -1,0 +1,100 @@
+//! Unchanged: a run whose every entry is as it was in the run before.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use copal_engine::keys::slot::SlotInput;
+use copal_engine::path::TreePath;
+use copal_engine::repository::Descriptor;
+use copal_engine::snapshot::SnapshotInfo;
+use copal_engine::time::Time;
+use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Verdict};
+use copal_wasm::client::Client;
+use copal_wasm::compressor::Compressor;
+use copal_wasm::owner::Owner;
+use copal_wasm::view::View;
+
+use crate::{RUNS, processor_seconds};
+
+/// Prints entries and processor seconds.
+pub(crate) fn run(session: &str) {
+    let golden = std::fs::read_to_string(session).expect("the golden session can be read");
+    let descriptor = Descriptor::decode(1, &given(&golden, "descriptor")).expect("the descriptor is sound");
+    let input = SlotInput::passphrase("correct horse battery staple").expect("it is one");
+    let owner = Owner::open(&given(&golden, "slot"), &input).expect("the slot opens");
+    let client =
+        owner.register(&descriptor, "measured", Time(NOW), &[1; Owner::RANDOM]).expect("it may register").client;
+    let files: Vec<FileFacts> = (0..ENTRIES).map(facts).collect();
+    let kept = back_up(&client, &descriptor, &files, None);
+    let second = || {
+        let begun = processor_seconds();
+        back_up(&client, &descriptor, &files, Some(kept.clone()));
+        processor_seconds() - begun
+    };
+    let best = (0..RUNS).map(|_| second()).fold(f64::INFINITY, f64::min);
+    println!("{{\"entries\":{ENTRIES},\"seconds\":{best:.4}}}");
+}
+
+/// Takes all files; gives the tree that is kept.
+fn back_up(client: &Client, descriptor: &Descriptor, files: &[FileFacts], kept: Option<Vec<u8>>) -> Vec<u8> {
+    let view = View::new(None, [client.domain()].into()).expect("there is no root");
+    let start = Start {
+        random: [2; 128],
+        kept_salt: [3; 16],
+        now: Time(NOW),
+        info: SnapshotInfo { label: "measured".to_owned(), ..SnapshotInfo::default() },
+        pack_target: 16 << 20,
+    };
+    let view = Rc::new(RefCell::new(view));
+    let mut backup = Backup::begin(client.clone(), descriptor, view, &start).expect("all is set");
+    backup.manifest(None);
+    let is_known = kept.is_some_and(|kept| backup.basis(kept));
+    let mut compressor = Compressor::new(3);
+    for batch in files.chunks(512) {
+        for facts in batch {
+            let verdict = backup.compare(facts).expect("they are in order");
+            assert_eq!(verdict == Verdict::Same, is_known);
+        }
+        for facts in batch {
+            if is_known {
+                backup.take_same().expect("it is as it was");
+            } else {
+                backup.take_inline(facts, &[7; SIZE as usize]).expect("it is small");
+            }
+        }
+        act(&mut backup, &mut compressor);
+    }
+    backup.finish().expect("all was taken");
+    while !backup.is_idle() {
+        act(&mut backup, &mut compressor);
+    }
+    while backup.next_claim().expect("all is stored").is_some() {
+        backup.claimed(None).expect("the key is here");
+    }
+    backup.take_kept().expect("pages were made")
+}
+
+fn act(backup: &mut Backup, compressor: &mut Compressor) {
+    while let Some(action) = backup.poll() {
+        if let Action::Seal { counter, lengths, raw, .. } = action {
+            let made = compressor.compress(&lengths, &raw).expect("it is a block");
+            backup.seal(counter, &made.plaintext, &made.digest).expect("it reads back");
+        }
+    }
+}
+
+fn facts(at: usize) -> FileFacts {
+    let path = TreePath::new(format!("Photos/{:03}/{:05}.txt", at / 200, at)).expect("the path is one");
+    FileFacts { path, size: SIZE, modified: Time(NOW - 1_000_000_000_000), kind: FileKind::File }
+}
+
+fn given(golden: &str, name: &str) -> Vec<u8> {
+    let line = golden.lines().find_map(|line| line.strip_prefix("given ")?.strip_prefix(name)?.strip_prefix(' '));
+    let digits = line.expect("the session begins with it").as_bytes();
+    let byte = |pair: &[u8]| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok();
+    digits.chunks(2).map(byte).collect::<Option<_>>().expect("its bytes are hexadecimal")
+}
+
+const NOW: i64 = 1_790_000_000_000_000_000;
+const ENTRIES: usize = 50_000;
+const SIZE: u64 = 100;

@@ -1,0 +1,55 @@
+import { describe, expect, test, vi } from "vitest";
+
+import { Control } from "../../src/core/coordinator/control";
+import type { Opened } from "../../src/core/coordinator/opened";
+import type { Listing } from "../../src/core/engine";
+
+const LOST = "behind a/b, up to a/f: its bytes do not have its id";
+const trees = vi.hoisted(() => ({ tree: null as unknown }));
+
+vi.mock("../../src/core/engine", () => ({
+  Library: class {
+    neededClients = () => [];
+    neededManifests = () => [];
+    snapshots = () => [{ id: "s", domain: "d", label: "", paths: [], tags: [] }];
+    tree = () => trees.tree;
+    free = () => {};
+  },
+}));
+
+const { Books } = await import("../../src/core/restore/books");
+
+/** A tree of which a page is lost. */
+function damaged() {
+  const entry = (path: string) => ({ id: path, path, name: path, kind: "file", size: 5, modified: 0, target: null, mode: 0o644, uid: 0, gid: 0 });
+  const answer = (paths: string[], next: string | null): Listing => ({ needs: [], entries: paths.map(entry), next, damaged: [LOST] }) as unknown as Listing;
+  trees.tree = {
+    list: (_: string, after: string | null) => answer(after ? ["a/g"] : ["a/b"], after ? null : "a/b"),
+    search: (_: string, __: string, after: string | null) => answer(after ? ["a/g"] : ["a/b"], after ? null : "a/b"),
+    entry: () => answer([], null),
+    free: () => {},
+  };
+  const opened = { owner: {}, known: { descriptor: {} }, openView: async () => ({ want: () => {}, free: () => {} }), supply: async () => [] };
+  return new Books(opened as unknown as Opened);
+}
+
+describe("where a part of the tree is lost", () => {
+  const told = [{ code: "damaged", subject: LOST }];
+
+  test("a folder is listed with what is missing", async () => {
+    expect(await damaged().directory("s", "a", null, 10)).toMatchObject({ entries: [{ path: "a/b" }], next: "a/b", damage: told });
+  });
+
+  test("a search tells it once, whatever it found", async () => {
+    expect(await damaged().search("s", "a", "", new Control(), () => {})).toMatchObject({ hits: [{ path: "a/b" }, { path: "a/g" }], damage: told });
+  });
+
+  test("what is counted is said not to be all", async () => {
+    expect(await damaged().measure("s", [""])).toMatchObject({ files: 2, bytes: 10, damage: told });
+    expect(await damaged().measure("s", ["a/c"])).toMatchObject({ files: 0, damage: told });
+  });
+
+  test("a file that may have been there is damaged and not gone", async () => {
+    await expect(damaged().preview("s", "a/c", 100)).rejects.toMatchObject({ problem: told[0] });
+  });
+});

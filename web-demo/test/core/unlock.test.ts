@@ -1,0 +1,69 @@
+import { describe, expect, test, vi } from "vitest";
+
+import type { Gateway } from "../../src/core/gateway/client";
+import type { Database, Device } from "../../src/core/keep/database";
+import type { Known } from "../../src/core/coordinator/opened";
+import { failure } from "../../src/core/problem";
+
+const RECORD = "clients/c/2";
+
+vi.mock("../../src/core/engine", () => {
+  const facts = { client: "c", domain: "d", hostSigns: { requests: false } };
+  const client = { facts, check: () => {}, signRequest: () => ({}), unsignedRequest: () => ({}), free: () => {} };
+  const enrollment = { facts: { repository: "r", owner: "o", client: "c", role: "write-only" }, signRequest: () => ({}), free: () => {} };
+  return { Client: { resume: () => client }, Enrollment: { parse: () => enrollment }, Owner: {}, Descriptor: class {}, View: class {} };
+});
+
+const { unlock } = await import("../../src/core/coordinator/unlock");
+
+/** A device whose keys are kept and whose record was not written yet, and a server that knows who has joined. */
+async function interrupted(joined: "nobody" | "somebody else") {
+  const vault = await crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
+  const iv = new Uint8Array(12);
+  const kept = new Uint8Array(await crypto.subtle.encrypt({ name: "AES-GCM", iv }, vault, new Uint8Array(3)));
+  const devices = new Map<string, Device>();
+  devices.set("r", { repository: "r", role: "write-only", client: "c", name: "n", kept, iv, vault, signing: null, pending: { key: RECORD, bytes: new Uint8Array(1) } });
+  const database = { get: async () => devices.get("r"), put: async (_: string, device: Device) => void devices.set("r", device), remove: async () => void devices.delete("r") };
+  let record = joined === "somebody else" ? "theirs" : null;
+  let isSigning = false;
+  const gateway = {
+    get isSigning() {
+      return isSigning;
+    },
+    signWith: (signer: unknown) => void (isSigning = signer !== null),
+    create: async () => {
+      if (record) throw failure("enrollment-used");
+      record = "ours";
+      return true;
+    },
+    list: async () => {
+      if (record !== "ours") throw failure("device-unknown");
+      return [];
+    },
+  };
+  const known = { facts: { id: "r", owner: "o" }, descriptor: {} } as unknown as Known;
+  const open = (by: Parameters<typeof unlock>[0]) => unlock(by, known, gateway as unknown as Gateway, database as unknown as Database, null);
+  return { open, devices, record: () => record };
+}
+
+describe("an enrollment that was interrupted before its record was written", () => {
+  test("asks for its line when the page is opened again, and its keys stay", async () => {
+    const { open, devices } = await interrupted("nobody");
+    await expect(open({ by: "device" })).rejects.toMatchObject({ problem: { code: "enrollment-unfinished" } });
+    expect(devices.get("r")).toMatchObject({ pending: { key: RECORD } });
+  });
+
+  test("goes on with its line", async () => {
+    const { open, devices, record } = await interrupted("nobody");
+    await open({ by: "device" }).catch(() => {});
+    const opened = await open({ by: "enrollment", line: "line" });
+    expect([opened.session.role, record()]).toEqual(["write-only", "ours"]);
+    expect(devices.get("r")).toMatchObject({ pending: null });
+  });
+
+  test("is over when somebody else has joined with it", async () => {
+    const { open, devices } = await interrupted("somebody else");
+    await expect(open({ by: "enrollment", line: "line" })).rejects.toMatchObject({ problem: { code: "enrollment-used" } });
+    expect(devices.size).toBe(0);
+  });
+});

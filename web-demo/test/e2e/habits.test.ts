@@ -1,0 +1,153 @@
+//! Habits: what people do with the page day after day, on a real server.
+
+import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+import { backUp, generate, listing, unlock } from "./kit";
+import { machine, setting, tab, web } from "./setting";
+
+setting();
+
+async function until(holds: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + 120_000; !holds(); ) {
+    if (Date.now() > deadline) throw new Error("it never holds");
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+test("a folder that the browser remembers is backed up again with one call, its empty folders too, and an unchanged one takes nothing", async () => {
+  await unlock(tab);
+  const done = await tab.page.evaluate(async () => {
+    const picked = await (await navigator.storage.getDirectory()).getDirectoryHandle("Diary", { create: true });
+    const below = await picked.getDirectoryHandle("2026", { create: true });
+    await picked.getDirectoryHandle("nothing in it", { create: true });
+    for (const name of ["a.txt", "b.txt", "c.tmp"]) {
+      const file = await (await below.getFileHandle(name, { create: true })).createWritable();
+      await file.write(`${name} `.repeat(3_000));
+      await file.close();
+    }
+    // Nobody is there to answer the browser's dialog.
+    Object.assign(window, { showDirectoryPicker: async () => picked });
+    const folder = (await window.core.pickFolder())!;
+    const remembering = new Promise<void>((resolve) => window.core.subscribe((event) => event.type === "changed" && event.what === "remembered" && resolve()));
+    const first = await (await window.core.startBackup({ folder: folder.id, label: "Diary", excludes: ["*.tmp"], remember: true })).done;
+    await remembering;
+    return { folder, first };
+  });
+  expect(done.folder).toMatchObject({ name: "Diary", via: "picker", canRemember: true, blindTo: ["links", "permissions"] });
+  expect(done.first).toMatchObject({ files: 2, receipt: "verified" });
+  await tab.page.reload();
+  await tab.page.waitForSelector("body[data-ready=yes]", { state: "attached" });
+  await unlock(tab);
+  const again = await tab.page.evaluate(async () => {
+    const remembered = await window.core.remembered();
+    const { id, label, excludes } = remembered[0]!;
+    const folder = await window.core.openRemembered(id);
+    const run = await window.core.startBackup({ folder: folder.id, label, excludes, remember: true });
+    return { remembered, result: await run.done };
+  });
+  expect(again.remembered).toMatchObject([{ name: "Diary", label: "Diary", files: 2, excludes: ["*.tmp"] }]);
+  expect(again.result).toMatchObject({ files: 2, newFiles: 0, newBytes: 0, receipt: "verified" });
+  machine.copal(["restore", again.result.snapshot, "--target", "out"]);
+  expect(Object.keys(listing(machine.path("out"))).sort()).toEqual(["Diary/2026/a.txt", "Diary/2026/b.txt"]);
+  expect(readdirSync(machine.path("out/Diary")).sort()).toEqual(["2026", "nothing in it"]);
+});
+
+test("a backup that is paused uploads nothing until it goes on", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 60, large: 72 << 20 });
+  await unlock(tab);
+  await tab.page.setInputFiles("#folder", folder);
+  const seen = await tab.page.evaluate(async () => {
+    const files = (document.getElementById("folder") as HTMLInputElement).files!;
+    const folder = await window.core.folderFromInput(files);
+    const run = await window.core.startBackup({ folder: folder.id, label: "photos", excludes: [], remember: false });
+    let [stored, state, read] = [0, "", 0];
+    run.onProgress((progress) => ([stored, state, read] = [progress.storedBytes, progress.state, progress.bytes.done]));
+    const until = async (holds: () => boolean) => {
+      while (!holds()) await new Promise((resolve) => setTimeout(resolve, 20));
+    };
+    await until(() => stored > 0);
+    run.pause();
+    await until(() => state === "paused");
+    // What was on its way arrives; then nothing moves.
+    const still = async () => {
+      for (let last = -1; last !== stored; ) {
+        last = stored;
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+      }
+      return { stored, read };
+    };
+    const paused = await still();
+    const later = await still();
+    run.resume();
+    const result = await run.done;
+    return { paused, later, result };
+  });
+  expect(seen.later).toEqual(seen.paused);
+  expect(seen.paused.read).toBeLessThan(seen.result.bytes);
+  expect(seen.result).toMatchObject({ receipt: "verified" });
+  machine.copal(["restore", seen.result.snapshot, "--target", "out"]);
+  expect(listing(machine.path("out/Pictures"))).toEqual(listing(folder));
+});
+
+test("of a file whose pack was altered on the server nothing is handed over, it is named, and the others are whole", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 120, large: 24 << 20 });
+  const expected = listing(folder);
+  await unlock(tab);
+  await backUp(tab, folder);
+  // The largest pack is of the large file alone, in its middle.
+  const packs = machine.path("repository/packs");
+  const sized = readdirSync(packs, { recursive: true, encoding: "utf8" }).map((name) => ({ path: join(packs, name), stat: statSync(join(packs, name)) }));
+  const [largest] = sized.filter(({ stat }) => stat.isFile()).sort((a, b) => b.stat.size - a.stat.size);
+  const bytes = readFileSync(largest!.path);
+  bytes[bytes.length >> 1]! ^= 1;
+  writeFileSync(largest!.path, bytes);
+  const { result, hashes } = await tab.page.evaluate(async () => {
+    const picked = await (await navigator.storage.getDirectory()).getDirectoryHandle("picked", { create: true });
+    Object.assign(window, { showDirectoryPicker: async () => picked });
+    const { snapshots } = await window.core.snapshots();
+    const result = await (await window.core.restoreInto(snapshots[0]!.id, ["Pictures"]))!.done;
+    const hashes: Record<string, string> = {};
+    const visit = async (at: FileSystemDirectoryHandle, path: string): Promise<void> => {
+      for await (const [name, handle] of (at as unknown as { entries(): AsyncIterable<[string, FileSystemHandle]> }).entries()) {
+        if (handle.kind === "directory") await visit(handle as FileSystemDirectoryHandle, `${path}${name}/`);
+        else {
+          const digest = await crypto.subtle.digest("SHA-256", await (await (handle as FileSystemFileHandle).getFile()).arrayBuffer());
+          hashes[`${path}${name}`] = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+        }
+      }
+    };
+    await visit(picked, "");
+    return { result, hashes };
+  });
+  const damaged = result.damaged.map(({ path }) => path);
+  expect(damaged.length).toBeGreaterThan(0);
+  expect(result.damaged[0]!.problem.code).toBe("damaged");
+  const whole = Object.entries(expected).map(([path, hash]) => [`Pictures/${path}`, hash] as const).filter(([path]) => !damaged.includes(path));
+  expect(hashes).toEqual(Object.fromEntries(whole));
+});
+
+test("the status tells what is verified, what a check has found, what is saved, and how it grew", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 120, large: 2 << 20 });
+  await unlock(tab);
+  const first = await backUp(tab, folder);
+  writeFileSync(join(folder, "new.txt"), "new");
+  const second = await backUp(tab, folder);
+  await machine.kill("SIGTERM");
+  await machine.serve(web, ["--check-every", "1s"]);
+  await until(() => existsSync(machine.path("repository/reports/check")));
+  const status = await tab.page.evaluate(() => window.core.status());
+  expect(status.receipts.map(({ snapshot, state, source }) => `${snapshot} ${state} ${source}`)).toEqual([second, first].map(({ snapshot }) => `${snapshot} verified photos`));
+  expect(status.lastCheck).toMatchObject({ outcome: "sound", findings: [] });
+  expect(status.space!.sourceBytes).toBe(first.bytes + second.bytes);
+  expect(status.space!.newestBytes).toBe(second.bytes);
+  expect(status.space!.storedBytes).toBeGreaterThan(0);
+  expect(status.space!.storedBytes).toBeLessThan(first.bytes);
+  expect(status.history.length).toBeGreaterThan(0);
+  expect(status.history.at(-1)!.storedBytes).toBe(status.space!.storedBytes);
+  expect(status.resumable).toEqual([]);
+});

@@ -1,0 +1,55 @@
+//! A hundred thousand files: what the tab takes does not grow with them, but for the browser's own list and the copy of it that the coordinator gets.
+
+import { mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+import { backUp, unlock } from "./kit";
+import { browser, machine, setting, tab } from "./setting";
+
+setting();
+
+const FILES = 100_000;
+const MIB = 1 << 20;
+
+/** The most memory that the tab's process has had since it was asked the last time, in bytes. */
+async function peak(): Promise<number> {
+  const devtools = await browser.newBrowserCDPSession();
+  const { processInfo } = await devtools.send("SystemInfo.getProcessInfo");
+  await devtools.detach();
+  const peaks = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => {
+    const most = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${id}/status`, "utf8"))?.[1];
+    writeFileSync(`/proc/${id}/clear_refs`, "5");
+    return Number(most) * 1024;
+  });
+  return Math.max(...peaks);
+}
+
+test("a folder of 100,000 files is backed up whole through the input, and again when it is unchanged, in bounded memory", async () => {
+  const folder = machine.path("Many");
+  for (let at = 0; at < FILES; at++) {
+    const below = join(folder, `${at % 100}`, `${Math.floor(at / 100) % 10}`);
+    if (at < 1_000) mkdirSync(below, { recursive: true });
+    const path = join(below, `file ${at}.txt`);
+    writeFileSync(path, `the content of file ${at}\n`.repeat(1 + (at % 40)));
+    // A file that was touched just before a backup is read again by the next one.
+    utimesSync(path, 1_700_000_000, 1_700_000_000);
+  }
+  await unlock(tab);
+  await tab.page.setInputFiles("#folder", folder, { timeout: 150_000 });
+  expect(await tab.page.evaluate(() => (document.getElementById("folder") as HTMLInputElement).files!.length)).toBe(FILES);
+  const listed = await peak();
+  const started = performance.now();
+  const first = await backUp(tab, folder);
+  const [seconds, most] = [(performance.now() - started) / 1000, await peak()];
+  expect(first).toMatchObject({ files: FILES, newFiles: FILES, receipt: "verified" });
+  const again = performance.now();
+  const second = await backUp(tab, folder);
+  const [secondsAgain, mostAgain] = [(performance.now() - again) / 1000, await peak()];
+  expect(second).toMatchObject({ files: FILES, unchangedFiles: FILES, newBytes: 0, receipt: "verified" });
+  const told = (bytes: number) => `${Math.round(bytes / MIB)} MiB`;
+  console.log(`100,000 files: listed with ${told(listed)}; first ${seconds.toFixed(1)} s, ${told(most)}; unchanged ${secondsAgain.toFixed(1)} s, ${told(mostAgain)}`);
+  // The page and its coordinator both hold the browser's list.
+  expect(Math.max(most, mostAgain)).toBeLessThan(2 * listed + 384 * MIB);
+  machine.copal(["check", "--read-data"]);
+}, 900_000);

@@ -1,0 +1,221 @@
+//! The page as people have it, on the command as it is: everything is done by hand, in the display.
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { Machine, PASSPHRASE, generate, launch, listing, product } from "./kit";
+
+let browser: Browser;
+let web: string;
+let machine: Machine;
+let context: BrowserContext;
+let strays: string[];
+
+beforeAll(async () => {
+  [web, browser] = [await product(), await launch()];
+});
+afterAll(async () => {
+  await browser?.close();
+  if (web) rmSync(web, { recursive: true });
+});
+beforeEach(async () => {
+  machine = new Machine();
+  machine.init();
+  await machine.serve(web);
+  strays = [];
+  context = await anybody();
+});
+afterEach(async () => {
+  await context.close();
+  await machine.end();
+  expect(strays).toEqual([]);
+});
+
+/** A person's browser, without the dialogs that no test can answer. */
+async function anybody(): Promise<BrowserContext> {
+  const made = await browser.newContext({ acceptDownloads: true });
+  await made.addInitScript(() => {
+    for (const name of ["showDirectoryPicker", "showSaveFilePicker"]) Reflect.deleteProperty(window, name);
+  });
+  made.on("request", (request) => {
+    if (!/^(blob|data):/.test(request.url()) && new URL(request.url()).origin !== new URL(machine.url).origin) strays.push(request.url());
+  });
+  made.on("console", (message) => {
+    if (/Content Security Policy|Trusted|Refused/i.test(message.text())) strays.push(message.text());
+  });
+  made.on("weberror", (error) => strays.push(`error: ${error.error().message}`));
+  return made;
+}
+
+async function open(address = machine.url): Promise<Page> {
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  await page.goto(address);
+  return page;
+}
+
+async function unlock(page: Page, passphrase = PASSPHRASE): Promise<void> {
+  await page.getByRole("textbox", { name: "Passphrase" }).fill(passphrase);
+  await page.keyboard.press("Enter");
+}
+
+/** Chooses a folder, backs it up, and waits until the service has verified it. */
+async function backUp(page: Page, folder: string, label: string): Promise<void> {
+  await page.getByTestId("folder-input").setInputFiles(folder);
+  await page.getByRole("textbox", { name: "Name of the backup" }).fill(label);
+  await page.getByText("Not in this backup: empty folders, links and permissions").waitFor();
+  await page.getByRole("button", { name: "Start backup" }).click();
+  await page.getByText(`${label} is backed up`).waitFor({ timeout: 150_000 });
+  await page.getByText("Verified by the service", { exact: true }).waitFor();
+}
+
+/** The only snapshot, as the command restores it. */
+function restored(): Record<string, string> {
+  const [{ id }] = JSON.parse(machine.copal(["snapshots", "--json"])) as [{ id: string }];
+  machine.copal(["restore", id, "--target", "out"]);
+  return listing(machine.path("out"));
+}
+
+function under(top: string, files: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(files).map(([path, hash]) => [`${top}/${path}`, hash]));
+}
+
+function link(role: "full" | "write-only"): string {
+  const added = JSON.parse(machine.copal(["client", "add", "--name", "phone", "--role", role, "--page", machine.url, "--json"])) as { link: string };
+  expect(added.link.startsWith(`${machine.url}/#join=`)).toBe(true);
+  return added.link;
+}
+
+test("with the passphrase a folder is backed up, browsed, searched, looked at, and downloaded as it was", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 300, large: 6 << 20 });
+  mkdirSync(join(folder, "ten thousand"));
+  for (let at = 0; at < 10_000; at++) {
+    const path = join(folder, "ten thousand", `${String(at).padStart(5, "0")}.txt`);
+    writeFileSync(path, String(at));
+    utimesSync(path, 1_700_000_000, 1_700_000_000);
+  }
+  const expected = listing(folder);
+  const page = await open();
+  await unlock(page, "no");
+  await page.getByText("That is not the passphrase").waitFor();
+  await unlock(page);
+  await backUp(page, folder, "Photos");
+  expect(restored()).toEqual(under("Pictures", expected));
+
+  await page.getByRole("link", { name: "Restore" }).click();
+  await page.getByRole("row").filter({ hasText: "Photos" }).locator(".two").first().click();
+  await page.getByText("Pictures", { exact: true }).click();
+  await page.getByRole("heading", { name: "Pictures" }).waitFor();
+  await page.getByRole("searchbox").fill("ÜBERGR");
+  await page.getByText("1 name found").waitFor();
+  await page.getByRole("grid", { name: "Names found" }).getByText("übergrößen").click();
+  await page.getByText("Grüße").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("searchbox").fill("");
+  await page.getByText("ten thousand", { exact: true }).click();
+  await page.getByText("10,000 entries").waitFor();
+  const grid = page.getByRole("grid", { name: "Folder" });
+  await grid.focus();
+  await page.keyboard.press("End");
+  await page.getByText("09999.txt").waitFor();
+  expect(await page.locator("[data-row]").count()).toBeLessThan(80);
+  await page.getByRole("navigation", { name: "Where you are" }).getByRole("button", { name: "Photos" }).click();
+
+  const arriving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download zip" }).click();
+  const arrived = await arriving;
+  expect(arrived.suggestedFilename()).toBe("Photos.zip");
+  await page.getByText("Every byte was verified").waitFor();
+  execFileSync("unzip", ["-q", await arrived.path(), "-d", machine.path("unzipped")]);
+  expect(listing(machine.path("unzipped"))).toEqual(under("Pictures", expected));
+});
+
+test("a link that is opened where the page is already is taken as well, and does not stay in the address", async () => {
+  const page = await open();
+  await page.getByRole("textbox", { name: "Passphrase" }).waitFor();
+  const loads: string[] = [];
+  page.on("request", (request) => { if (request.isNavigationRequest()) loads.push(request.url()); });
+  await page.goto(link("write-only"));
+  await page.getByText("Back up from this browser").waitFor();
+  expect(page.url()).not.toContain("join");
+  expect(loads).toEqual([]);
+  await page.getByRole("button", { name: "Join" }).click();
+  await page.getByRole("heading", { name: "Back up" }).waitFor();
+});
+
+test("a link that the command prints makes a browser one that adds backups, and is gone from the address and the history", async () => {
+  const address = link("write-only");
+  const page = await open(address);
+  await page.getByText("Back up from this browser").waitFor();
+  expect(page.url().split("#")[0]).toBe(`${machine.url}/`);
+  expect(page.url()).not.toContain("join");
+  expect(await page.evaluate(() => history.length)).toBeLessThanOrEqual(2);
+  await page.getByRole("textbox", { name: "Name of this device" }).fill("Phone");
+  await page.getByRole("button", { name: "Join" }).click();
+  const folder = machine.path("Camera");
+  generate(folder, { files: 40, large: 1 << 20 });
+  await backUp(page, folder, "Camera");
+  expect(restored()).toEqual(under("Camera", listing(folder)));
+  expect(await page.evaluate(() => document.documentElement.outerHTML + JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie + location.href)).not.toContain("COPAL-JOIN");
+  // It opens itself the next time, and what is kept of its signing keys cannot be taken out.
+  await page.reload();
+  await page.getByRole("heading", { name: "Back up" }).waitFor();
+  expect(await keys(page)).toEqual(["Ed25519 false", "Ed25519 false"]);
+});
+
+test("the link of a full device asks for the passphrase too, and opens what keeps its key slots closed, again after a lock", async () => {
+  await machine.kill("SIGTERM");
+  await machine.serve(web, [], false);
+  const address = link("full");
+  const stranger = await open();
+  await stranger.getByRole("radio", { name: "Passphrase" }).check();
+  await unlock(stranger);
+  await stranger.getByText("does not let a browser in by passphrase alone").waitFor();
+  // Pasted, as it is.
+  await stranger.getByRole("radio", { name: "Enrollment" }).check();
+  await stranger.locator("#secret").fill(`${address}\n`);
+  await stranger.getByRole("button", { name: "Join" }).click();
+  await stranger.getByText("Make this browser a full device").waitFor();
+  await unlock(stranger, "no");
+  await stranger.getByText("That is not the passphrase").waitFor();
+  await unlock(stranger);
+  const folder = machine.path("Desk");
+  generate(folder, { files: 40, large: 1 << 20 });
+  await backUp(stranger, folder, "Desk");
+  expect(restored()).toEqual(under("Desk", listing(folder)));
+  const clients = JSON.parse(machine.copal(["client", "list", "--json"])) as { name: string; role: string; joined: boolean }[];
+  expect(clients.filter(({ joined }) => joined).map(({ name, role }) => `${name} ${role}`)).toContain("phone full");
+
+  await stranger.getByRole("button", { name: "Lock", exact: true }).click();
+  await unlock(stranger);
+  await stranger.getByRole("link", { name: "Restore" }).click();
+  await stranger.getByRole("row").filter({ hasText: "Desk" }).waitFor();
+  expect(await keys(stranger)).toEqual(["Ed25519 false", "Ed25519 false"]);
+
+  const other = await anybody();
+  const thief = await other.newPage();
+  await thief.goto(address);
+  await unlock(thief);
+  await thief.getByText("has joined with this enrollment already").waitFor();
+  await other.close();
+});
+
+/** The signing keys that the browser keeps: their kind, and whether they could be taken out. */
+async function keys(page: Page): Promise<string[]> {
+  return page.evaluate(async () => {
+    const database = await new Promise<IDBDatabase>((resolve, reject) => {
+      const request = indexedDB.open("copal");
+      request.onsuccess = () => resolve(request.result);
+      request.onerror = () => reject(request.error);
+    });
+    const rows = await new Promise<{ signing: Record<string, CryptoKey> | null }[]>((resolve) => {
+      const request = database.transaction("devices").objectStore("devices").getAll();
+      request.onsuccess = () => resolve(request.result);
+    });
+    return rows.flatMap(({ signing }) => Object.values(signing ?? {}).map((key) => `${key.algorithm.name} ${key.extractable}`));
+  });
+}

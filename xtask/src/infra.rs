@@ -1,0 +1,141 @@
+//! Infra: what `infra/` deploys is sound Terraform, does what its tests say, and is what linters accept. What it deploys is
+//! left in the target directory for the tests that hold it against the code (`tests/tests/infra/`).
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::command::{output, succeed, target, workspace};
+use crate::environment::{environment, modules};
+use crate::tally::Tally;
+use crate::{protection, tools};
+
+/// Checks everything, whatever became of the check before.
+pub(crate) fn run() -> Result<Tally, String> {
+    tools::set_up_infra()?;
+    let checkov = environment("checkov", &workspace().join("infra/requirements.txt"))?.join("checkov");
+    modules("iam", &workspace().join("tests/iam"))?;
+    let place = copy()?;
+    init(&place)?;
+
+    let mut tally = Tally::default();
+    let mut check = |what: &str, checked: Result<(), String>| {
+        match &checked {
+            Ok(()) => println!("ok     {what}"),
+            Err(reason) => println!("FAILED {what}: {reason}"),
+        }
+        tally += Tally::of(checked.is_ok());
+    };
+    let source = workspace().join("infra");
+    check("terraform fmt", succeed(terraform(&source).args(["fmt", "-check", "-recursive", "-diff"])));
+    check("terraform validate", succeed(terraform(&place).args(["validate", "-no-color"])));
+    check("files of at most 80 lines", short_files(&source));
+    for name in ["dev", "prod"] {
+        check(&format!("env/{name}.tfvars.example"), render(&place, name));
+    }
+    check("what keeps backups from being destroyed", protection::run(&place.join("modules/protection")));
+    let tflint = target().join("tools/tflint");
+    let config = format!("--config={}", place.join(".tflint.hcl").display());
+    check("tflint", succeed(Command::new(tflint).args(["--recursive", &config]).current_dir(&place)));
+    let mut scan = Command::new(checkov);
+    check("checkov", succeed(scan.args(["--config-file", ".checkov.yaml", "--directory", "."]).current_dir(&place)));
+    tally += tested(&place)?;
+    println!("{tally}");
+    Ok(tally)
+}
+
+/// What is tested is a copy: Terraform writes beside what it works on, and an operator's state has no place in a test.
+fn copy() -> Result<PathBuf, String> {
+    let place = folder().join("copy");
+    if place.exists() {
+        fs::remove_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+    }
+    copy_folder(&workspace().join("infra"), &place).map_err(|error| format!("{}: {error}", place.display()))?;
+    Ok(place)
+}
+
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_operators = name.starts_with(".terraform") || name.ends_with(".tfvars") || name.contains(".tfstate");
+        match entry.file_type()?.is_dir() {
+            _ if is_operators => {}
+            true => copy_folder(&entry.path(), &to.join(&*name))?,
+            false => drop(fs::copy(entry.path(), to.join(&*name))?),
+        }
+    }
+    Ok(())
+}
+
+/// Installs modules and the provider.
+fn init(place: &Path) -> Result<(), String> {
+    let done = succeed(terraform(place).args(["init", "-backend=false", "-input=false", "-no-color"]));
+    done.map_err(|reason| {
+        format!(
+            "{reason}\nTerraform needs the provider hashicorp/aws ~> 6.25: from registry.terraform.io, which has to be \
+             within reach, or from a mirror that the file names which TF_CLI_CONFIG_FILE names"
+        )
+    })
+}
+
+/// Runs an example's test; what it has deployed stays as `<name>.json`, a message in each line.
+fn render(place: &Path, name: &str) -> Result<(), String> {
+    let mut command = terraform(place);
+    command.args(["test", "-no-color", "-json", "-verbose", "-test-directory=env"]);
+    command.arg(format!("-filter=env/{name}.tftest.hcl")).arg(format!("-var-file=env/{name}.tfvars.example"));
+    let told = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().map_err(|error| error.to_string())?;
+    if !told.status.success() {
+        let told = String::from_utf8_lossy(&told.stdout);
+        let reasons: Vec<&str> = told.lines().filter(|line| line.contains("\"diagnostic\"")).collect();
+        return Err(reasons.join("\n"));
+    }
+    let file = folder().join(format!("{name}.json"));
+    fs::write(&file, told.stdout).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Runs the tests of Terraform, and counts them.
+fn tested(place: &Path) -> Result<Tally, String> {
+    let told = output(terraform(place).args(["test", "-no-color"]).stderr(Stdio::inherit()));
+    let told = told.inspect_err(|_| eprintln!("in {}", place.display()));
+    let mut tally = Tally::default();
+    match told {
+        Ok(text) => text.lines().for_each(|line| {
+            println!("{line}");
+            tally.read(line.trim_start_matches("Success! ").trim_end_matches('.'));
+        }),
+        Err(reason) => return Err(format!("{reason}: terraform -chdir=infra test says why")),
+    }
+    if tally == Tally::default() { Err("terraform test reported no count".to_owned()) } else { Ok(tally) }
+}
+
+/// A module is small: what grows is divided.
+fn short_files(folder: &Path) -> Result<(), String> {
+    for entry in fs::read_dir(folder).map_err(|error| error.to_string())?.map_while(Result::ok) {
+        let path = entry.path();
+        if path.is_dir() && !entry.file_name().to_string_lossy().starts_with('.') {
+            short_files(&path)?;
+        } else if path.extension() == Some(OsStr::new("tf")) {
+            let lines = fs::read_to_string(&path).map_err(|error| error.to_string())?.lines().count();
+            if lines > 80 {
+                return Err(format!("{} has {lines}", path.display()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Terraform in a folder, with what it installs in the target directory.
+fn terraform(folder_of: &Path) -> Command {
+    let mut command = Command::new("terraform");
+    command.current_dir(folder_of).env("TF_DATA_DIR", folder().join("data")).env("CHECKPOINT_DISABLE", "1");
+    command
+}
+
+/// Where everything goes.
+fn folder() -> PathBuf {
+    target().join("infra")
+}
