@@ -67,6 +67,20 @@ impl Verdict {
     }
 }
 
+/// Whether the client may claim anything under this number and in this domain: that is decided before anything is looked
+/// at that the manifest names.
+pub fn judge_client(manifest: &VerifiedManifest, client: &ClientRecord) -> Verdict {
+    let claim = &manifest.manifest;
+    let mut verdict = Verdict::default();
+    if !client.accepts(claim.number, manifest.hash) {
+        verdict.add(Reason::Revoked, "the client is revoked");
+    }
+    if client.role == Role::WriteOnly && claim.domain != client.domain {
+        verdict.add(Reason::Domain, format!("the client may not write to domain {}", claim.domain));
+    }
+    verdict
+}
+
 /// Judges a manifest whose signature and place in the chain were checked. `resolve` gives the height of an id that the
 /// domain has *in the root that becomes the base*: 0 for a chunk, none for an id that is not there.
 pub fn judge(
@@ -76,13 +90,7 @@ pub fn judge(
     mut resolve: impl FnMut(&ChunkId) -> Option<u8>,
 ) -> Verdict {
     let claim = &manifest.manifest;
-    let mut verdict = Verdict::default();
-    if !client.accepts(claim.number, manifest.hash) {
-        verdict.add(Reason::Revoked, "the client is revoked");
-    }
-    if client.role == Role::WriteOnly && claim.domain != client.domain {
-        verdict.add(Reason::Domain, format!("the client may not write to domain {}", claim.domain));
-    }
+    let mut verdict = judge_client(manifest, client);
     let mut heights: Vec<(ChunkId, u8)> = Vec::new();
     for (id, finding) in packs {
         match judge_pack(*id, finding, manifest) {

@@ -18,6 +18,11 @@ impl Budget {
         Self(Some(Arc::new(is_over)))
     }
 
+    /// Whether there is an end: then a job divides its work.
+    pub fn is_limited(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Whether the job has to end.
     pub fn is_over(&self) -> bool {
         self.0.as_ref().is_some_and(|is_over| is_over())

@@ -20,6 +20,7 @@ mod lookup;
 pub mod metrics;
 pub mod objects;
 pub mod policy;
+mod progress;
 pub mod prune;
 pub mod rebuild;
 pub mod report;

@@ -89,7 +89,7 @@ impl FarIndex {
             })
         });
         let mut heights = vec![None; ids.len()];
-        for (at, height) in objects::together(calls).await?.into_iter().flatten() {
+        for (at, height) in objects::few_together(PARTS, calls).await?.into_iter().flatten() {
             heights[at] = heights[at].or(Some(height));
         }
         Ok(heights)
@@ -286,6 +286,8 @@ fn gone(key: &Key) -> JobError {
 const WHOLE: u64 = 256 << 10;
 /// Ids that are sought at once.
 const IDS: usize = 1 << 16;
+/// Parts that are searched at the same time.
+const PARTS: usize = 16;
 /// Pieces of one part that are read at the same time: so many, or so many bytes.
 const AT_ONCE: u64 = 64;
-const HELD: u64 = 8 << 20;
+const HELD: u64 = 4 << 20;

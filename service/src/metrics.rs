@@ -121,7 +121,7 @@ impl Metrics {
         let stale = report.findings.iter().filter(|finding| finding.kind == Kind::Stale).count();
         self.count(DAMAGE, (report.findings.len() - stale) as u64).count(STALE, stale as u64);
         self.count(PACKS_READ, report.packs_read).count(BYTES_READ, report.bytes_read);
-        self.count(PACKS_LEFT, report.packs_left).count(UNFINISHED, (report.packs_left > 0).into());
+        self.count(PACKS_LEFT, report.packs_left).count(UNFINISHED, report.is_unfinished().into());
         self.count(ROOT, report.root);
     }
 }

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use bytes::Bytes;
 use copal_engine::time::Time;
-use copal_store::Created;
+use copal_store::{Created, Key};
 use serde_json::{Value, json};
 
 use crate::budget::Budget;
@@ -12,11 +12,12 @@ use crate::check::{self, Depth};
 use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
+use crate::progress;
 use crate::prune::{self, Options};
 
-/// A prune whose report is kept in the repository. Reports that are older than half a year go.
+/// A prune whose plans and report are kept in the repository. Those that are older than half a year go.
 pub async fn prune(host: &Host<'_>, options: &Options) -> Result<prune::Report, JobError> {
-    let report = prune::prune(host, options).await?;
+    let report = prune::prune(host, &Options { keeps_plan: true, ..options.clone() }).await?;
     if !options.is_dry_run {
         write(host, "prune", of_prune(&report)).await?;
         delete_expired(host).await?;
@@ -29,6 +30,20 @@ pub async fn check(host: &Host<'_>, depth: Depth, budget: &Budget) -> Result<che
     let report = check::check_until(host, depth, budget).await?;
     write(host, "check", of_check(&report)).await?;
     Ok(report)
+}
+
+/// Keeps what a prune is about to do on a root: which objects go, and, before a root that dooms them, what that changes.
+pub(crate) async fn plan(
+    host: &Host<'_>,
+    root: u64,
+    names: &[&String],
+    change: Option<&prune::Report>,
+) -> Result<(), JobError> {
+    let mut plan = change.map_or_else(|| json!({}), of_prune);
+    plan["root"] = json!(root);
+    plan["objects_in_all"] = json!(names.len());
+    plan["objects"] = json!(names.iter().take(NAMES).collect::<Vec<_>>());
+    write(host, "plan", plan).await.map(|_| ())
 }
 
 /// Writes a report; gives its name.
@@ -48,12 +63,12 @@ async fn write(host: &Host<'_>, job: &str, mut report: Value) -> Result<String, 
 
 async fn delete_expired(host: &Host<'_>) -> Result<(), JobError> {
     let now = host.now().await?;
-    for listed in objects::list(host.store, "reports/").await? {
-        if now.since(Time(listed.stat.created.0)) >= KEPT {
-            host.store.delete(&listed.key).await?;
-        }
-    }
-    Ok(())
+    let listed = objects::list(host.store, "reports/").await?;
+    let expired = listed.into_iter().filter(|listed| now.since(Time(listed.stat.created.0)) >= KEPT);
+    let expired: Vec<Key> = expired.map(|listed| listed.key).collect();
+    host.store.delete_all(&expired).await?;
+    // A check may not delete what it noted before.
+    progress::delete_old(host, "check").await
 }
 
 /// A prune's report as it is kept.
@@ -94,6 +109,7 @@ pub fn of_check(report: &check::Report) -> Value {
         "packs_read": report.packs_read,
         "packs_left": report.packs_left,
         "bytes_read": report.bytes_read,
+        "domains_left": report.domains_left,
         "findings_in_all": report.findings.len(),
         "findings": report.findings.iter().take(FINDINGS).map(finding).collect::<Vec<_>>(),
     })
@@ -101,5 +117,7 @@ pub fn of_check(report: &check::Report) -> Value {
 
 /// Reports are kept for so long.
 const KEPT: Duration = Duration::from_secs(183 * 24 * 3600);
+/// Objects that a plan names one by one.
+const NAMES: usize = 100_000;
 /// Findings that a report names one by one.
 const FINDINGS: usize = 10_000;

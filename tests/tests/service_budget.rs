@@ -7,11 +7,15 @@ use std::time::Duration;
 
 use copal_engine::change::Operation;
 use copal_engine::client::Role;
+use copal_engine::layout::{self, Place};
+use copal_engine::pack::PackKind;
 use copal_service::budget::Budget;
 use copal_service::check::{Depth, check_until};
 use copal_service::compact::compact_until;
 use copal_service::prune::Options;
 use copal_service::report;
+use copal_store::Store;
+use copal_tests::kit::repository::key;
 use copal_tests::kit::{DAY, Random, Tree, World, path};
 use futures::executor::block_on;
 
@@ -22,7 +26,7 @@ fn a_check_that_may_read_one_pack_at_a_time_reads_each_once_before_any_twice() {
     assert!(packs > 4);
     for run in 1..=packs {
         world.wait(Duration::from_secs(60));
-        let budget = asked(1);
+        let budget = asked(0);
         let report = block_on(check_until(&world.host(), Depth::Data { part: 1, parts: 1 }, &budget)).unwrap();
         assert!(report.is_ok(), "{:?}", report.findings);
         assert_eq!((report.packs_read, report.packs_left), (1, packs - 1));
@@ -40,7 +44,7 @@ fn a_check_that_is_cut_short_finds_the_damage_of_the_last_pack_all_the_same() {
     let found = (0..world.view().state.packs.len()).any(|_| {
         world.wait(Duration::from_secs(60));
         let depth = Depth::Data { part: 1, parts: 1 };
-        !block_on(check_until(&world.host(), depth, &asked(1))).unwrap().is_ok()
+        !block_on(check_until(&world.host(), depth, &asked(0))).unwrap().is_ok()
     });
     assert!(found);
 }
@@ -143,14 +147,133 @@ fn a_prune_and_a_check_leave_reports_and_a_prune_removes_those_of_long_ago() {
     let checked = block_on(report::check(&world.host(), depth, &Budget::unlimited())).unwrap();
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
     let pruned = block_on(report::prune(&world.host(), &options)).unwrap();
-    let names = world.names("reports/");
-    assert_eq!(names.len(), 2);
+    let [checks, prunes] = ["reports/check/", "reports/prune/"].map(|of| world.names(of));
+    assert_eq!((checks.len(), prunes.len()), (1, 1));
     let read = |name: &str| serde_json::from_slice::<serde_json::Value>(&world.read(name)).unwrap();
-    assert_eq!(read(&names[0])["packs_read"], checked.packs_read);
-    assert_eq!(read(&names[1])["entries_removed"], pruned.entries_removed);
+    assert_eq!(read(&checks[0])["packs_read"], checked.packs_read);
+    assert_eq!(read(&prunes[0])["entries_removed"], pruned.entries_removed);
     assert!(pruned.entries_removed > 0);
+    let before = world.names("reports/");
     world.wait(200 * DAY);
     block_on(report::prune(&world.host(), &options)).unwrap();
     let left = world.names("reports/");
-    assert!(left.len() == 1 && !names.contains(&left[0]), "{left:?}");
+    assert!(left.iter().all(|name| !before.contains(name)), "{left:?}");
+    assert_eq!(world.names("reports/prune/").len(), 1);
+}
+
+#[test]
+fn what_a_prune_deletes_stands_in_a_plan_that_was_there_before() {
+    let world = half_forgotten();
+    let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
+    let before = world.names("");
+    block_on(report::prune(&world.host(), &options)).unwrap();
+    let left = world.names("");
+    let deleted: Vec<&String> = before.iter().filter(|name| !left.contains(name)).collect();
+    assert!(
+        deleted.iter().any(|name| name.starts_with("packs/")) && deleted.iter().any(|name| name.starts_with("index/"))
+    );
+    let made = |name: &str| block_on(world.store.stat(&key(name))).unwrap().unwrap().created;
+    let first_deletion = world.names("deletions/").iter().map(|name| made(name)).min().unwrap();
+    let plans = world.names("reports/plan/");
+    let planned: BTreeSet<String> = plans
+        .iter()
+        .flat_map(|name| {
+            let plan: serde_json::Value = serde_json::from_slice(&world.read(name)).unwrap();
+            let objects: Vec<String> = serde_json::from_value(plan["objects"].clone()).unwrap();
+            assert_eq!(plan["objects_in_all"], objects.len());
+            objects
+        })
+        .collect();
+    assert!(deleted.iter().all(|name| planned.contains(*name)), "{deleted:?} {planned:?}");
+    assert!(plans.iter().any(|name| made(name) < first_deletion));
+}
+
+#[test]
+fn checks_that_look_at_one_domain_each_find_what_one_check_finds_and_acquit_nothing_they_did_not_look_at() {
+    let world = many_domains();
+    let packs = world.view().state.packs;
+    let gone: Vec<_> = packs.iter().filter(|(_, of)| of.kind == PackKind::Data).map(|(id, _)| *id).collect();
+    gone.iter().for_each(|id| world.destroy(&layout::pack(Place::Packs, *id)));
+    let mut found = BTreeSet::new();
+    let mut runs = 0;
+    loop {
+        runs += 1;
+        world.wait(Duration::from_secs(60));
+        let report = block_on(check_until(&world.host(), Depth::Structure, &asked(0))).unwrap();
+        let of_run: BTreeSet<_> = report.findings.iter().filter_map(|finding| finding.pack).collect();
+        assert!(!of_run.is_empty(), "run {runs}: every domain has lost something");
+        assert!(report.findings.iter().all(|finding| finding.pack.is_none() || !finding.snapshots.is_empty()));
+        found.extend(of_run);
+        let missing = world.view().state.packs.values().filter(|of| of.is_missing).count();
+        assert_eq!(missing, found.len(), "what was found stays known");
+        if report.domains_left == 0 {
+            break;
+        }
+        assert!(runs < 10, "it comes to an end");
+    }
+    assert_eq!((found, runs), (gone.into_iter().collect(), 3));
+    let again = block_on(check_until(&world.host(), Depth::Structure, &asked(0))).unwrap();
+    assert_eq!(again.domains_left, 2, "the next round begins with the first");
+}
+
+#[test]
+fn a_check_that_never_has_time_for_all_domains_reads_packs_all_the_same() {
+    let world = many_domains();
+    let packs = world.view().state.packs.len();
+    let depth = Depth::Data { part: 1, parts: 1 };
+    for _ in 0..packs {
+        world.wait(Duration::from_secs(60));
+        let report = block_on(check_until(&world.host(), depth, &asked(0))).unwrap();
+        assert!(report.is_ok(), "{:?}", report.findings);
+        assert_eq!(report.packs_read, 1);
+    }
+    assert!(world.view().state.packs.values().all(|of| of.read.0 > 0));
+}
+
+#[test]
+fn prunes_cut_anywhere_come_to_all_domains_and_end_where_one_prune_ends() {
+    let whole = many_domains();
+    forget_all_but_the_last(&whole);
+    whole.prune(Duration::ZERO);
+    let left = |world: &World| (world.names("packs/").len(), world.view().state.packs.len());
+    for times in 1..8 {
+        let parts = many_domains();
+        forget_all_but_the_last(&parts);
+        let mut runs = 0;
+        loop {
+            runs += 1;
+            let options = Options { grace: Duration::ZERO, budget: asked(times), ..Options::new([4096, 3072]) };
+            if !parts.try_prune(&options).unwrap().is_unfinished {
+                break;
+            }
+            assert!(parts.names("work/prune/").len() <= 1);
+            assert!(runs < 40, "it comes to an end, {times} steps at a time");
+        }
+        assert!(runs > 1 || times > 4, "{times} steps are not enough for all");
+        assert_eq!(left(&parts), left(&whole), "{times} steps at a time");
+        assert!(parts.check().is_ok());
+    }
+}
+
+/// Three clients, each with a domain of its own and three snapshots.
+fn many_domains() -> World {
+    let world = World::new();
+    let clients: Vec<_> = (1..=3).map(|number| world.register(number, Role::WriteOnly)).collect();
+    for (at, client) in clients.iter().enumerate() {
+        for seed in 0..3 {
+            let how = copal_tests::kit::How { ingests: false, patience: 1, ..Default::default() };
+            let tree = random_tree(10 * at as u64 + seed);
+            assert!(world.try_back_up(client, &tree, &how).is_err(), "it may not decide itself");
+            world.ingest().unwrap();
+        }
+    }
+    world
+}
+
+fn forget_all_but_the_last(world: &World) {
+    let owner = world.register(9, Role::Full);
+    let snapshots = world.view().state.snapshots;
+    let old = snapshots.iter().filter(|((_, number), _)| *number < 3).map(|(_, snapshot)| snapshot.id);
+    world.change(&owner, vec![Operation::Forget(old.collect())]);
+    world.wait(DAY);
 }

@@ -14,7 +14,7 @@ use copal_service::commit::{Proposal, commit};
 use copal_tests::kit::repository::key;
 use futures::executor::block_on;
 
-use copal_tests::kit::{Client, DAY, Random, Tree, World, path};
+use copal_tests::kit::{Client, DAY, How, Random, Tree, World, path};
 
 fn files(seed: u64, count: usize) -> Tree {
     let mut random = Random::new(seed);
@@ -118,6 +118,35 @@ fn a_look_at_some_packs_says_nothing_of_others_that_are_missing() {
     world.put(&name, bytes);
     assert_eq!(block_on(check::look(&world.host(), &[missing].into())).unwrap(), 0);
     assert!(!world.view().state.packs[&missing].is_missing);
+}
+
+#[test]
+fn damage_to_the_index_of_one_domain_hides_nothing_of_another() {
+    let world = World::new();
+    let clients: Vec<Client> = (1..=2).map(|number| world.register(number, Role::WriteOnly)).collect();
+    for (client, seed) in clients.iter().zip(1..) {
+        let how = How { ingests: false, patience: 1, ..How::default() };
+        assert!(world.try_back_up(client, &files(seed, 5), &how).is_err(), "it may not decide itself");
+        world.ingest().unwrap();
+    }
+    let view = world.view();
+    let of = |client: &Client| {
+        let segment = view.segments_of(client.domain).next().unwrap().0;
+        let pack = view.state.packs.iter().find(|(_, of)| of.domain == client.domain).map(|(id, _)| *id).unwrap();
+        (layout::segment(segment), layout::pack(layout::Place::Packs, pack))
+    };
+    for (damaged, sound) in [(&clients[0], &clients[1]), (&clients[1], &clients[0])] {
+        let (segment, pack) = (of(damaged).0, of(sound).1);
+        let bytes = (world.read(&segment), world.read(&pack));
+        world.store.corrupt(&key(&segment), |bytes| bytes[0] ^= 1).unwrap();
+        world.destroy(&pack);
+        let findings = world.check().findings;
+        assert_eq!((about(&findings, &segment).len(), about(&findings, &pack).len()), (1, 1), "{findings:?}");
+        world.destroy(&segment);
+        world.put(&segment, bytes.0);
+        world.put(&pack, bytes.1);
+    }
+    assert!(world.check().is_ok());
 }
 
 #[test]

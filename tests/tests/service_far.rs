@@ -242,7 +242,15 @@ fn indexed(entries: u64, lost: u64) -> (World, Client) {
     }
     parts.push((0..lost).step_by(2).collect());
     let mut marks = std::collections::BTreeMap::new();
-    for (number, ids) in parts.into_iter().enumerate().filter(|(_, ids)| !ids.is_empty()) {
+    // As a merge writes them: about a million entries each, one behind the other.
+    let parts = parts.into_iter().enumerate().flat_map(|(number, mut ids)| {
+        if ids.len() > 1 << 20 {
+            ids.sort_unstable_by_key(|of| id(*of));
+        }
+        let parts: Vec<(usize, Vec<u64>)> = ids.chunks(1 << 20).map(|ids| (number, ids.to_vec())).collect();
+        parts
+    });
+    for (number, ids) in parts {
         let mut writer = SegmentWriter::new(client.domain, [number as u8; 16]);
         for some in ids.chunks(3_000) {
             let ids: Vec<ChunkId> = some.iter().map(|number| id(*number)).collect();

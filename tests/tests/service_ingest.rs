@@ -10,8 +10,11 @@ use copal_engine::limits::MANIFEST_PACKS;
 use copal_engine::manifest::Manifest;
 use copal_engine::pack::{self, Pack};
 use copal_engine::receipt::{Outcome, Reason, Receipt};
+use copal_engine::repository::IngestBy;
 use copal_engine::state::SnapshotState;
 use copal_service::error::JobError;
+use copal_service::ingest::{Scope, ingest};
+use copal_store::record::Record;
 use copal_tests::kit::craft::{claim, data_pack, id, tree_pack};
 use futures::executor::block_on;
 
@@ -245,6 +248,33 @@ fn strangers_bad_signatures_broken_chains_and_revoked_clients_are_rejected() {
     let last = (2, ObjectHash::of(&world.read(&layout::manifest(client.id, 2))));
     block_on(world.repository.revoke(&world.store, &client, last, None)).unwrap();
     assert_eq!(reasons(&claim_by_hand(&world, &client, &[], None)), [Reason::Revoked]);
+}
+
+#[test]
+fn what_a_client_names_that_may_not_claim_anything_is_not_looked_at() {
+    let (world, client) = begin();
+    let outsider = world.register(2, Role::WriteOnly);
+    block_on(world.repository.revoke(&world.store, &client, (0, ObjectHash::NONE), None)).unwrap();
+    let pack = store(&world, &data_pack(client.domain, 1, &[id(1)]));
+    // One whose root nobody has seen does not stop the others either.
+    let mut manifest = Manifest {
+        client: client.id,
+        number: 1,
+        previous: ObjectHash::NONE,
+        domain: client.domain,
+        root_seen: Some((1 << 40, ObjectHash([1; 32]))),
+        packs: vec![pack],
+        snapshot: Some(claim(id(7), false)),
+    };
+    put_manifest(&world, &client, &manifest);
+    (manifest.client, manifest.root_seen) = (outsider.id, None);
+    put_manifest(&world, &outsider, &manifest);
+    let record = Record::new(&world.store);
+    block_on(ingest(&world.host_of(&record), IngestBy::Service, Scope::All, &|_| false)).unwrap();
+    let (revoked, outside) = (world.receipt(&client, 1), world.receipt(&outsider, 1));
+    assert_eq!((reasons(&revoked), revoked.missing), (vec![Reason::Revoked], vec![]));
+    assert_eq!((reasons(&outside), outside.missing), (vec![Reason::Domain], vec![]));
+    assert!(record.events().iter().all(|event| !event.key.starts_with("packs/")));
 }
 
 #[test]

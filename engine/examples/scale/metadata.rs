@@ -2,10 +2,12 @@
 //! without any payload.
 
 use copal_engine::id::{ChunkId, DomainId, PackId};
-use copal_engine::index::{Segment, SegmentWriter};
+use copal_engine::index::ranged::SegmentHead;
+use copal_engine::index::{Segment, SegmentWriter, Sequence, merge};
 use copal_engine::layout::Place;
 use copal_engine::mark::{InventoryBuilder, InventoryLimit, PackItem};
 use copal_engine::pack::{Pack, PackKind, PackTable, PackWriter, PageView};
+use copal_engine::state::SegmentRecord;
 use copal_engine::time::Time;
 
 /// A repository of so many chunks, each referred to by one page; a tenth as many pages are leaves.
@@ -121,6 +123,40 @@ impl Metadata {
     }
 }
 
+/// The same entries in segments of about a million that follow each other, as the service merges them.
+pub(crate) fn merged(segments: &[Segment<Vec<u8>>]) -> Result<Vec<Segment<Vec<u8>>>, Box<dyn std::error::Error>> {
+    let entries: usize = segments.iter().map(Segment::len).sum();
+    let mut readers = Vec::new();
+    for segment in segments {
+        let (first, last) = segment.bounds().ok_or("a segment without entries")?;
+        let length = segment.bytes().len() as u64;
+        let record = SegmentRecord { entries: segment.len() as u64, length, first, last };
+        readers.push((Sequence::new(&SegmentHead::parse(segment.bytes(), &record)?), segment.bytes()));
+    }
+    let pieces = entries.div_ceil(MERGED) as u64;
+    let mut merged = Vec::new();
+    for piece in 1..=pieces {
+        // Ids are spread evenly.
+        let end = (u128::from(u64::MAX) * u128::from(piece) / u128::from(pieces)) as u64;
+        let mut taken = Vec::new();
+        for (reader, bytes) in &mut readers {
+            while !reader.is_read() && reader.last().is_none_or(|last| head(&last) <= end) {
+                let left = reader.wanted(u64::MAX);
+                reader.feed(&bytes[left.start as usize..left.end.min(left.start + PIECE) as usize]);
+            }
+            taken.extend(reader.take(|id| piece == pieces || head(id) <= end)?);
+        }
+        let taken: Vec<&Segment<Vec<u8>>> = taken.iter().collect();
+        let segment = merge(DOMAIN, random(1 << 40 | piece), &taken, |_| true)?.ok_or("a piece without entries")?;
+        merged.push(Segment::parse(segment.bytes)?);
+    }
+    Ok(merged)
+}
+
+fn head(id: &ChunkId) -> u64 {
+    u64::from_be_bytes(*id.as_bytes().first_chunk().expect("an id is longer"))
+}
+
 fn tree_pack(pack: u64, height: u8, count: u64, below: u64) -> MadePack {
     let mut writer = writer(PackKind::Tree, (u64::from(height) << 40) | pack);
     let end = count.min((pack + 1) * PACK_PAGES);
@@ -184,6 +220,9 @@ fn mixed(number: u64) -> u64 {
 
 const DOMAIN: DomainId = DomainId([4; 16]);
 /// Chunks of a leaf, pages of an inner page.
+/// Entries of a merged segment, about, and bytes that are fed to a merge at once.
+const MERGED: usize = 1 << 20;
+const PIECE: u64 = 1 << 17;
 const LEAF: u64 = 10;
 const INNER: u64 = 64;
 const BLOCK_CHUNKS: u64 = 10;

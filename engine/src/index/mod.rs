@@ -9,12 +9,14 @@ pub mod ranged;
 mod rows;
 mod search;
 mod segment;
+mod sequence;
 mod verify;
 mod write;
 
 pub use lost::{LostCopies, RunFold};
 pub use overlay::{Bits, Copied, Mark, Overlay, OverlayRun, merge_overlays, write_overlay};
 pub use segment::{Copies, Entry, Location, Segment, SegmentBlock, SegmentEntry, SegmentError, SegmentPack};
+pub use sequence::Sequence;
 pub use write::{NewSegment, SegmentLimit, SegmentWriter, merge};
 
 use crate::id::{ChunkId, DomainId, PackTag};

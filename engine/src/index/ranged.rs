@@ -16,7 +16,7 @@ use crate::wire::DecodeError;
 /// What a segment's first bytes say, in agreement with what the state says of it.
 #[derive(Clone, Debug)]
 pub struct SegmentHead {
-    front: Front,
+    pub(super) front: Front,
     bounds: (ChunkId, ChunkId),
 }
 

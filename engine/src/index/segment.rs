@@ -160,6 +160,10 @@ impl<B: AsRef<[u8]>> Segment<B> {
     /// The copies of many chunks or pages, whose ids ascend; `found` gets each copy with the id's position in `ids`.
     pub fn find_many(&self, ids: &[ChunkId], mut found: impl FnMut(usize, Location)) {
         debug_assert!(ids.is_sorted(), "ids to look up ascend");
+        // Most segments of a large domain cover few of them.
+        let Some((first, last)) = self.bounds() else { return };
+        let before = ids.partition_point(|id| *id < first);
+        let ids = &ids[before..ids.partition_point(|id| *id <= last).max(before)];
         let mut search = Ascending::new(self.records());
         let mut group: Vec<(usize, RawEntry)> = Vec::with_capacity(2 * GROUP);
         for (number, some) in ids.chunks(GROUP).enumerate() {
@@ -167,7 +171,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
             for (at, id) in some.iter().enumerate() {
                 let mut from = search.lower_bound(id.as_bytes());
                 while let Some(raw) = self.raw(from).filter(|raw| raw.id == *id) {
-                    group.push((number * GROUP + at, raw));
+                    group.push((before + number * GROUP + at, raw));
                     from += 1;
                     if group.len() == 2 * GROUP {
                         self.resolve_group(&mut group, &mut found);

@@ -282,7 +282,7 @@ fn front_length(packs: usize, blocks: usize) -> usize {
 }
 
 /// Everything before the entries.
-fn front(
+pub(super) fn front(
     domain: DomainId,
     random: [u8; 16],
     packs: &[SegmentPack],

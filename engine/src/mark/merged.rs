@@ -19,8 +19,11 @@ pub struct InventoryLimit {
 #[derive(Clone, Debug)]
 pub(super) struct Merged<B> {
     segments: Vec<Segment<B>>,
-    /// The cursors of all segments at every [`EVERY`]th place.
+    /// The least and the greatest id of each, if it has any: most segments of a large domain do not cover an id.
+    bounds: Vec<Option<(ChunkId, ChunkId)>>,
+    /// The cursors of all segments at every so many places.
     cursors: Vec<u32>,
+    every: u32,
     count: u32,
 }
 
@@ -39,10 +42,12 @@ impl<B: AsRef<[u8]>> Merged<B> {
         let count: usize = segments.iter().map(Segment::len).sum();
         let count = u32::try_from(count).ok().filter(|count| *count < MOST);
         let count = count.ok_or(InventoryLimit { what: "entries" })?;
-        let mut cursors = Vec::with_capacity((count as usize / EVERY as usize + 1) * segments.len());
+        // The more segments there are, the more a place takes.
+        let every = EVERY.saturating_mul((segments.len() / FEW).max(1) as u32);
+        let mut cursors = Vec::with_capacity((count as usize / every as usize + 1) * segments.len());
         let mut walk = Walk::new(&segments, 0, vec![0; segments.len()]);
         loop {
-            if walk.place.is_multiple_of(EVERY) {
+            if walk.place.is_multiple_of(every) {
                 cursors.extend_from_slice(&walk.cursors);
             }
             match walk.next() {
@@ -50,7 +55,8 @@ impl<B: AsRef<[u8]>> Merged<B> {
                 None => break,
             }
         }
-        Ok(Self { segments, cursors, count })
+        let bounds = segments.iter().map(Segment::bounds).collect();
+        Ok(Self { segments, bounds, cursors, every, count })
     }
 
     pub(super) fn segments(&self) -> &[Segment<B>] {
@@ -63,22 +69,29 @@ impl<B: AsRef<[u8]>> Merged<B> {
 
     /// The entries from a place on.
     pub(super) fn walk(&self, from: u32) -> impl Iterator<Item = Placed> + '_ {
-        let at = (from / EVERY) as usize * self.segments.len();
+        let at = (from / self.every) as usize * self.segments.len();
         let cursors = self.cursors.get(at..at + self.segments.len());
         // Behind the last place there is nothing.
         let ends = || self.segments.iter().map(|segment| segment.len() as u32).collect();
-        let walk = Walk::new(&self.segments, from / EVERY * EVERY, cursors.map_or_else(ends, <[u32]>::to_vec));
-        walk.skip((from % EVERY) as usize)
+        let walk =
+            Walk::new(&self.segments, from / self.every * self.every, cursors.map_or_else(ends, <[u32]>::to_vec));
+        walk.skip((from % self.every) as usize)
     }
 
     /// The place of the first entry of an id; none if no segment has it.
     pub(super) fn place_of(&self, id: &ChunkId) -> Option<u32> {
         let mut is_there = false;
         let mut place = 0;
-        for segment in &self.segments {
-            let at = segment.lower_bound(id);
-            place += at as u32;
-            is_there |= segment.id_at(at) == Some(*id);
+        for (segment, bounds) in self.segments.iter().zip(&self.bounds) {
+            match bounds {
+                Some((_, last)) if id > last => place += segment.len() as u32,
+                Some((first, _)) if id >= first => {
+                    let at = segment.lower_bound(id);
+                    place += at as u32;
+                    is_there |= segment.id_at(at) == Some(*id);
+                }
+                _ => {}
+            }
         }
         is_there.then_some(place)
     }
@@ -119,4 +132,6 @@ impl<B: AsRef<[u8]>> Iterator for Walk<'_, B> {
 
 /// Entries of a domain, and references of its pages, that a job takes.
 pub(super) const MOST: u32 = u32::MAX - 1;
+/// Places between cursors, for so few segments.
 const EVERY: u32 = 256;
+const FEW: usize = 16;

@@ -13,7 +13,7 @@ use crate::host::Host;
 use crate::objects;
 use crate::view::{self, View};
 
-/// Checks the chains of all clients; says whether the state is the newest that anything knows of.
+/// Checks the chains of all clients, and as [`check_newest`].
 pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
     for (client, head) in &view.state.heads {
         if objects::list(host.store, &format!("clients/{client}/")).await?.is_empty() {
@@ -34,6 +34,11 @@ pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> 
         let expiry = root.expiry_head.map_or(0, |(number, _)| number);
         report_gaps((1..=expiry).filter(|number| !expiries.contains(number)), layout::expiry, report);
     }
+    check_newest(host, view, report).await
+}
+
+/// Says whether the state is the newest that anything knows of.
+pub(super) async fn check_newest(host: &Host<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
     match view::lost_newer(host, view).await? {
         None => Ok(true),
         Some((number, evidence)) => {

@@ -28,7 +28,7 @@ pub(super) async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<Ha
     Ok(harm)
 }
 
-/// Reads `part` of `parts` shares of the packs, or as many as the budget allows.
+/// Reads `part` of `parts` shares of the packs, or as many as the budget allows, but at least one.
 pub(super) async fn check(
     host: &Host<'_>,
     view: &View,
@@ -41,7 +41,7 @@ pub(super) async fn check(
     packs.sort_by_key(|(id, record)| (record.read, **id));
     let share = (packs.len() as u64 * u64::from(part)).div_ceil(u64::from(parts.max(1)));
     for (number, (id, record)) in packs.into_iter().take(share as usize).enumerate() {
-        if budget.is_over() {
+        if number > 0 && budget.is_over() {
             report.packs_left = share - number as u64;
             break;
         }

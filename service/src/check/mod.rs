@@ -3,26 +3,24 @@
 
 mod chains;
 mod data;
+mod harm;
 mod lost;
 mod records;
 mod structure;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use bytes::Bytes;
-use copal_engine::id::{DomainId, ObjectHash, PackId, PackTag, SnapshotId};
-use copal_engine::index::{Bits, Mark, Segment};
+pub use harm::{Harm, note};
+
+use copal_engine::id::{DomainId, ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::mark::CopyItem;
-use copal_engine::state::PackRecord;
-use copal_engine::time::Time;
 
 use crate::budget::Budget;
-use crate::commit::{Proposal, commit};
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
 use crate::host::Host;
-use crate::view::{self, View};
+use crate::progress::{self, Progress};
+use crate::view::{self, Parts, View};
 
 /// How thorough a check is.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -91,9 +89,16 @@ pub struct Report {
     pub root: u64,
     /// Packs that were due and not read because the budget was over. They are the first of the next check.
     pub packs_left: u64,
+    /// Domains whose structure was not looked at because the budget was over. The next check begins with them.
+    pub domains_left: u64,
 }
 
 impl Report {
+    /// Whether the budget was over before everything was done that was due.
+    pub fn is_unfinished(&self) -> bool {
+        self.packs_left + self.domains_left > 0
+    }
+
     /// Whether nothing is wrong.
     pub fn is_ok(&self) -> bool {
         self.findings.is_empty()
@@ -118,12 +123,18 @@ pub async fn check(host: &Host<'_>, depth: Depth) -> Result<Report, JobError> {
     check_until(host, depth, &Budget::unlimited()).await
 }
 
-/// The same, and reads packs until the budget is over. When each was read last is in the state, so that the next check
-/// goes on with those that were not.
+/// The same, until the budget is over. It divides the structure by domains and the data by packs, does at least one of
+/// each, and notes where the next check goes on: the time at which each pack was read last is in the state, the last
+/// domain in `work/check/`.
 pub async fn check_until(host: &Host<'_>, depth: Depth, budget: &Budget) -> Result<Report, JobError> {
-    let (report, harm) = inspect_until(host, depth, budget).await?;
+    let progress = if budget.is_limited() { progress::last(host, JOB).await? } else { Progress::default() };
+    let Inspected { report, harm, next } = inspect_from(host, depth, budget, progress).await?;
     if let Some(harm) = harm {
         note(host, &harm).await?;
+    }
+    // Last, so that what was found is never passed by.
+    if budget.is_limited() && next != progress {
+        progress::note(host, JOB, &next).await?;
     }
     Ok(report)
 }
@@ -138,18 +149,46 @@ pub async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<u64, JobE
 /// Checks without noting anything. What was learned about packs may be noted afterwards, with what else the caller has
 /// learned; none if the newest state cannot be read, and then nothing may be written.
 pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Harm>), JobError> {
-    inspect_until(host, depth, &Budget::unlimited()).await
+    let inspected = inspect_from(host, depth, &Budget::unlimited(), Progress::default()).await?;
+    Ok((inspected.report, inspected.harm))
 }
 
-async fn inspect_until(host: &Host<'_>, depth: Depth, budget: &Budget) -> Result<(Report, Option<Harm>), JobError> {
+/// What an inspection came to.
+struct Inspected {
+    report: Report,
+    /// What was learned about packs; none if something of the newest state cannot be read.
+    harm: Option<Harm>,
+    /// Where the next one goes on.
+    next: Progress,
+}
+
+async fn inspect_from(
+    host: &Host<'_>,
+    depth: Depth,
+    budget: &Budget,
+    progress: Progress,
+) -> Result<Inspected, JobError> {
     let mut report = Report::default();
-    records::check(host, &mut report).await?;
-    let harm = inspect_state(host, depth, budget, &mut report).await?;
+    // What is not of any domain is looked at once a round.
+    if progress.after.is_none() {
+        records::check(host, &mut report).await?;
+    }
+    let (harm, next) = match inspect_state(host, depth, budget, progress, &mut report).await {
+        Err(JobError::Damaged { object, why }) => {
+            report.add(Kind::Damaged, object, why);
+            (None, progress)
+        }
+        Err(JobError::StateLost { evidence }) => {
+            lost::check(host, evidence, &mut report).await?;
+            (None, progress)
+        }
+        inspected => inspected?,
+    };
     // What is needed is not stale.
     let is_needed = |finding: &&Finding| finding.kind != Kind::Stale;
     let needed: BTreeSet<String> = report.findings.iter().filter(is_needed).map(|of| of.object.clone()).collect();
     report.findings.retain(|finding| finding.kind != Kind::Stale || !needed.contains(&finding.object));
-    Ok((report, harm))
+    Ok(Inspected { report, harm, next })
 }
 
 /// Inspects what the newest root names.
@@ -157,30 +196,33 @@ async fn inspect_state(
     host: &Host<'_>,
     depth: Depth,
     budget: &Budget,
+    progress: Progress,
     report: &mut Report,
-) -> Result<Option<Harm>, JobError> {
-    let view = match view::read(host.store).await {
-        Ok(view) => view,
-        Err(JobError::Damaged { object, why }) => {
-            report.add(Kind::Damaged, object, why);
-            return Ok(None);
-        }
-        Err(JobError::StateLost { evidence }) => {
-            lost::check(host, evidence, report).await?;
-            return Ok(None);
-        }
-        Err(error) => return Err(error),
-    };
+) -> Result<(Option<Harm>, Progress), JobError> {
+    let mut view = view::read_parts(host.store, &Parts::RECORDS).await?;
     report.root = view.number();
-    let is_newest = chains::check(host, &view, report).await?;
+    let is_newest = match progress.after {
+        None => chains::check(host, &view, report).await?,
+        Some(_) => chains::check_newest(host, &view, report).await?,
+    };
     let mut harm = Harm::default();
-    structure::check(host, &view, report, &mut harm).await?;
-    if let Depth::Data { part, parts } = depth {
-        data::check(host, &view, (part, parts), budget, report, &mut harm).await?;
+    let share = match depth {
+        Depth::Structure => None,
+        Depth::Data { part, parts } => Some((part, parts)),
+    };
+    if let Some(share) = share.filter(|_| progress.owes_rest) {
+        data::check(host, &view, share, budget, report, &mut harm).await?;
     }
-    locate(host, &view, &harm, report).await?;
+    let structure = structure::check(host, &mut view, (progress.after, budget), report, &mut harm).await?;
+    let mut next = Progress { after: structure.after, owes_rest: false };
+    if let Some(share) = share.filter(|_| !progress.owes_rest) {
+        data::check(host, &view, share, budget, report, &mut harm).await?;
+        // Who was cut short has the next run's time for itself.
+        next.owes_rest = report.packs_left > 0;
+    }
+    locate(host, &mut view, &harm, report).await?;
     drop_deleted(host, report).await?;
-    Ok(is_newest.then_some(harm))
+    Ok(((is_newest && structure.is_readable).then_some(harm), next))
 }
 
 /// Drops what was found about packs and segments that a newer root does not name any more: a prune that ran meanwhile
@@ -190,13 +232,21 @@ async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobErr
     if !report.findings.iter().any(is_deletable) {
         return Ok(());
     }
-    let newest = view::read(host.store).await?;
-    let segments: BTreeSet<String> = newest.state.segments.keys().map(|(_, hash)| layout::segment(*hash)).collect();
+    let mut newest = view::read_parts(host.store, &Parts::RECORDS).await?;
     // A pack that an index still names and no record knows is not deleted: it is what was found.
-    let named = |segment: &Segment<Bytes>| -> Vec<PackId> {
-        (0..segment.pack_count()).filter_map(|at| Some(segment.pack(at)?.id)).collect()
-    };
-    let named: BTreeSet<PackId> = newest.indexes.values().flat_map(|index| index.segments()).flat_map(named).collect();
+    let is_unknown = |finding: &Finding| finding.pack.is_some_and(|pack| !newest.state.packs.contains_key(&pack));
+    let mut named: BTreeSet<PackId> = BTreeSet::new();
+    let domains = if report.findings.iter().any(is_unknown) { newest.domains() } else { Vec::new() };
+    for domain in domains {
+        // What cannot be read was reported.
+        if structure::turn_to(host, &mut newest, domain).await?.is_some() {
+            continue;
+        }
+        for (_, segment) in newest.segments_of(domain) {
+            named.extend((0..segment.pack_count()).filter_map(|at| Some(segment.pack(at)?.id)));
+        }
+    }
+    let segments: BTreeSet<String> = newest.state.segments.keys().map(|(_, hash)| layout::segment(*hash)).collect();
     report.findings.retain(|finding| match finding.pack {
         Some(pack) => newest.state.packs.contains_key(&pack) || named.contains(&pack),
         None => finding.kind == Kind::Stale || !is_deletable(finding) || segments.contains(&finding.object),
@@ -204,39 +254,19 @@ async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobErr
     Ok(())
 }
 
-/// What was learned about packs.
-#[derive(Clone, Debug, Default)]
-pub struct Harm {
-    /// Packs that are not there.
-    pub missing: BTreeSet<PackId>,
-    /// Packs that are not what they should be.
-    pub damaged: BTreeSet<PackId>,
-    /// Packs that the state called missing and that are there again, whole or not.
-    pub returned: BTreeSet<PackId>,
-    /// Packs whose bytes were read and are whole, and when.
-    pub whole: BTreeMap<PackId, Time>,
-}
-
-impl Harm {
-    fn hits(&self, pack: &PackId) -> bool {
-        self.missing.contains(pack) || self.damaged.contains(pack)
-    }
-
-    /// Whether a pack that the state called missing was looked for and is there. Of one that nobody has looked for it
-    /// is not known.
-    fn has_found(&self, pack: &PackId) -> bool {
-        self.returned.contains(pack) || self.damaged.contains(pack) || self.whole.contains_key(pack)
-    }
-}
-
 /// Says of each harmed pack, and of each dangling reference, which kept snapshots reach it.
-async fn locate(host: &Host<'_>, view: &View, harm: &Harm, report: &mut Report) -> Result<(), JobError> {
-    if report.findings.iter().all(|finding| finding.pack.is_none() && finding.kind != Kind::Dangling) {
-        return Ok(());
+async fn locate(host: &Host<'_>, view: &mut View, harm: &Harm, report: &mut Report) -> Result<(), JobError> {
+    let packs = report.findings.iter().filter_map(|finding| finding.pack);
+    let mut domains: BTreeSet<DomainId> = packs.filter_map(|pack| Some(view.state.packs.get(&pack)?.domain)).collect();
+    if report.findings.iter().any(|finding| finding.kind == Kind::Dangling) {
+        domains.extend(&harm.seen);
     }
-    for domain in view.indexes.keys() {
-        let inventory = structure::inventory(host, view, *domain, &mut harm.clone(), None).await?;
-        locate_in(view, *domain, &inventory, harm, report);
+    for domain in domains {
+        if structure::turn_to(host, view, domain).await?.is_some() {
+            continue;
+        }
+        let inventory = structure::inventory(host, view, domain, &mut harm.clone(), None).await?;
+        locate_in(view, domain, &inventory, harm, report);
     }
     Ok(())
 }
@@ -269,73 +299,9 @@ fn locate_in(view: &View, domain: DomainId, inventory: &structure::Inventory, ha
     }
 }
 
-/// Writes what was learned into the state: what is lost becomes wanted, so that the next backup of a source that still
-/// has it uploads it again; what is whole again is no longer lost.
-pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
-    for _ in 0..ATTEMPTS {
-        let view = view::read(host.store).await?;
-        let mut proposal = Proposal::default();
-        let is_acquitted = |id: &PackId| harm.has_found(id) || is_planted(Fault::UnseenAcquitted);
-        for (id, record) in &view.state.packs {
-            let mut changed = PackRecord {
-                is_missing: harm.missing.contains(id) || (record.is_missing && !is_acquitted(id)),
-                is_damaged: harm.damaged.contains(id) || (record.is_damaged && !harm.whole.contains_key(id)),
-                ..record.clone()
-            };
-            if let Some(time) = harm.whole.get(id) {
-                changed.read = *time;
-            }
-            if changed != *record {
-                proposal.delta.packs.insert(*id, Some(changed));
-            }
-        }
-        want(&view, &mut proposal, host.now().await?);
-        if proposal.delta.is_empty() && proposal.overlay.is_empty() {
-            return Ok(());
-        }
-        if commit(host, &view, proposal).await?.is_some() {
-            return Ok(());
-        }
-    }
-    Err(JobError::Contended { attempts: ATTEMPTS })
-}
-
-/// Marks the copies in harmed packs as lost and wanted, and unmarks those in packs that are whole again.
-fn want(view: &View, proposal: &mut Proposal, now: Time) {
-    let is_harmed = |record: &PackRecord| record.is_missing || record.is_damaged;
-    let record_of = |id: &PackId| match proposal.delta.packs.get(id) {
-        Some(changed) => changed.as_ref(),
-        None => view.state.packs.get(id),
-    };
-    let harmed: BTreeSet<PackTag> =
-        view.state.packs.keys().filter(|id| record_of(id).is_some_and(is_harmed)).map(PackId::tag).collect();
-    for (domain, index) in &view.indexes {
-        if harmed.is_empty() && !index.overlay().marks().any(|(_, mark)| mark.bits.contains(Bits::LOST)) {
-            continue;
-        }
-        for (_, segment) in view.segments_of(*domain) {
-            for entry in segment.entries() {
-                let tag = entry.location.pack.tag();
-                let old = index.overlay().mark(&entry.id, tag);
-                let lost = Bits::LOST | Bits::WANTED;
-                let bits = match (harmed.contains(&tag), old.bits.contains(Bits::LOST)) {
-                    (true, _) => old.bits | lost,
-                    (false, true) => old.bits.without(lost),
-                    (false, false) => continue,
-                };
-                let time = if old.bits.is_empty() { now } else { old.time };
-                if bits != old.bits {
-                    let records = proposal.overlay.entry(*domain).or_default();
-                    records.insert((entry.id, tag), Mark { bits, time });
-                }
-            }
-        }
-    }
-}
-
 fn hash_in(name: &str) -> Option<ObjectHash> {
     ObjectHash::from_hex(name.rsplit('/').next()?).ok()
 }
 
-/// So often the findings are noted again after another writer won.
-const ATTEMPTS: u32 = 16;
+/// The job, in the names of what it notes.
+const JOB: &str = "check";

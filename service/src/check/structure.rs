@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_engine::id::{ChunkId, DomainId, PackId, PackTag};
+use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
 use copal_engine::index::{Bits, Location, Segment};
 use copal_engine::layout;
 use copal_engine::mark::{InventoryBuilder, PackItem};
@@ -13,42 +13,86 @@ use copal_engine::state::{PackRecord, SnapshotState};
 use copal_store::StoreError;
 
 use super::{Harm, Kind, Report};
+use crate::budget::Budget;
 use crate::error::JobError;
 use crate::host::Host;
 use crate::objects::{self, Call};
-use crate::view::View;
+use crate::progress;
+use crate::view::{self, Parts, View};
 
-/// Checks what the root names, one domain after another.
-pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report, harm: &mut Harm) -> Result<(), JobError> {
-    check_segments(host, view, report).await?;
-    let of_packs = view.state.packs.values().map(|record| record.domain);
-    let domains: BTreeSet<DomainId> = view.indexes.keys().copied().chain(of_packs).collect();
-    for domain in domains {
-        let inventory = inventory(host, view, domain, harm, Some(report)).await?;
-        check_closure(view, domain, &inventory, report);
-    }
-    Ok(())
+/// How far a look at the structure came.
+pub(super) struct Looked {
+    /// The last domain, if the budget was over before all were looked at.
+    pub(super) after: Option<DomainId>,
+    /// Whether every index of these could be read.
+    pub(super) is_readable: bool,
 }
 
-async fn check_segments(host: &Host<'_>, view: &View, report: &mut Report) -> Result<(), JobError> {
-    for domain in view.indexes.keys() {
-        for (hash, segment) in view.segments_of(*domain) {
-            let name = layout::segment(hash);
-            match objects::read_hashed(host.store, &name, hash).await {
-                Ok(Some(_)) => {}
-                Ok(None) => report.add(Kind::Missing, &name, "it is not there"),
-                Err(JobError::Damaged { why, .. }) => report.add(Kind::Damaged, &name, why),
-                Err(error) => return Err(error),
+/// Checks what the root names, one domain after another: those behind the one that was checked last, and at least one,
+/// until the budget is over.
+pub(super) async fn check(
+    host: &Host<'_>,
+    view: &mut View,
+    (after, budget): (Option<DomainId>, &Budget),
+    report: &mut Report,
+    harm: &mut Harm,
+) -> Result<Looked, JobError> {
+    let of_packs = view.state.packs.values().map(|record| record.domain);
+    let all: BTreeSet<DomainId> = view.domains().into_iter().chain(of_packs).collect();
+    let due = progress::behind(all.into_iter().collect(), after);
+    let mut is_readable = true;
+    for (at, domain) in due.iter().enumerate() {
+        if at > 0 && budget.is_over() {
+            report.domains_left = (due.len() - at) as u64;
+            return Ok(Looked { after: Some(due[at - 1]), is_readable });
+        }
+        if let Some(Unreadable { object, why }) = turn_to(host, view, *domain).await? {
+            report.add(Kind::Damaged, object, why);
+            is_readable = false;
+            continue;
+        }
+        check_segments(view, *domain, report);
+        let inventory = inventory(host, view, *domain, harm, Some(report)).await?;
+        check_closure(view, *domain, &inventory, report);
+        harm.seen.insert(*domain);
+    }
+    Ok(Looked { after: None, is_readable })
+}
+
+/// A part of an index that makes no sense.
+pub(super) struct Unreadable {
+    object: String,
+    why: String,
+}
+
+/// Reads the index of a domain; says so if it cannot be read. If part of it is gone because a newer root does not need it,
+/// goes on with that root.
+pub(super) async fn turn_to(
+    host: &Host<'_>,
+    view: &mut View,
+    domain: DomainId,
+) -> Result<Option<Unreadable>, JobError> {
+    loop {
+        match view.turn_to(host.store, domain).await {
+            Err(JobError::StateLost { .. }) if view::newest_number(host.store).await? > view.number() => {
+                *view = view::read_parts(host.store, &Parts::RECORDS).await?;
             }
-            if let Err(error) = segment.verify() {
-                report.add(Kind::Damaged, &name, error);
-            }
-            if segment.domain() != *domain {
-                report.add(Kind::Damaged, &name, "it is of another domain than the state says");
-            }
+            Err(JobError::Damaged { object, why }) => return Ok(Some(Unreadable { object, why })),
+            turned => return turned.map(|()| None),
         }
     }
-    Ok(())
+}
+
+fn check_segments(view: &View, domain: DomainId, report: &mut Report) {
+    for (hash, segment) in view.segments_of(domain) {
+        let name = layout::segment(hash);
+        if ObjectHash::of(segment.bytes()) != hash {
+            report.add(Kind::Damaged, &name, "its bytes do not have the hash it is named by");
+        }
+        if let Err(error) = segment.verify() {
+            report.add(Kind::Damaged, &name, error);
+        }
+    }
 }
 
 /// What a domain holds. What is wrong with its packs is added to what is known of harm, and reported if that is asked for;
@@ -82,9 +126,10 @@ pub(super) async fn inventory(
                     Some(table)
                 }
                 Err((kind, why)) => {
+                    let is_known = harm.hits(id);
                     let harmed = if kind == Kind::Missing { &mut harm.missing } else { &mut harm.damaged };
                     harmed.insert(**id);
-                    if let Some(report) = &mut report {
+                    if let Some(report) = report.as_mut().filter(|_| !is_known) {
                         report.add_pack(kind, layout::pack(record.place, **id), **id, why);
                     }
                     // What cannot be confirmed is reported already.

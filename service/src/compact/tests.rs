@@ -1,16 +1,18 @@
 use std::sync::Mutex;
 
+use bytes::Bytes;
 use copal_engine::id::{PackId, RepositoryId};
-use copal_engine::index::{Location, SegmentWriter};
-use copal_engine::layout::Place;
+use copal_engine::index::{Location, NewSegment, SegmentWriter};
+use copal_engine::layout::{self, Place};
 use copal_engine::pack::{BlockRow, PackKind, PackTable};
 use copal_store::memory::MemoryStore;
 use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 use futures::executor::block_on;
 
 use super::*;
-use crate::budget::Budget;
+use crate::commit::Proposal;
 use crate::host::Entropy;
+use crate::objects;
 
 const DOMAIN: DomainId = DomainId([4; 16]);
 
@@ -58,7 +60,12 @@ impl Repository {
     }
 
     fn compact(&self, cover: usize, entries: u64) -> Report {
-        block_on(compact_within(&self.host(), &Limits { cover, entries }, &Budget::unlimited())).unwrap()
+        block_on(compact_within(
+            &self.host(),
+            &Limits { cover, entries, grown: entries.div_ceil(2) },
+            &Budget::unlimited(),
+        ))
+        .unwrap()
     }
 
     fn copies(&self, ids: impl IntoIterator<Item = u64>) -> Vec<Vec<Location>> {
@@ -148,12 +155,63 @@ fn what_does_not_fit_one_segment_is_split_by_id() {
     let before = repository.copies(0..600);
     let report = repository.compact(1, 256);
     let view = repository.view();
-    let mut spans: Vec<Span> = view.segments_of(DOMAIN).map(|(_, segment)| Span::of(segment)).collect();
-    spans.sort_by_key(|span| span.first);
-    assert_eq!(report.segments_after, 3);
-    assert!(spans.iter().all(|span| span.entries <= 256) && spans.windows(2).all(|pair| pair[0].last < pair[1].first));
+    let limits = Limits { cover: 1, entries: 256, grown: 128 };
+    let chains = chains(&view, DOMAIN, &limits);
+    assert_eq!((chains.len(), chains[0].parts.len() as u64), (1, report.segments_after), "they follow each other");
+    assert!((3..=4).contains(&report.segments_after), "{report:?}");
+    assert!(chains[0].parts.iter().all(|(_, record)| record.entries <= 256));
     assert_eq!(repository.copies(0..600), before);
     assert_eq!(repository.compact(1, 256).root, report.root, "full segments are not copied again");
+}
+
+#[test]
+fn segments_that_follow_each_other_grow_as_one() {
+    let repository = Repository::default();
+    let add =
+        |pack: u8, count: u64| repository.add(pack, &numbers(u64::from(pack) * 1000..u64::from(pack) * 1000 + count));
+    let limits = Limits { cover: 12, entries: 200, grown: 1 << 24 };
+    let compact = || block_on(compact_within(&repository.host(), &limits, &Budget::unlimited())).unwrap();
+    (0..2).for_each(|pack| add(pack, 500));
+    let split = compact().segments_after;
+    assert!(split >= 5, "{split}");
+    (2..4).for_each(|pack| add(pack, 100));
+    compact();
+    let sizes = |repository: &Repository| -> Vec<u64> {
+        chains(&repository.view(), DOMAIN, &limits).iter().map(|chain| chain.entries).collect()
+    };
+    assert_eq!(sizes(&repository), [200, 1000], "the small segments of a large chain are not copied with small ones");
+    (4..6).for_each(|pack| add(pack, 200));
+    add(6, 400);
+    let before = repository.copies(0..7000);
+    compact();
+    assert_eq!(sizes(&repository), [2000], "the chain is no larger than all that is smaller");
+    assert_eq!(repository.copies(0..7000), before);
+}
+
+#[test]
+fn more_copies_of_an_id_than_are_merged_at_once_are_merged_all_the_same() {
+    let repository = Repository::default();
+    (0..3).for_each(|pack| repository.add(pack, &[&[7; 100][..], &numbers(0..20)].concat()));
+    let before = repository.copies(0..20);
+    assert_eq!(before[7].len(), 303);
+    let report = repository.compact(1, 16);
+    assert!(report.segments_after > 3);
+    assert_eq!(repository.copies(0..20), before);
+}
+
+#[test]
+fn a_damaged_segment_is_found_before_anything_is_written() {
+    let repository = Repository::default();
+    (0..2).for_each(|pack| repository.add(pack, &numbers(u64::from(pack) * 500..u64::from(pack) * 500 + 500)));
+    let names = || block_on(objects::list(&repository.store, "index/")).unwrap();
+    let before = names();
+    repository.store.corrupt(&before[1].key, |bytes| *bytes.last_mut().unwrap() ^= 1).unwrap();
+    for entries in [100, 10_000] {
+        let limits = Limits { cover: 1, entries, grown: 1 << 24 };
+        let refused = block_on(compact_within(&repository.host(), &limits, &Budget::unlimited()));
+        assert!(matches!(refused, Err(JobError::Damaged { object, .. }) if object == before[1].key.as_str()));
+        assert_eq!(names().len(), 2);
+    }
 }
 
 #[test]
@@ -175,7 +233,9 @@ fn whoever_loses_the_race_decides_again_on_the_new_root() {
     let overtaken = Overtaken { repository: &repository, is_due: Mutex::new(true) };
     let host = Host { store: &overtaken, ..repository.host() };
     let report = block_on(compact(&host)).unwrap();
-    assert_eq!(report, Report { segments_before: 3, segments_after: 1, root: 5, is_unfinished: false });
+    // What was merged is merged: the other writer has only added a segment.
+    assert_eq!(report, Report { segments_before: 3, segments_after: 2, root: 5, is_unfinished: false });
+    assert_eq!(block_on(objects::list(&repository.store, "index/")).unwrap().len(), 5);
     assert!(repository.copies([0, 1, 2, 77]).iter().all(|copies| copies.len() == 1));
 }
 

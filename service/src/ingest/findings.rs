@@ -25,14 +25,28 @@ impl Pass<'_> {
     /// Looks at every pack that a manifest names. Headers and tables are read only as far as all together are no larger
     /// than what one manifest may bring.
     pub(super) async fn find_packs(&self, manifest: &Manifest) -> Result<Findings, JobError> {
-        let found = self.find_up_to(MANIFEST_TABLES, manifest).await?;
+        let seen = self.see_all(manifest).await?;
+        let found = self.find_up_to(MANIFEST_TABLES, manifest, seen).await?;
         Ok(found.into_iter().map(|(id, found)| (id, found.unwrap_or_else(|sum| Finding::Tables { sum }))).collect())
     }
 
-    /// The same, if their tables are small; none if they are not.
+    /// The same before it is the manifest's turn, beside those of many others, if that takes little; none if it does not.
     pub(super) async fn find_small_packs(&self, manifest: &Manifest) -> Result<Option<Findings>, JobError> {
-        let found = self.find_up_to(SMALL_TABLES, manifest).await?;
+        let length: u64 = manifest.packs.iter().fold(0, |sum, (_, length)| sum.saturating_add(*length));
+        if manifest.packs.len() > FEW_PACKS || length > SMALL_PACKS {
+            return Ok(None);
+        }
+        let seen = self.see_all(manifest).await?;
+        if length > SMALL_HASHED && manifest.packs.iter().zip(&seen).any(|((id, _), seen)| self.is_hashed(id, seen)) {
+            return Ok(None);
+        }
+        let found = self.find_up_to(SMALL_TABLES, manifest, seen).await?;
         Ok(found.into_iter().map(|(id, found)| Some((id, found.ok()?))).collect())
+    }
+
+    async fn see_all(&self, manifest: &Manifest) -> Result<Vec<Seen>, JobError> {
+        let calls = manifest.packs.iter().map(|(id, length)| -> Call<'_, _> { Box::pin(self.see(*id, *length)) });
+        objects::together(calls).await
     }
 
     /// What was found; of a pack with whose header and table all would be larger than `most`, how large that is.
@@ -40,9 +54,8 @@ impl Pass<'_> {
         &self,
         most: u64,
         manifest: &Manifest,
+        seen: Vec<Seen>,
     ) -> Result<Vec<(PackId, Result<Finding, u64>)>, JobError> {
-        let calls = manifest.packs.iter().map(|(id, length)| -> Call<'_, _> { Box::pin(self.see(*id, *length)) });
-        let seen = objects::together(calls).await?;
         let packs = manifest.packs.iter().zip(seen);
         let calls = packs.map(|((id, length), seen)| -> Call<'_, _> { Box::pin(self.hash(*id, *length, seen)) });
         let hashed = objects::few_together(HASHED, calls).await?;
@@ -92,14 +105,18 @@ impl Pass<'_> {
         Ok(Seen::Wrong(wrong))
     }
 
-    /// What is wrong with a pack; where nobody vouches for its bytes, they are read.
+    /// Whether nobody vouches for the bytes of a pack, so that they have to be read.
+    fn is_hashed(&self, id: &PackId, seen: &Seen) -> bool {
+        matches!(seen, Seen::Sound(stat) if stat.sha256.is_none()) && !(self.is_attested)(id)
+    }
+
+    /// What is wrong with a pack.
     async fn hash(&self, id: PackId, claimed: u64, seen: Seen) -> Result<Option<Finding>, JobError> {
-        let stat = match seen {
+        let is_hashed = self.is_hashed(&id, &seen);
+        match seen {
             Seen::Wrong(wrong) => return Ok(Some(wrong)),
-            Seen::Sound(stat) => stat,
-        };
-        if stat.sha256.is_some() || (self.is_attested)(&id) {
-            return Ok(None);
+            Seen::Sound(_) if !is_hashed => return Ok(None),
+            Seen::Sound(_) => {}
         }
         let hash = objects::hash(self.host.store, &layout::pack(Place::Packs, id), claimed).await?;
         Ok(match hash {
@@ -122,5 +139,10 @@ fn finding_of<T>(read: Result<T, JobError>) -> Result<Result<T, Finding>, JobErr
 
 /// Packs of which pieces are held at the same time while they are hashed.
 const HASHED: usize = 4;
-/// Bytes of headers and tables that are read before it is the manifest's turn.
-const SMALL_TABLES: u64 = 1 << 20;
+/// Packs of a manifest that are looked at before it is its turn, and their bytes: the end of each that is read at first is
+/// a share of it.
+const FEW_PACKS: usize = 4;
+const SMALL_PACKS: u64 = 64 << 20;
+/// Bytes of packs that are hashed then, and of headers and tables that are read.
+const SMALL_HASHED: u64 = 1 << 20;
+const SMALL_TABLES: u64 = 256 << 10;

@@ -15,15 +15,16 @@ pub(crate) use changes::{Told, apply_change, verify_change};
 use findings::Findings;
 use receipts::write_receipts;
 pub(crate) use receipts::{receipt, write_receipt};
-use waiting::{Claimed, Waiting};
+use waiting::{Claimed, Glimpse, Waiting};
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::client::{ClientRecord, Role};
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
 use copal_engine::index::SegmentWriter;
-use copal_engine::ingest::{Verdict, judge};
+use copal_engine::ingest::{Verdict, judge, judge_client};
 use copal_engine::layout;
+use copal_engine::limits::{MANIFEST_TABLES, SEGMENT_ENTRIES};
 use copal_engine::manifest::Manifest;
 use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::repository::IngestBy;
@@ -220,13 +221,14 @@ impl<'a> Pass<'a> {
 
     /// Works the chain of one client.
     async fn work(&mut self, waiting: Waiting) -> Result<(), JobError> {
-        let Waiting { client, manifest, record, mut findings, next: mut second, .. } = waiting;
+        let Waiting { client, manifest, record, mut findings, next: second, .. } = waiting;
         // Whether the client may write cannot be told: it waits, others do not.
         let Ok(record) = record else { return Ok(()) };
         let head = self.view.state.heads.get(&client);
         let (mut number, mut before) = head.map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
         let mut decisions = Vec::new();
-        let mut next = Some(manifest);
+        let mut second = Some(second);
+        let mut next = self.read_glimpsed(client, number + 1, manifest).await?;
         while let Some(Claimed { hash, bytes }) = next {
             if decisions.len() == MANIFESTS || (self.is_full() && !decisions.is_empty()) {
                 self.open.push(client);
@@ -254,7 +256,7 @@ impl<'a> Pass<'a> {
                 write_receipt(self.host, &receipt(client, &decision, self.view.number(), self.now, self.by)).await?;
             }
             decisions.push(decision);
-            next = if decisions.len() == 1 { second.take() } else { self.read_manifest(client, number + 1).await? };
+            next = self.read_glimpsed(client, number + 1, second.take().unwrap_or(Glimpse::Large)).await?;
         }
         if !decisions.is_empty() {
             let head = ClientHead { number, hash: before, time: self.now, decisions: decisions.clone() };
@@ -299,6 +301,10 @@ impl<'a> Pass<'a> {
         if verified.manifest.previous != before {
             return Ok(Verdict::rejected(Reason::BrokenChain, "it does not name the manifest before it"));
         }
+        let verdict = judge_client(&verified, record);
+        if !verdict.is_accepted() {
+            return Ok(verdict);
+        }
         // Only who holds the owner's secret is believed: another client could stop all others with a false number.
         if let Some((seen, _)) = verified.manifest.root_seen
             && record.role == Role::Full
@@ -314,14 +320,12 @@ impl<'a> Pass<'a> {
         };
         let domain = verified.manifest.domain;
         let root = verified.manifest.snapshot.as_ref().map(|claim| claim.root);
-        // Who may not write to a domain learns nothing of it.
-        let may_write = record.role == Role::Full || domain == record.domain;
         let mut verdict = {
             let mut ids = known::referred_to(&findings, &sorted(accept::heights_of(&findings)), root);
             if let Some(added) = self.added.get(&domain) {
                 ids.retain(|id| added.height(id).is_none());
             }
-            let heights = if may_write { self.resolve(domain, &ids).await? } else { vec![None; ids.len()] };
+            let heights = self.resolve(domain, &ids).await?;
             let known: Vec<(ChunkId, u8)> =
                 ids.into_iter().zip(heights).filter_map(|(id, of)| Some((id, of?))).collect();
             let added = self.added.get(&domain);
@@ -335,7 +339,7 @@ impl<'a> Pass<'a> {
         if !verdict.missing.is_empty() {
             self.refuse_rejection_by_older_state(domain).await?;
         }
-        if may_write && verdict.reasons.iter().any(rests_on_index) {
+        if verdict.reasons.iter().any(rests_on_index) {
             self.verify_segments(domain).await?;
         }
         if verdict.is_accepted() {
@@ -365,5 +369,7 @@ const MANIFESTS: usize = 16;
 /// Manifests after which one root has enough to decide, and entries.
 const DECISIONS: usize = 256;
 const ENTRIES: usize = 1 << 20;
+/// Hence what clients send never fills a segment: an id of a table takes 24 bytes.
+const _: () = assert!(ENTRIES as u64 + MANIFEST_TABLES / 24 < SEGMENT_ENTRIES);
 /// Clients that are looked at together.
 const CLIENTS: usize = 64;

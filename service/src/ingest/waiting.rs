@@ -1,8 +1,9 @@
 //! Waiting: what clients have claimed and nobody has decided yet, looked at for many of them at the same time.
 
 use bytes::Bytes;
-use copal_engine::client::{ClientRecord, Role};
+use copal_engine::client::ClientRecord;
 use copal_engine::id::{ClientId, DomainId, ObjectHash};
+use copal_engine::ingest::judge_client;
 use copal_engine::layout;
 use copal_engine::limits::RECORD_BYTES;
 use copal_engine::manifest::Manifest;
@@ -16,7 +17,7 @@ use crate::objects::{self, Call};
 /// What waits of a client, as it was found before anything was decided.
 pub(super) struct Waiting {
     pub(super) client: ClientId,
-    pub(super) manifest: Claimed,
+    pub(super) manifest: Glimpse,
     /// The client's record; an error if it cannot be believed.
     pub(super) record: Result<Option<ClientRecord>, JobError>,
     /// The domain that the manifest names and the client may write to, if it is what it seems to be.
@@ -24,7 +25,15 @@ pub(super) struct Waiting {
     /// What was found of its packs, if these are few and their tables small.
     pub(super) findings: Option<Findings>,
     /// The manifest after it.
-    pub(super) next: Option<Claimed>,
+    pub(super) next: Glimpse,
+}
+
+/// What was seen of a manifest before it is its turn: so much is held of many at once.
+pub(super) enum Glimpse {
+    Absent,
+    Read(Claimed),
+    /// It is read when it is its turn.
+    Large,
 }
 
 /// A manifest as it lies in the store.
@@ -43,8 +52,11 @@ impl Pass<'_> {
 
     async fn look_at(&self, client: ClientId) -> Result<Option<Waiting>, JobError> {
         let number = self.view.state.heads.get(&client).map_or(0, |head| head.number) + 1;
-        let Some(manifest) = self.read_manifest(client, number).await? else { return Ok(None) };
-        let next = self.read_manifest(client, number + 1);
+        let manifest = self.glimpse(client, number).await?;
+        if matches!(manifest, Glimpse::Absent) {
+            return Ok(None);
+        }
+        let next = self.glimpse(client, number + 1);
         let record = async {
             match clients::read(self.host, client).await {
                 Err(error @ JobError::Store(_)) => Err(error),
@@ -55,32 +67,58 @@ impl Pass<'_> {
         let mut waiting = Waiting { client, manifest, record, domain: None, findings: None, next };
         if let Ok(Some(record)) = &waiting.record
             && let Some(keys) = &record.keys
-            && let Some(bytes) = &waiting.manifest.bytes
+            && let Glimpse::Read(Claimed { bytes: Some(bytes), .. }) = &waiting.manifest
             && let Ok(verified) = Manifest::verify(self.host.repository, &keys.manifest, client, number, bytes)
+            && judge_client(&verified, record).is_accepted()
         {
-            let domain = verified.manifest.domain;
-            waiting.domain = (record.role == Role::Full || domain == record.domain).then_some(domain);
-            if verified.manifest.packs.len() <= FEW_PACKS {
-                waiting.findings = self.find_small_packs(&verified.manifest).await?;
-            }
+            waiting.domain = Some(verified.manifest.domain);
+            waiting.findings = self.find_small_packs(&verified.manifest).await?;
         }
         Ok(Some(waiting))
     }
 
-    /// Reads a manifest; of one that is longer than any manifest only the hash, piece by piece. None if there is none.
-    pub(super) async fn read_manifest(&self, client: ClientId, number: u64) -> Result<Option<Claimed>, JobError> {
+    async fn glimpse(&self, client: ClientId, number: u64) -> Result<Glimpse, JobError> {
+        let name = layout::manifest(client, number);
+        let Some(stat) = self.host.store.stat(&objects::key(&name)).await? else { return Ok(Glimpse::Absent) };
+        if stat.length > SMALL {
+            return Ok(Glimpse::Large);
+        }
+        Ok(self.read_claimed(&name, stat.length).await?.map_or(Glimpse::Absent, Glimpse::Read))
+    }
+
+    /// A manifest of which that much was seen; none if there is none.
+    pub(super) async fn read_glimpsed(
+        &self,
+        client: ClientId,
+        number: u64,
+        glimpse: Glimpse,
+    ) -> Result<Option<Claimed>, JobError> {
+        match glimpse {
+            Glimpse::Absent => Ok(None),
+            Glimpse::Read(claimed) => Ok(Some(claimed)),
+            Glimpse::Large => self.read_manifest(client, number).await,
+        }
+    }
+
+    /// Reads a manifest; none if there is none.
+    async fn read_manifest(&self, client: ClientId, number: u64) -> Result<Option<Claimed>, JobError> {
         let name = layout::manifest(client, number);
         let Some(stat) = self.host.store.stat(&objects::key(&name)).await? else { return Ok(None) };
-        if stat.length > MANIFEST_BYTES {
-            let hash = objects::hash(self.host.store, &name, stat.length).await?;
+        self.read_claimed(&name, stat.length).await
+    }
+
+    /// Reads what was claimed; of what is longer than any manifest only the hash, piece by piece.
+    async fn read_claimed(&self, name: &str, length: u64) -> Result<Option<Claimed>, JobError> {
+        if length > MANIFEST_BYTES {
+            let hash = objects::hash(self.host.store, name, length).await?;
             return Ok(hash.map(|hash| Claimed { hash, bytes: None }));
         }
-        let bytes = objects::read(self.host.store, &name).await?;
+        let bytes = objects::read(self.host.store, name).await?;
         Ok(bytes.map(|bytes| Claimed { hash: ObjectHash::of(&bytes), bytes: Some(bytes) }))
     }
 }
 
 /// No manifest is longer: a record and what surrounds it.
 const MANIFEST_BYTES: u64 = (RECORD_BYTES + (64 << 10)) as u64;
-/// So many packs of a manifest are looked at together with those of others.
-const FEW_PACKS: usize = 4;
+/// Bytes of a manifest that is read before it is its turn.
+const SMALL: u64 = 64 << 10;

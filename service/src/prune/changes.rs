@@ -12,12 +12,13 @@ use super::copies::Copies;
 use super::deletion;
 use super::domain::{Inventory, Part};
 use super::repack::Moved;
-use crate::commit::Proposal;
+use crate::commit::{Proposal, put};
 use crate::error::JobError;
+use crate::view;
 
 impl Part<'_> {
     /// Replaces the segments that hold something removed or moved.
-    pub(super) fn change_segments(
+    pub(super) async fn change_segments(
         &self,
         inventory: &Inventory,
         plan: &Plan,
@@ -63,7 +64,12 @@ impl Part<'_> {
             }
             if let Some(merged) = merged {
                 proposal.delta.segments.insert((self.domain, merged.hash), Some(merged.record));
-                proposal.segments.push((merged.hash, merged.bytes));
+                // At once: all of a domain do not fit into memory. If no root names it, the run dooms it.
+                if !view::is_newest(self.host.store, &layout::root(self.view.number())).await? {
+                    let evidence = format!("{} is not the newest any more", layout::root(self.view.number()));
+                    return Err(JobError::StateLost { evidence });
+                }
+                put(self.host.store, layout::segment(merged.hash), merged.bytes).await?;
             }
         }
         Ok(())

@@ -6,14 +6,15 @@ use copal_engine::layout;
 use copal_engine::root::{Deletion, Root};
 use copal_engine::state::{DoomedRecord, DoomedState};
 use copal_engine::time::Time;
+use copal_store::Key;
 
 use super::Report;
 use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
 use crate::host::Host;
-use crate::objects;
-use crate::view::{self, View};
+use crate::objects::{self, Call};
+use crate::view::{self, Parts, View};
 
 /// Lists an object as doomed.
 pub(super) fn doom(view: &View, name: String, now: Time, proposal: &mut Proposal) {
@@ -42,21 +43,22 @@ pub(super) async fn delete_doomed(
         if !view::is_there(host.store, root.number, hash).await? {
             return Ok(Vec::new());
         }
-        for name in part {
-            let object = objects::key(name.as_str());
-            if let Some(stat) = host.store.stat(&object).await? {
-                host.store.delete(&object).await?;
-                report.objects_deleted += 1;
-                report.bytes_deleted += stat.length;
-            }
-        }
+        let keys: Vec<Key> = part.iter().map(|name| objects::key(name.as_str())).collect();
+        let lengths = keys.iter().map(|key| -> Call<'_, Option<u64>> {
+            Box::pin(async move { Ok(host.store.stat(key).await?.map(|stat| stat.length)) })
+        });
+        let lengths = objects::together(lengths).await?;
+        // Doomed names need no order among each other.
+        host.store.delete_all(&keys).await?;
+        report.objects_deleted += lengths.iter().flatten().count() as u64;
+        report.bytes_deleted += lengths.iter().flatten().sum::<u64>();
     }
     Ok(names)
 }
 
 /// Decisions belong to the newest root: another prune may have deleted and cleared meanwhile.
 pub(super) async fn is_superseded(host: &Host<'_>, view: &View) -> Result<bool, JobError> {
-    Ok(view::read(host.store).await?.base() != view.base())
+    Ok(view::read_parts(host.store, &Parts::NOTHING).await?.base() != view.base())
 }
 
 /// Turns the names that this writer has itself deleted into spent ones.

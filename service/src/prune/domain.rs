@@ -48,7 +48,7 @@ pub(super) struct Work<'a> {
     /// Bytes that may be copied now.
     pub(super) allowance: u64,
     /// Bytes that were.
-    pub(super) copied: u64,
+    pub(super) copied: &'a mut u64,
     /// Bytes that should be, now or later.
     pub(super) wanted: u64,
     /// Whether something was put off because something else dies whole.
@@ -103,7 +103,7 @@ impl Part<'_> {
         report.is_full |= is_full;
         self.report(&inventory, &old, roots, &rules, &plan, report);
         self.bury_roots(&inventory, &plan, proposal);
-        self.change_segments(&inventory, &plan, &moved, work.copies, proposal)?;
+        self.change_segments(&inventory, &plan, &moved, work.copies, proposal).await?;
         self.change_packs(&inventory, &plan, &moved, work.copies, proposal);
         self.change_overlay(&inventory, &plan, &moved, proposal);
         Ok(())

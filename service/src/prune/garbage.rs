@@ -117,15 +117,17 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
         host.store.delete(&root.key).await?;
         report.objects_deleted += 1;
         report.bytes_deleted += root.stat.length;
+        let mut unnamed = Vec::new();
         for run in runs {
             let users = named.entry(run).or_default();
             *users = users.saturating_sub(1);
             // What stays although nobody names it is an orphan once every root can be read.
             if *users == 0 && is_all_read {
-                host.store.delete(&objects::key(layout::state(run))).await?;
-                report.objects_deleted += 1;
+                unnamed.push(objects::key(layout::state(run)));
             }
         }
+        host.store.delete_all(&unnamed).await?;
+        report.objects_deleted += unnamed.len() as u64;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ mod copies;
 mod deletion;
 mod domain;
 mod garbage;
+mod kept;
 mod notes;
 mod repack;
 mod run;
@@ -15,11 +16,11 @@ use core::time::Duration;
 
 use copal_engine::id::{ChunkId, DomainId, PackId};
 use copal_engine::layout::Place;
-use copal_engine::limits::SEGMENT_ENTRIES;
 use copal_engine::pack::PackKind;
 use copal_engine::time::Time;
 
 use crate::budget::Budget;
+use crate::compact;
 use crate::error::JobError;
 use crate::host::Host;
 
@@ -41,8 +42,10 @@ pub struct Options {
     pub dead_most: u32,
     /// Sizes packs should have: data, tree.
     pub pack_target: [u64; 2],
-    /// When to come to an end: no further root is begun then.
+    /// When to come to an end: no further root is begun then, nor another domain.
     pub budget: Budget,
+    /// Whether a plan is kept in `reports/plan/` before anything is removed or deleted.
+    pub keeps_plan: bool,
 }
 
 impl Options {
@@ -53,10 +56,11 @@ impl Options {
             repack_most: u64::MAX,
             repack_step: REPACK_STEP,
             is_dry_run: false,
-            segment_most: SEGMENT_ENTRIES,
+            segment_most: compact::ENTRIES,
             dead_most: DEAD_MOST,
             pack_target,
             budget: Budget::unlimited(),
+            keeps_plan: false,
         }
     }
 }

@@ -54,11 +54,19 @@ impl Store for Notes<'_> {
         self.store.delete(key).await
     }
 
+    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
+        self.store.delete_all(keys).await
+    }
+
     async fn now(&self) -> Result<StoreTime, StoreError> {
         self.store.now().await
     }
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.store.map(key).await
+    }
+
+    fn is_far(&self) -> bool {
+        self.store.is_far()
     }
 }

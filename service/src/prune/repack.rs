@@ -104,7 +104,7 @@ pub(super) async fn move_blocks(
         moved.bytes += open.copied;
         moved.is_full |= open.is_full;
     }
-    work.copied += moved.bytes;
+    *work.copied += moved.bytes;
     if moved.is_full {
         return Ok(moved);
     }

@@ -1,20 +1,20 @@
 //! Run: one prune from its first root to its last. Whoever else writes meanwhile, every decision belongs to the newest
 //! root; what this run has written is used by the next decision or doomed by it.
 
-use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
+use copal_engine::id::{DomainId, ObjectHash, PackId};
 use copal_engine::layout::{self, Place};
 use copal_engine::pack::PackTable;
 use copal_engine::root::Root;
-use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::state::{DoomedRecord, DoomedState};
 use copal_engine::time::Time;
 use copal_store::StoreError;
 
 use super::copies::Copies;
 use super::deletion::{clear, delete_doomed, doom, is_superseded};
 use super::domain::{Part, Work};
+use super::kept::{bury, roots_of};
 use super::notes::Notes;
 use super::{Options, Report, Sparse, garbage};
 use crate::commit::{Proposal, commit};
@@ -23,7 +23,9 @@ use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::objects;
 use crate::policy::Guarded;
-use crate::view::{self, View};
+use crate::progress::{self, Progress};
+use crate::report;
+use crate::view::{self, Parts, View};
 
 pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobError> {
     let notes = Notes::new(host.store);
@@ -37,8 +39,15 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
         left_over: Vec::new(),
         report: Report::default(),
         may_copy: options.repack_most,
+        copied: 0,
         is_lean: false,
+        begins: Progress::default(),
+        planned: 0,
     };
+    // Who has no end to fear looks at everything.
+    if options.budget.is_limited() && !options.is_dry_run {
+        run.begins = progress::last(&host, JOB).await?;
+    }
     match run.go().await {
         Err(JobError::Store(full @ StoreError::Full { .. })) if !options.is_dry_run => {
             run.make_room().await?;
@@ -61,7 +70,7 @@ pub(super) async fn sparse(
     trapped_most: u32,
     most: u64,
 ) -> Result<Sparse, JobError> {
-    let view = view::read(host.store).await?;
+    let view = view::read_parts(host.store, &Parts::of_domain(domain)).await?;
     if view.index(domain).is_none() {
         return Ok(Sparse::default());
     }
@@ -84,8 +93,14 @@ struct Run<'a> {
     report: Report,
     /// Bytes that may still be copied.
     may_copy: u64,
+    /// Bytes that were copied and not counted yet.
+    copied: u64,
     /// Whether nothing is decided but what makes room.
     is_lean: bool,
+    /// Where the next root begins: behind the domain that the last prune came to, if it did not come to all.
+    begins: Progress,
+    /// The number of the root whose dooms a plan has told of.
+    planned: u64,
 }
 
 /// A segment or run that was written for a root that did not win.
@@ -100,12 +115,14 @@ struct Decided {
     report: Report,
     /// Whether this root moved blocks, or put that off because something dies whole.
     has_more: bool,
+    /// The last domain it was decided about, if the budget was over before all were.
+    after: Option<DomainId>,
 }
 
 impl Run<'_> {
     /// Writes roots until nothing is left to be done.
     async fn go(&mut self) -> Result<(), JobError> {
-        let mut is_first = true;
+        let mut is_first = !self.begins.owes_rest;
         let mut lost = 0;
         while lost < ATTEMPTS {
             if self.options.budget.is_over() {
@@ -113,7 +130,7 @@ impl Run<'_> {
                 self.report.is_unfinished = true;
                 return Ok(());
             }
-            let view = view::read(self.host.store).await?;
+            let mut view = view::read_parts(self.host.store, &Parts::RECORDS).await?;
             let Some((root, hash)) = view.root.clone() else { return Ok(()) };
             if let Some((_, evidence)) = view::lost_newer(self.host, &view).await? {
                 return Err(JobError::StateLost { evidence });
@@ -124,11 +141,24 @@ impl Run<'_> {
                 lost += 1;
                 continue;
             }
-            let decided = self.decide(&view, &cleared, is_first).await?;
+            let decided = self.decide(&mut view, &cleared, is_first).await;
+            self.count_copied();
+            if decided.is_err() {
+                self.leave_over(view.number() + 1);
+            }
+            let decided = match decided {
+                // An index belongs to its root only as long as that is the newest.
+                Err(JobError::StateLost { .. }) if view::newest_number(self.host.store).await? > view.number() => {
+                    lost += 1;
+                    continue;
+                }
+                decided => decided?,
+            };
             if self.options.is_dry_run || is_empty(&decided.proposal) {
                 self.report.take(decided.report);
-                return Ok(());
+                return self.note_progress(decided.after, false).await;
             }
+            self.keep_plan(&view, &decided).await?;
             if is_planted(Fault::DeletedFirst) {
                 for name in decided.proposal.delta.doomed.keys() {
                     self.host.store.delete(&objects::key(name.as_str())).await?;
@@ -139,7 +169,11 @@ impl Run<'_> {
                 continue;
             }
             self.report.take(decided.report);
-            if !decided.has_more {
+            self.planned = view.number() + 1;
+            let is_over = decided.after.is_some() || self.options.budget.is_over();
+            if is_over || !decided.has_more {
+                self.report.is_unfinished |= decided.has_more;
+                self.note_progress(decided.after, decided.has_more).await?;
                 return self.finish().await;
             }
             (is_first, lost) = (false, 0);
@@ -154,15 +188,49 @@ impl Run<'_> {
         self.go().await
     }
 
+    /// Keeps what the next root removes and dooms before anything is.
+    async fn keep_plan(&self, view: &View, decided: &Decided) -> Result<(), JobError> {
+        let doomed = decided.proposal.delta.doomed.iter();
+        let is_doomed = |of: &Option<DoomedRecord>| of.as_ref().is_some_and(|of| of.state == DoomedState::Doomed);
+        let names: Vec<&String> = doomed.filter(|(_, record)| is_doomed(record)).map(|(name, _)| name).collect();
+        if !self.options.keeps_plan || (names.is_empty() && decided.report.entries_removed == 0) {
+            return Ok(());
+        }
+        without_room(report::plan(self.host, view.number(), &names, Some(&decided.report)).await)
+    }
+
+    /// Notes where the next prune goes on, if this one has not come to all domains, or not to copying. The domains for
+    /// which copying was put off come once more, and then the others whatever is left.
+    async fn note_progress(&mut self, after: Option<DomainId>, has_more: bool) -> Result<(), JobError> {
+        let next = match has_more && !self.begins.owes_rest {
+            true => Progress { owes_rest: true, ..self.begins },
+            false => Progress { after, owes_rest: false },
+        };
+        self.report.is_unfinished |= next != Progress::default();
+        if !self.options.budget.is_limited() || self.options.is_dry_run || next == self.begins {
+            return Ok(());
+        }
+        self.begins = next;
+        without_room(progress::note(self.host, JOB, &next).await)?;
+        without_room(progress::delete_old(self.host, JOB).await)
+    }
+
     async fn delete_doomed(&mut self, view: &View, root: (&Root, ObjectHash)) -> Result<Vec<String>, JobError> {
         if self.options.is_dry_run {
             return Ok(Vec::new());
+        }
+        if self.options.keeps_plan && self.planned != root.0.number {
+            let doomed = view.state.doomed.iter().filter(|(_, record)| record.state == DoomedState::Doomed);
+            let names: Vec<&String> = doomed.map(|(name, _)| name).collect();
+            if !names.is_empty() {
+                without_room(report::plan(self.host, root.0.number, &names, None).await)?;
+            }
         }
         delete_doomed(self.host, view, root, &mut self.report).await
     }
 
     /// Everything the next root changes.
-    async fn decide(&mut self, view: &View, cleared: &[String], is_first: bool) -> Result<Decided, JobError> {
+    async fn decide(&mut self, view: &mut View, cleared: &[String], is_first: bool) -> Result<Decided, JobError> {
         let mut proposal = Proposal::default();
         let mut report = Report::default();
         // Taken after the root was read: a pack that a root names and this lacks is gone.
@@ -177,36 +245,44 @@ impl Run<'_> {
             copies: &mut self.copies,
             used: BTreeSet::new(),
             allowance: if self.options.is_dry_run { self.options.repack_most } else { allowance },
-            copied: 0,
+            copied: &mut self.copied,
             wanted: 0,
             has_put_off: false,
         };
+        let (mut after, mut last) = (None, None);
         if !self.is_lean {
             let guarded = Guarded::of(self.host, view, now).await?;
             report.protected = guarded.protected.len() as u64;
             report.held = guarded.held.len() as u64;
-            for domain in view.indexes.keys() {
+            for domain in progress::behind(view.domains(), self.begins.after) {
+                // One domain is decided however little time there is.
+                if last.is_some() && self.options.budget.is_over() {
+                    after = last;
+                    break;
+                }
                 let options = self.options;
-                let part = Part { host: self.host, view, options, stored: &stored, domain: *domain, now, is_first };
-                let roots = roots_of(view, *domain, now, options.grace, &guarded);
+                view.turn_to(self.host.store, domain).await?;
+                let part = Part { host: self.host, view, options, stored: &stored, domain, now, is_first };
+                let roots = roots_of(view, domain, now, options.grace, &guarded);
                 part.propose(&roots, &mut work, &mut proposal, &mut report).await?;
+                last = Some(domain);
             }
             bury(view, now, &mut proposal);
         }
-        let Work { used, copied, wanted, has_put_off, .. } = work;
+        let view = &*view;
+        let Work { used, wanted, has_put_off, .. } = work;
         if is_first {
             // What others add while this runs is left to the next prune.
             self.may_copy = self.may_copy.min(wanted);
         }
-        self.may_copy = self.may_copy.saturating_sub(copied);
-        self.report.bytes_copied += copied;
+        self.count_copied();
         let unused = self.copies.packs().keys().filter(|pack| !used.contains(pack));
         unused.for_each(|pack| doom(view, layout::pack(Place::Moved, *pack), now, &mut proposal));
         self.doom_left_over(view, now, &mut proposal).await?;
         garbage::doom_orphans(self.host, view, &stored, now, &mut proposal, &mut report).await?;
         garbage::expire_spent(view, now, &mut proposal);
         let has_more = report.bytes_postponed > 0 && self.may_copy > 0 && (has_put_off || !used.is_empty());
-        Ok(Decided { proposal, report, has_more })
+        Ok(Decided { proposal, report, has_more, after })
     }
 
     /// Dooms what was written for roots that did not win. If one of these was made after all, long after its number was
@@ -227,22 +303,33 @@ impl Run<'_> {
 
     /// Writes the next root; whether it won.
     async fn commit(&mut self, view: &View, proposal: Proposal) -> Result<bool, JobError> {
-        // Decided on a root that is not the newest: nothing is written for nothing.
-        if !view::is_newest(self.host.store, &layout::root(view.number())).await? {
-            return Ok(false);
-        }
-        self.notes.take();
-        let won = commit(self.host, view, proposal).await;
-        let created = self.notes.take().into_iter();
+        // Decided on a root that is not the newest: no more is written for nothing.
+        let won = match view::is_newest(self.host.store, &layout::root(view.number())).await? {
+            true => commit(self.host, view, proposal).await,
+            false => Ok(None),
+        };
         if let Ok(Some(_)) = won {
             // The root has decided about everything that was there.
+            self.notes.take();
             self.copies.clear();
             self.left_over.clear();
             return Ok(true);
         }
-        let root = view.number() + 1;
-        self.left_over.extend(created.map(|name| LeftOver { name, root }));
+        self.leave_over(view.number() + 1);
         won.map(|_| false)
+    }
+
+    /// What is copied counts, whatever becomes of the root for which it was.
+    fn count_copied(&mut self) {
+        let copied = std::mem::take(&mut self.copied);
+        self.may_copy = self.may_copy.saturating_sub(copied);
+        self.report.bytes_copied += copied;
+    }
+
+    /// Remembers what was written for a root that was not.
+    fn leave_over(&mut self, root: u64) {
+        let created = self.notes.take().into_iter();
+        self.left_over.extend(created.map(|name| LeftOver { name, root }));
     }
 
     /// Deletes what the last root dooms, and clears the names.
@@ -252,7 +339,7 @@ impl Run<'_> {
                 self.report.is_unfinished = true;
                 return Ok(());
             }
-            let view = view::read(self.host.store).await?;
+            let view = view::read_parts(self.host.store, &Parts::RECORDS).await?;
             let Some((root, hash)) = view.root.clone() else { return Ok(()) };
             let cleared = self.delete_doomed(&view, (&root, hash)).await?;
             if cleared.is_empty() && self.left_over.is_empty() {
@@ -272,52 +359,19 @@ impl Run<'_> {
     }
 }
 
+/// What is merely told does not keep a prune from making room.
+fn without_room(noted: Result<(), JobError>) -> Result<(), JobError> {
+    match noted {
+        Err(JobError::Store(StoreError::Full { .. })) => Ok(()),
+        noted => noted,
+    }
+}
+
 fn is_empty(proposal: &Proposal) -> bool {
     proposal.delta.is_empty() && proposal.overlay.is_empty()
 }
 
-/// The root pages of what is kept of a domain, the newest first; of what was forgotten, those that are guarded.
-fn roots_of(view: &View, domain: DomainId, now: Time, grace: Duration, guarded: &Guarded) -> Vec<ChunkId> {
-    let snapshots = view.state.snapshots.iter().filter(|(_, snapshot)| snapshot.domain == domain);
-    let is_missed = |of: &SnapshotRecord| is_planted(Fault::UndeleteMissed) && of.state_time > of.accepted;
-    let stays = |key, of: &SnapshotRecord| is_marked(view, key, now, grace) || guarded.protected.contains(&of.id);
-    let kept = snapshots.filter(|(key, of)| stays(**key, of) && !is_missed(of));
-    let mut roots: Vec<(Time, ChunkId)> = kept.map(|(_, snapshot)| (snapshot.accepted, snapshot.root)).collect();
-    roots.sort_unstable_by_key(|(accepted, root)| (std::cmp::Reverse(*accepted), *root));
-    roots.into_iter().map(|(_, root)| root).collect()
-}
-
-/// Whether the pages of a snapshot are followed: it is kept, or it is a checkpoint that a later run may go on from.
-fn is_marked(view: &View, key: (ClientId, u64), now: Time, grace: Duration) -> bool {
-    let snapshot = &view.state.snapshots[&key];
-    if snapshot.state != SnapshotState::Kept {
-        return false;
-    }
-    if !snapshot.partial {
-        return true;
-    }
-    let later = view.state.snapshots.range((key.0, key.1 + 1)..=(key.0, u64::MAX));
-    let is_followed = later
-        .filter(|(_, later)| !later.partial && later.source == snapshot.source)
-        .any(|(_, later)| now.since(later.accepted) >= grace);
-    let is_silent = view.state.heads.get(&key.0).is_none_or(|head| now.since(head.time) >= CHECKPOINT_SILENCE);
-    !is_followed && !is_silent
-}
-
-/// Snapshots and checkpoints whose root page leaves the index cannot come back: forgotten ones are not undeleted any
-/// more, and a closed checkpoint is not opened again when its client wakes up.
-fn bury(view: &View, now: Time, proposal: &mut Proposal) {
-    for (key, snapshot) in &view.state.snapshots {
-        let is_removed = proposal.removed_ids.contains(&(snapshot.domain, snapshot.root));
-        let is_unmarked = snapshot.state == SnapshotState::Forgotten || snapshot.partial;
-        if snapshot.state != SnapshotState::Gone && is_unmarked && is_removed {
-            let gone = SnapshotRecord { state: SnapshotState::Gone, state_time: now, ..snapshot.clone() };
-            proposal.delta.snapshots.insert(*key, Some(gone));
-        }
-    }
-}
-
-/// A checkpoint of a client that was silent for so long is closed.
-const CHECKPOINT_SILENCE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// The job, in the names of what it notes.
+const JOB: &str = "prune";
 /// So often in a row a prune starts again after another writer won.
 const ATTEMPTS: u32 = 64;

@@ -1,0 +1,124 @@
+//! Harm: what was learned about packs, and how it gets into the state.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use copal_engine::id::{DomainId, PackId, PackTag};
+use copal_engine::index::{Bits, Mark};
+use copal_engine::state::PackRecord;
+use copal_engine::time::Time;
+
+use crate::commit::{Proposal, commit};
+use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
+use crate::host::Host;
+use crate::view::{self, Parts, View};
+
+/// What was learned about packs.
+#[derive(Clone, Debug, Default)]
+pub struct Harm {
+    /// Packs that are not there.
+    pub missing: BTreeSet<PackId>,
+    /// Packs that are not what they should be.
+    pub damaged: BTreeSet<PackId>,
+    /// Packs that the state called missing and that are there again, whole or not.
+    pub returned: BTreeSet<PackId>,
+    /// Packs whose bytes were read and are whole, and when.
+    pub whole: BTreeMap<PackId, Time>,
+    /// Domains of which every pack was looked for.
+    pub seen: BTreeSet<DomainId>,
+}
+
+impl Harm {
+    pub(super) fn hits(&self, pack: &PackId) -> bool {
+        self.missing.contains(pack) || self.damaged.contains(pack)
+    }
+
+    /// Whether a pack that the state called missing was looked for and is there. Of one that nobody has looked for it
+    /// is not known.
+    fn has_found(&self, pack: &PackId) -> bool {
+        self.returned.contains(pack) || self.damaged.contains(pack) || self.whole.contains_key(pack)
+    }
+}
+
+/// Writes what was learned into the state: what is lost becomes wanted, so that the next backup of a source that still
+/// has it uploads it again; what is whole again is no longer lost.
+pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
+    for _ in 0..ATTEMPTS {
+        let mut view = view::read_parts(host.store, &Parts::RECORDS).await?;
+        let mut proposal = Proposal::default();
+        let is_acquitted = |id: &PackId| harm.has_found(id) || is_planted(Fault::UnseenAcquitted);
+        for (id, record) in &view.state.packs {
+            let mut changed = PackRecord {
+                is_missing: harm.missing.contains(id) || (record.is_missing && !is_acquitted(id)),
+                is_damaged: harm.damaged.contains(id) || (record.is_damaged && !harm.whole.contains_key(id)),
+                ..record.clone()
+            };
+            if let Some(time) = harm.whole.get(id) {
+                changed.read = *time;
+            }
+            if changed != *record {
+                proposal.delta.packs.insert(*id, Some(changed));
+            }
+        }
+        // Where nothing was looked at, marks stay as they are.
+        let touched = proposal.delta.packs.values().flatten().map(|record| record.domain);
+        let domains: BTreeSet<DomainId> = touched.chain(harm.seen.iter().copied()).collect();
+        match want(host, &mut view, domains, &mut proposal).await {
+            // An index belongs to its root only as long as that is the newest.
+            Err(JobError::StateLost { .. }) if view::newest_number(host.store).await? > view.number() => continue,
+            wanted => wanted?,
+        }
+        if proposal.delta.is_empty() && proposal.overlay.is_empty() {
+            return Ok(());
+        }
+        if commit(host, &view, proposal).await?.is_some() {
+            return Ok(());
+        }
+    }
+    Err(JobError::Contended { attempts: ATTEMPTS })
+}
+
+/// Marks the copies in harmed packs as lost and wanted, and unmarks those in packs that are whole again.
+async fn want(
+    host: &Host<'_>,
+    view: &mut View,
+    domains: BTreeSet<DomainId>,
+    proposal: &mut Proposal,
+) -> Result<(), JobError> {
+    let now = host.now().await?;
+    let is_harmed = |record: &PackRecord| record.is_missing || record.is_damaged;
+    let record_of = |id: &PackId| match proposal.delta.packs.get(id) {
+        Some(changed) => changed.as_ref(),
+        None => view.state.packs.get(id),
+    };
+    let harmed: BTreeSet<PackTag> =
+        view.state.packs.keys().filter(|id| record_of(id).is_some_and(is_harmed)).map(PackId::tag).collect();
+    for domain in domains {
+        view.turn_to(host.store, domain).await?;
+        let Some(index) = view.index(domain) else { continue };
+        if harmed.is_empty() && !index.overlay().marks().any(|(_, mark)| mark.bits.contains(Bits::LOST)) {
+            continue;
+        }
+        for (_, segment) in view.segments_of(domain) {
+            for entry in segment.entries() {
+                let tag = entry.location.pack.tag();
+                let old = index.overlay().mark(&entry.id, tag);
+                let lost = Bits::LOST | Bits::WANTED;
+                let bits = match (harmed.contains(&tag), old.bits.contains(Bits::LOST)) {
+                    (true, _) => old.bits | lost,
+                    (false, true) => old.bits.without(lost),
+                    (false, false) => continue,
+                };
+                let time = if old.bits.is_empty() { now } else { old.time };
+                if bits != old.bits {
+                    let records = proposal.overlay.entry(domain).or_default();
+                    records.insert((entry.id, tag), Mark { bits, time });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// So often the findings are noted again after another writer won.
+const ATTEMPTS: u32 = 16;

@@ -1,0 +1,243 @@
+//! Merge: segments of a domain as new ones, each with the ids behind those of the one before. They are read from their
+//! first bytes to their last, a range of ids of all of them at a time, and written as soon as they are full.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use copal_engine::id::{ChunkId, DomainId, ObjectHash};
+use copal_engine::index::ranged::SegmentHead;
+use copal_engine::index::{NewSegment, Segment, Sequence};
+use copal_engine::layout;
+use copal_engine::state::{DoomedRecord, DoomedState, SegmentRecord};
+use copal_engine::time::Time;
+use copal_store::StoreError;
+
+use crate::commit::{Proposal, put};
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects::{self, Call};
+use crate::view::View;
+
+/// A segment, as the state names it.
+pub(super) type Part = (ObjectHash, SegmentRecord);
+
+/// What was merged, and into what.
+pub(super) struct Merged {
+    pub(super) parts: Vec<Part>,
+    /// Segments that are in the store and that no root names yet.
+    pub(super) made: Vec<Part>,
+}
+
+impl Merged {
+    /// Whether the same would be merged on this root: what is in a segment does not depend on the root, but another writer
+    /// may have superseded a part, or, after a long sleep, deleted what was made.
+    pub(super) async fn still_counts(&self, host: &Host<'_>, view: &View, domain: DomainId) -> Result<bool, JobError> {
+        let names_all = self.parts.iter().all(|(hash, _)| view.state.segments.contains_key(&(domain, *hash)));
+        let names: Vec<String> = self.made.iter().map(|(hash, _)| layout::segment(*hash)).collect();
+        if !names_all || names.iter().any(|name| view.state.doomed.contains_key(name)) {
+            return Ok(false);
+        }
+        let calls = names.iter().map(|name| -> Call<'_, bool> {
+            Box::pin(async move { Ok(host.store.stat(&objects::key(name.as_str())).await?.is_some()) })
+        });
+        Ok(objects::together(calls).await?.into_iter().all(|is_there| is_there))
+    }
+
+    /// What the next root changes.
+    pub(super) fn proposal(&self, domain: DomainId, view: &View, now: Time) -> Proposal {
+        let mut proposal = Proposal::default();
+        for (hash, _) in &self.parts {
+            proposal.delta.segments.insert((domain, *hash), None);
+            let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.number() + 1 };
+            proposal.delta.doomed.insert(layout::segment(*hash), Some(doomed));
+        }
+        for (hash, record) in &self.made {
+            proposal.delta.segments.insert((domain, *hash), Some(record.clone()));
+        }
+        proposal
+    }
+}
+
+/// Merges chains of segments, about so many entries at once, and writes what comes of it. None if one is gone.
+pub(super) async fn merge(
+    host: &Host<'_>,
+    domain: DomainId,
+    chains: Vec<Vec<Part>>,
+    entries: u64,
+) -> Result<Option<Merged>, JobError> {
+    let parts = chains.concat();
+    // Damage must not get into a new segment, where its hash would no longer tell. What is read at once tells before
+    // anything is written; of the rest much would be written for nothing, again and again.
+    if parts.iter().map(|(_, record)| record.entries).sum::<u64>() > entries {
+        for (hash, record) in &parts {
+            let name = layout::segment(*hash);
+            match objects::hash(host.store, &name, record.length).await? {
+                None => return Ok(None),
+                Some(found) if found == *hash => {}
+                Some(_) => return Err(is_other(name)),
+            }
+        }
+    }
+    let mut readers: Vec<Reader> = chains.into_iter().map(|parts| Reader::new(domain, parts)).collect();
+    let mut made = Vec::new();
+    loop {
+        let left: u64 = readers.iter().map(Reader::left).sum();
+        if left == 0 {
+            break;
+        }
+        for reader in &mut readers {
+            // Ids are spread evenly, so that these shares end at about the same id.
+            let share = u128::from(entries) * u128::from(reader.left()) / u128::from(left);
+            if !reader.read(host, (share as u64).max(1)).await? {
+                return Ok(None);
+            }
+        }
+        let random = host.random();
+        if let Some(NewSegment { hash, record, bytes }) = merge_held(domain, random, &mut readers)? {
+            put(host.store, layout::segment(hash), bytes).await?;
+            made.push((hash, record));
+        }
+    }
+    Ok(Some(Merged { parts, made }))
+}
+
+/// Merges what is held, as far as nothing that is not may come before it.
+fn merge_held(domain: DomainId, random: [u8; 16], readers: &mut [Reader]) -> Result<Option<NewSegment>, JobError> {
+    let unread = readers.iter().filter(|reader| !reader.is_read());
+    let end = unread.filter_map(Reader::last).min();
+    let mut taken = Vec::new();
+    for reader in &mut *readers {
+        // Copies of one id stay together.
+        reader.take(|id| end.is_none_or(|end| *id < end), &mut taken)?;
+    }
+    if taken.is_empty()
+        && let Some(end) = end
+    {
+        // There are more of them than are merged at once. What is held of the chain that has so many goes in any case.
+        for reader in &mut *readers {
+            let is_whole = !reader.is_read() && reader.last() == Some(end);
+            reader.take(|id| is_whole || *id <= end, &mut taken)?;
+        }
+    }
+    let taken: Vec<&Segment<Vec<u8>>> = taken.iter().collect();
+    Ok(copal_engine::index::merge(domain, random, &taken, |_| true)?)
+}
+
+/// Segments that follow each other, being read one after the other.
+struct Reader {
+    domain: DomainId,
+    later: VecDeque<Part>,
+    open: VecDeque<Open>,
+}
+
+/// A segment that is being read.
+struct Open {
+    name: String,
+    hash: ObjectHash,
+    sequence: Sequence,
+}
+
+impl Reader {
+    fn new(domain: DomainId, parts: Vec<Part>) -> Self {
+        Self { domain, later: parts.into(), open: VecDeque::new() }
+    }
+
+    /// Entries that were not taken.
+    fn left(&self) -> u64 {
+        let later = self.later.iter().map(|(_, record)| record.entries);
+        later.chain(self.open.iter().map(|open| open.sequence.left())).sum()
+    }
+
+    fn is_read(&self) -> bool {
+        self.later.is_empty() && self.open.iter().all(|open| open.sequence.is_read())
+    }
+
+    /// The id of the last entry that is held.
+    fn last(&self) -> Option<ChunkId> {
+        self.open.iter().rev().find_map(|open| open.sequence.last())
+    }
+
+    /// Reads on until so many entries are held; false if a segment is gone.
+    async fn read(&mut self, host: &Host<'_>, entries: u64) -> Result<bool, JobError> {
+        let mut missing = entries;
+        for open in &mut self.open {
+            if !open.read(host, missing).await? {
+                return Ok(false);
+            }
+            missing = missing.saturating_sub(open.sequence.held());
+        }
+        while missing > 0
+            && let Some((hash, record)) = self.later.pop_front()
+        {
+            let Some(mut open) = Open::new(host, self.domain, hash, &record).await? else { return Ok(false) };
+            if !open.read(host, missing).await? {
+                return Ok(false);
+            }
+            missing = missing.saturating_sub(open.sequence.held());
+            self.open.push_back(open);
+        }
+        Ok(true)
+    }
+
+    /// Takes what is held, up to the first entry of which the id is not `within`.
+    fn take(&mut self, within: impl Fn(&ChunkId) -> bool, taken: &mut Vec<Segment<Vec<u8>>>) -> Result<(), JobError> {
+        while let Some(open) = self.open.front_mut() {
+            let some = open.sequence.take(&within).map_err(|error| JobError::damaged(&open.name, error))?;
+            taken.extend(some);
+            if open.sequence.left() > 0 {
+                break;
+            }
+            self.open.pop_front();
+        }
+        Ok(())
+    }
+}
+
+impl Open {
+    /// Reads what comes before the entries; none if the segment is gone.
+    async fn new(
+        host: &Host<'_>,
+        domain: DomainId,
+        hash: ObjectHash,
+        record: &SegmentRecord,
+    ) -> Result<Option<Self>, JobError> {
+        let name = layout::segment(hash);
+        let Some(bytes) = read_part(host, &name, SegmentHead::BYTES).await? else { return Ok(None) };
+        let head = SegmentHead::parse(&bytes, record).map_err(|error| JobError::damaged(&name, error))?;
+        if head.domain() != domain {
+            return Err(JobError::damaged(name, "it is of another domain than the state says"));
+        }
+        let mut open = Self { name, hash, sequence: Sequence::new(&head) };
+        Ok(open.read(host, 0).await?.then_some(open))
+    }
+
+    /// Reads on until so many entries are held; false if the segment is gone.
+    async fn read(&mut self, host: &Host<'_>, entries: u64) -> Result<bool, JobError> {
+        loop {
+            let wanted = self.sequence.wanted(entries);
+            let piece = wanted.start..wanted.end.min(wanted.start + PIECE);
+            if piece.is_empty() {
+                let is_sound = !self.sequence.is_read() || self.sequence.hash() == self.hash;
+                return if is_sound { Ok(true) } else { Err(is_other(self.name.clone())) };
+            }
+            let Some(bytes) = read_part(host, &self.name, piece).await? else { return Ok(false) };
+            self.sequence.feed(&bytes);
+        }
+    }
+}
+
+fn is_other(name: String) -> JobError {
+    JobError::damaged(name, "its bytes do not have the hash it is named by")
+}
+
+async fn read_part(host: &Host<'_>, name: &str, range: core::ops::Range<u64>) -> Result<Option<Bytes>, JobError> {
+    match host.store.read_range(&objects::key(name), range).await {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(error @ StoreError::OutOfRange { .. }) => Err(JobError::damaged(name, error)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Bytes that are read at once.
+const PIECE: u64 = 8 << 20;

@@ -1,0 +1,78 @@
+//! Progress: where a job that had to end early goes on, as an object of `work/<job>/`. It is a hint: without it, or with one
+//! that cannot be read, a job begins at the beginning, and nothing is decided by it but in which order things are done.
+
+use bytes::Bytes;
+use copal_engine::id::DomainId;
+use copal_store::{Key, StoreError};
+use serde_json::{Value, json};
+
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects;
+
+/// Where a job goes on.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// The domain that was done last, if those behind it were not.
+    pub(crate) after: Option<DomainId>,
+    /// Whether what follows is due first, because the last run did not come to it: of a check the bytes of packs, of a
+    /// prune copying in the domains behind that one.
+    pub(crate) owes_rest: bool,
+}
+
+/// What was noted last.
+pub(crate) async fn last(host: &Host<'_>, job: &str) -> Result<Progress, JobError> {
+    let page = host.store.list(&prefix(job), None, 1).await?;
+    let Some(newest) = page.objects.first() else { return Ok(Progress::default()) };
+    let bytes = objects::read(host.store, newest.key.as_str()).await?.unwrap_or_default();
+    let Ok(noted) = serde_json::from_slice::<Value>(&bytes) else { return Ok(Progress::default()) };
+    let after = noted["after"].as_str().and_then(|text| DomainId::from_hex(text).ok());
+    Ok(Progress { after, owes_rest: noted["owes_rest"].as_bool().unwrap_or(false) })
+}
+
+/// Notes it. A store that takes no such object has the next run begin at the beginning.
+pub(crate) async fn note(host: &Host<'_>, job: &str, progress: &Progress) -> Result<(), JobError> {
+    let Progress { after, owes_rest } = progress;
+    let bytes = json!({ "after": after.map(|domain| domain.to_string()), "owes_rest": owes_rest }).to_string();
+    // The newest lists first.
+    let time = host.now_to_note().await?.0.max(0) as u64;
+    let name = objects::key(format!("{}{:020}", prefix(job), u64::MAX - time));
+    match host.store.create(&name, Bytes::from(bytes)).await {
+        Ok(_) | Err(StoreError::Denied { .. } | StoreError::ReadOnly { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Deletes what was noted before the last time.
+pub(crate) async fn delete_old(host: &Host<'_>, job: &str) -> Result<(), JobError> {
+    let listed = objects::list(host.store, &prefix(job)).await?;
+    let old: Vec<Key> = listed.into_iter().skip(1).map(|listed| listed.key).collect();
+    Ok(host.store.delete_all(&old).await?)
+}
+
+/// The domains that are left of a round in which one was done last; all, if none is left.
+pub(crate) fn behind(mut domains: Vec<DomainId>, after: Option<DomainId>) -> Vec<DomainId> {
+    domains.sort_unstable();
+    let first = domains.partition_point(|domain| Some(*domain) <= after);
+    if first < domains.len() { domains.split_off(first) } else { domains }
+}
+
+fn prefix(job: &str) -> String {
+    format!("work/{job}/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_goes_on_behind_what_was_done_last_and_then_begins_again() {
+        let domain = |byte: u8| DomainId([byte; 16]);
+        let all = || vec![domain(1), domain(5), domain(9)];
+        assert_eq!(behind(all(), None), all());
+        assert_eq!(behind(all(), Some(domain(1))), [domain(5), domain(9)]);
+        assert_eq!(behind(all(), Some(domain(6))), [domain(9)]);
+        assert_eq!(behind(all(), Some(domain(9))), all());
+        assert_eq!(behind(Vec::new(), Some(domain(9))), []);
+    }
+}

@@ -1,0 +1,133 @@
+//! Memory: what an ingest needs for the largest manifest that is permitted, and for many clients at once, counted by the
+//! allocator.
+#[path = "../../engine/examples/scale/counting.rs"]
+mod counting;
+
+use copal_engine::client::Role;
+use copal_engine::id::{ChunkId, ObjectHash, PackId};
+use copal_engine::layout::{self, Place};
+use copal_engine::limits::MANIFEST_TABLES;
+use copal_engine::manifest::Manifest;
+use copal_engine::pack::{Pack, PackKind, PackWriter, PageView};
+use copal_engine::receipt::{Outcome, Reason};
+use copal_engine::repository::IngestBy;
+use copal_service::ingest::{Scope, work};
+use copal_tests::kit::{Client, Slow, World};
+use counting::measured;
+
+/// One test, so that nothing else allocates meanwhile.
+#[test]
+fn an_ingest_needs_less_than_512_mb_whatever_it_is_given() {
+    the_largest_manifests_are_decided_below_512_mb_and_larger_ones_rejected();
+    many_clients_at_once_are_looked_at_in_less();
+}
+
+fn the_largest_manifests_are_decided_below_512_mb_and_larger_ones_rejected() {
+    // A chunk takes 24 bytes of a table, a page 56, a reference 24, a block 24.
+    let table = MANIFEST_TABLES as usize - (4 << 10);
+    let cases: [(&str, Vec<Shape>, Outcome); 7] = [
+        ("chunks in one pack", vec![Shape::Chunks(table / 24 - 100)], Outcome::Accepted),
+        ("chunks in 64 packs", vec![Shape::Chunks(table / 64 / 24 - 100); 64], Outcome::Accepted),
+        ("pages in one pack", vec![Shape::Pages(table / 56 - 100)], Outcome::Accepted),
+        ("references that do not resolve", vec![Shape::References(table / 24 - 100)], Outcome::Rejected),
+        ("as many chunks and then as many again", vec![Shape::Chunks(table / 48 - 100); 2], Outcome::Accepted),
+        ("one chunk too many", vec![Shape::Chunks(table / 48 + 100); 2], Outcome::Rejected),
+        ("tables three times as large as allowed", vec![Shape::Chunks(table / 24); 3], Outcome::Rejected),
+    ];
+    for (case, shapes, outcome) in cases {
+        let world = World::new();
+        let client = world.register(1, Role::Full);
+        let packs = shapes.iter().enumerate().map(|(at, shape)| put(&world, &client, at as u8, *shape)).collect();
+        let number = claim(&world, &client, packs);
+        let slow = Slow::new(&world.store);
+        let (done, peak) = measured(|| {
+            let host = world.host_of(&slow);
+            slow.run(work(&host, IngestBy::Service, Scope::Client(client.id), &|_| true)).unwrap()
+        });
+        let receipt = world.receipt(&client, number);
+        println!("{case}: {:?}, {} MB", receipt.outcome, peak / 1_000_000);
+        assert_eq!((done.receipts.len(), receipt.outcome), (1, outcome), "{case}: {:?}", receipt.reasons);
+        let is_unresolved = matches!(shapes[0], Shape::References(_));
+        let why = if is_unresolved { Reason::Unresolved } else { Reason::Oversize };
+        assert!(receipt.reasons.iter().all(|(reason, _)| *reason == why), "{case}: {:?}", receipt.reasons);
+        assert!(peak < 480_000_000, "{case}: {peak} bytes");
+    }
+}
+
+fn many_clients_at_once_are_looked_at_in_less() {
+    let world = World::new();
+    for number in 0..64 {
+        let client = world.register(number, Role::Full);
+        let packs = (0..4).map(|at| put(&world, &client, 4 * number + at, Shape::Chunks(2_600))).collect();
+        claim(&world, &client, packs);
+    }
+    let slow = Slow::new(&world.store);
+    let all = || slow.run(work(&world.host_of(&slow), IngestBy::Service, Scope::All, &|_| false)).unwrap();
+    let (done, peak) = measured(all);
+    println!("64 clients: {} MB", peak / 1_000_000);
+    assert!(done.receipts.iter().all(|receipt| receipt.outcome == Outcome::Accepted));
+    assert!(done.receipts.len() == 64 && peak < 256_000_000, "{peak} bytes");
+}
+
+/// What a pack holds much of.
+#[derive(Clone, Copy)]
+enum Shape {
+    Chunks(usize),
+    Pages(usize),
+    References(usize),
+}
+
+fn put(world: &World, client: &Client, number: u8, shape: Shape) -> (PackId, u64) {
+    let pack = match shape {
+        Shape::Chunks(count) => {
+            let mut writer = writer(client, number, PackKind::Data);
+            let ids: Vec<ChunkId> = (0..count).map(|at| id(number, at)).collect();
+            for block in ids.chunks(60_000) {
+                writer.add_block(&[0; 9], 0, 0, block.iter().copied(), []).unwrap();
+            }
+            writer.finish()
+        }
+        Shape::Pages(count) => {
+            let mut writer = writer(client, number, PackKind::Tree);
+            let ids: Vec<ChunkId> = (0..count).map(|at| id(number, at)).collect();
+            for block in ids.chunks(60_000) {
+                let rows = block.iter().map(|_| PageView { replaces: None, height: 1, references: &[] });
+                writer.add_block(&[0; 9], 0, 0, block.iter().copied(), rows).unwrap();
+            }
+            writer.finish()
+        }
+        Shape::References(count) => {
+            let mut writer = writer(client, number, PackKind::Tree);
+            let ids: Vec<ChunkId> = (0..count).map(|at| id(number, at)).collect();
+            for (page, references) in ids.chunks(100_000).enumerate() {
+                let row = PageView { replaces: None, height: 1, references };
+                writer.add_block(&[0; 9], 0, 0, [id(0xff, page)], [row]).unwrap();
+            }
+            writer.finish()
+        }
+    };
+    let Pack { id, bytes, .. } = pack;
+    let length = bytes.len() as u64;
+    world.put(&layout::pack(Place::Packs, id), bytes);
+    (id, length)
+}
+
+fn writer(client: &Client, number: u8, kind: PackKind) -> PackWriter {
+    PackWriter::new(kind, client.domain, [number; 16], vec![vec![1]]).unwrap()
+}
+
+fn claim(world: &World, client: &Client, packs: Vec<(PackId, u64)>) -> u64 {
+    let (number, previous, domain) = (1, ObjectHash::NONE, client.domain);
+    let manifest = Manifest { client: client.id, number, previous, domain, root_seen: None, packs, snapshot: None };
+    let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
+    world.put(&layout::manifest(client.id, number), bytes);
+    number
+}
+
+fn id(pack: u8, at: usize) -> ChunkId {
+    let mixed = ((u64::from(pack) << 32) + at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut bytes = [pack; 24];
+    bytes[..8].copy_from_slice(&mixed.to_be_bytes());
+    bytes[8..16].copy_from_slice(&(at as u64).to_be_bytes());
+    ChunkId(bytes)
+}
