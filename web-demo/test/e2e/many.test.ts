@@ -1,4 +1,4 @@
-//! A hundred thousand files: what the tab takes does not grow with them, but for the browser's own list and the copy of it that the coordinator gets.
+//! Many files: what the tab takes does not grow with them, but for the browser's own list and the copy of it that the coordinator gets.
 
 import { mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,8 @@ import { browser, machine, setting, tab } from "./setting";
 
 setting();
 
-const FILES = 100_000;
+/** COPAL_MANY=100000 takes more: the browser alone then needs minutes to make the list and to let go of it. */
+const FILES = Number(process.env["COPAL_MANY"] ?? 10_000);
 const MIB = 1 << 20;
 
 /** The most memory that the tab's process has had since it was asked the last time, in bytes. */
@@ -25,7 +26,7 @@ async function peak(): Promise<number> {
   return Math.max(...peaks);
 }
 
-test("a folder of 100,000 files is backed up whole through the input, and again when it is unchanged, in bounded memory", async () => {
+test("a folder of many files is backed up whole through the input, and again when it is unchanged, in bounded memory", async () => {
   const folder = machine.path("Many");
   for (let at = 0; at < FILES; at++) {
     const below = join(folder, `${at % 100}`, `${Math.floor(at / 100) % 10}`);
@@ -48,7 +49,7 @@ test("a folder of 100,000 files is backed up whole through the input, and again 
   const [secondsAgain, mostAgain] = [(performance.now() - again) / 1000, await peak()];
   expect(second).toMatchObject({ files: FILES, unchangedFiles: FILES, newBytes: 0, receipt: "verified" });
   const told = (bytes: number) => `${Math.round(bytes / MIB)} MiB`;
-  console.log(`100,000 files: listed with ${told(listed)}; first ${seconds.toFixed(1)} s, ${told(most)}; unchanged ${secondsAgain.toFixed(1)} s, ${told(mostAgain)}`);
+  console.log(`${FILES} files: listed with ${told(listed)}; first ${seconds.toFixed(1)} s, ${told(most)}; unchanged ${secondsAgain.toFixed(1)} s, ${told(mostAgain)}`);
   // The page and its coordinator both hold the browser's list.
   expect(Math.max(most, mostAgain)).toBeLessThan(2 * listed + 384 * MIB);
   machine.copal(["check", "--read-data"]);
