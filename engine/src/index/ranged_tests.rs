@@ -125,8 +125,10 @@ proptest! {
         let Ok(found) = ranged(&segment, &bytes, &ids, Wanted::All, steps) else { return Ok(()) };
         let Ok(whole) = Segment::parse(&bytes[..]) else { return Ok(()) };
         for (at, copies) in found {
+            // An altered id may look like another one, where no search for that comes by.
             let listed = (0..whole.len()).filter_map(|at| whole.entry_at(at)).filter(|entry| entry.id == ids[at]);
-            prop_assert!(copies.iter().map(|(block, _)| *block).eq(listed.map(|entry| entry.block).take(copies.len())));
+            let listed: Vec<u32> = listed.map(|entry| entry.block).collect();
+            prop_assert!(copies.iter().all(|(block, _)| listed.contains(block)), "{copies:?} of {listed:?}");
         }
     }
 }
