@@ -8,7 +8,7 @@ use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
 use copal_engine::index::{Segment, SegmentWriter};
 use copal_engine::layout::{self, Place};
 use copal_engine::limits::PACK_SESSIONS;
-use copal_engine::pack::{self, PackKind, PackTable, PackWriter, PageRow};
+use copal_engine::pack::{self, PackKind, PackLimit, PackTable, PackWriter, PageRow};
 use copal_engine::plan::Plan;
 use copal_store::StoreError;
 
@@ -122,7 +122,7 @@ pub(super) async fn move_blocks(
 
 /// Where the table tells of each of the blocks; none if it does not know one of them.
 fn rows(table: &PackTable, blocks: &[BlockPlace]) -> Option<Vec<usize>> {
-    let row = |(_, offset): &BlockPlace| table.blocks.iter().position(|row| row.offset == *offset);
+    let row = |(_, offset): &BlockPlace| table.blocks.binary_search_by_key(offset, |row| row.offset).ok();
     blocks.iter().map(row).collect()
 }
 
@@ -199,17 +199,30 @@ impl<'a> Open<'a> {
         Ok(())
     }
 
+    /// Stores the blocks in a pack; in several where one has no room for all: its size is not the only limit.
     async fn close(&mut self, copies: &mut Copies) -> Result<(), JobError> {
         let (sessions, blocks) = (std::mem::take(&mut self.sessions), std::mem::take(&mut self.blocks));
-        let copied = std::mem::take(&mut self.bytes);
-        if blocks.is_empty() || self.is_full {
-            return Ok(());
+        self.bytes = 0;
+        let mut left = blocks.as_slice();
+        while !left.is_empty() && !self.is_full {
+            let mut writer = PackWriter::new(self.kind, self.domain, self.host.random(), sessions.clone())?;
+            let mut count = 0;
+            for block in left {
+                let pages = block.pages.iter().map(PageRow::view);
+                match writer.add_block(&block.stored, block.session, block.counter, block.ids.iter().copied(), pages) {
+                    Err(PackLimit::Full { .. }) if count > 0 => break,
+                    added => added?,
+                }
+                count += 1;
+            }
+            let (within, rest) = left.split_at(count);
+            self.store(writer, within, copies).await?;
+            left = rest;
         }
-        let mut writer = PackWriter::new(self.kind, self.domain, self.host.random(), sessions)?;
-        for block in &blocks {
-            let pages = block.pages.iter().map(PageRow::view);
-            writer.add_block(&block.stored, block.session, block.counter, block.ids.iter().copied(), pages)?;
-        }
+        Ok(())
+    }
+
+    async fn store(&mut self, writer: PackWriter, blocks: &[Copied], copies: &mut Copies) -> Result<(), JobError> {
         let mut pack = writer.finish();
         let bytes = std::mem::take(&mut pack.bytes);
         let length = bytes.len() as u64;
@@ -217,7 +230,7 @@ impl<'a> Open<'a> {
             Err(JobError::Store(StoreError::Full { .. })) => self.is_full = true,
             stored => {
                 stored?;
-                self.copied += copied;
+                self.copied += blocks.iter().map(|block| block.stored.len() as u64).sum::<u64>();
                 copies.add(pack.id, length, pack.table, blocks.iter().map(|block| block.source));
             }
         }

@@ -5,10 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use copal_engine::client::Role;
-use copal_engine::id::SnapshotId;
-use copal_engine::pack;
+use copal_engine::id::{ChunkId, ObjectHash, SnapshotId};
+use copal_engine::layout::{self, Place};
+use copal_engine::manifest::Manifest;
+use copal_engine::pack::{self, Pack, PackKind, PackWriter};
+use copal_engine::receipt::Outcome;
 use copal_service::prune::Options;
 use copal_store::Op;
+use copal_tests::kit::craft::{claim, id, tree_pack};
 use copal_tests::kit::{Client, Tree, World};
 
 use super::{begin, files, forget, left_behind, picture};
@@ -166,4 +170,38 @@ fn a_pack_found_damaged_while_it_is_moved_does_not_cost_the_other_copy() {
         world.prune(Duration::ZERO);
     }
     assert_eq!(world.restore(kept), Ok(tree), "{second:?}");
+}
+
+#[test]
+fn blocks_of_which_no_pack_holds_so_many_are_moved_into_several() {
+    let (world, client) = begin();
+    let chunk = |pack: u8, at: u32| {
+        let mut bytes = [pack; 24];
+        bytes[..4].copy_from_slice(&at.to_be_bytes());
+        ChunkId(bytes)
+    };
+    let tiny = |number: u8| -> Pack {
+        let mut writer = PackWriter::new(PackKind::Data, client.domain, [number; 16], vec![vec![1]]).unwrap();
+        (0..9_000).for_each(|at| writer.add_block(&[number], 0, 0, [chunk(number, at)], []).unwrap());
+        writer.finish()
+    };
+    let references: Vec<ChunkId> = (1..10).flat_map(|pack| (0..9_000).map(move |at| chunk(pack, at))).collect();
+    let tree = tree_pack(client.domain, 10, &[(id(10), 1, &references)]);
+    let named = (1..10).map(tiny).chain([tree]).map(|pack| {
+        let named = (pack.id, pack.bytes.len() as u64);
+        world.put(&layout::pack(Place::Packs, pack.id), pack.bytes);
+        named
+    });
+    let (packs, snapshot) = (named.collect(), Some(claim(id(10), false)));
+    let (number, previous, domain) = (1, ObjectHash::NONE, client.domain);
+    let manifest = Manifest { client: client.id, number, previous, domain, root_seen: None, packs, snapshot };
+    let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
+    world.put(&layout::manifest(client.id, 1), bytes);
+    assert_eq!(world.ingest().unwrap()[0].outcome, Outcome::Accepted);
+    // Each of them is small, and all of it is live.
+    world.try_prune(&Options { grace: Duration::ZERO, ..Options::new([64 << 20, 64 << 20]) }).unwrap();
+    let blocks = |name: &String| pack::parse(&world.read(name)).unwrap().blocks.len();
+    let moved: Vec<usize> = world.names("moved/").iter().map(blocks).filter(|blocks| *blocks > 1).collect();
+    assert_eq!((moved.len(), moved.iter().sum::<usize>()), (2, 81_000), "{moved:?}");
+    assert!(world.check().is_ok());
 }
