@@ -21,7 +21,7 @@ pub(crate) fn of_a_team() -> BTreeSet<Call> {
         .map(|function| {
             let (noted, folder) = (noted.clone(), format!("/{}/team/", team.bucket));
             let note = move |seen: &Seen| {
-                noted.lock().expect("nobody panics with it").insert(call(function, seen, &folder));
+                noted.lock().expect("nobody panics with it").extend(call(function, seen, &folder));
                 Fate::Pass
             };
             (function, Proxy::start(team.server.address(), Duration::ZERO, note))
@@ -58,16 +58,21 @@ pub(crate) fn of_a_team() -> BTreeSet<Call> {
     noted.clone()
 }
 
-/// The call that a request is.
+/// The call that a request is; none where only its body says of what. Of deletions at once the recorded calls of the jobs
+/// tell each object, as IAM asks for each.
 ///
 /// # Panics
 /// If no function should make such a request, or if it could replace an object.
-fn call(function: &'static str, seen: &Seen, folder: &str) -> Call {
+fn call(function: &'static str, seen: &Seen, folder: &str) -> Option<Call> {
     let path = percent_decode_str(seen.uri.path()).decode_utf8().expect("names are text");
     let query = seen.uri.query().unwrap_or_default();
     let Some(name) = path.strip_prefix(folder) else {
+        if seen.method.as_str() == "POST" && query.split('&').any(|part| part.trim_end_matches('=') == "delete") {
+            assert_eq!(function, "prune", "{seen:?}");
+            return None;
+        }
         assert!(["GET", "HEAD"].contains(&seen.method.as_str()), "{function}: {seen:?}");
-        return Call::new(function, LIST, "");
+        return Some(Call::new(function, LIST, ""));
     };
     let action = match seen.method.as_str() {
         "GET" | "HEAD" => "s3:GetObject",
@@ -79,7 +84,7 @@ fn call(function: &'static str, seen: &Seen, folder: &str) -> Call {
         _ => panic!("{function} makes a request that no role is for: {seen:?}"),
     };
     assert!(!query.contains("uploads") && !query.contains("acl"), "{function}: {seen:?}");
-    Call::new(function, action, name)
+    Some(Call::new(function, action, name))
 }
 
 pub(crate) const FUNCTIONS: [&str; 5] = ["ingest", "compact", "prune", "check", "gateway"];
