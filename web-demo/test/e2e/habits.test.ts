@@ -1,6 +1,6 @@
 //! Habits: what people do with the page day after day, on a real server.
 
-import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
@@ -9,8 +9,8 @@ import { machine, setting, tab, web } from "./setting";
 
 setting();
 
-async function until(holds: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 120_000; !holds(); ) {
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + 120_000; !(await holds()); ) {
     if (Date.now() > deadline) throw new Error("it never holds");
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
@@ -139,7 +139,7 @@ test("the status tells what is verified, what a check has found, what is saved, 
   const second = await backUp(tab, folder);
   await machine.kill("SIGTERM");
   await machine.serve(web, ["--check-every", "1s"]);
-  await until(() => existsSync(machine.path("repository/reports/check")));
+  await until(async () => (await tab.page.evaluate(() => window.core.status())).lastCheck !== null);
   const status = await tab.page.evaluate(() => window.core.status());
   expect(status.receipts.map(({ snapshot, state, source }) => `${snapshot} ${state} ${source}`)).toEqual([second, first].map(({ snapshot }) => `${snapshot} verified photos`));
   expect(status.lastCheck).toMatchObject({ outcome: "sound", findings: [] });

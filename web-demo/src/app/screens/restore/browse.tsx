@@ -1,7 +1,7 @@
 /** Looking into a snapshot: its folders, search, preview, and taking out what one wants. */
 
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Entry, EntryId, Measure, Snapshot } from "../../../core/api";
 import type { App } from "../../app";
 import type { SortBy } from "../../listing";
@@ -20,7 +20,8 @@ export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot
   const previewed = useSignal<Entry | null>(null);
   const search = useRef<HTMLInputElement>(null);
   const pause = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(() => {
+  // Before anything is shown: what is typed as soon as the folder is seen must stay.
+  useLayoutEffect(() => {
     finding.stop();
     if (search.current) search.current.value = "";
     void listing.open(snapshot.id, here);
