@@ -3,7 +3,7 @@
 mod lost;
 
 pub use lost::lost_newer;
-pub(crate) use lost::{lost_by_deletions, lost_by_receipts};
+pub(crate) use lost::{lost_by_deletions, lost_by_receipts, refuse_rootless};
 
 use std::collections::{BTreeMap, BTreeSet};
 

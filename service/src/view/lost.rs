@@ -21,6 +21,17 @@ pub async fn lost_newer(host: &Host<'_>, view: &View) -> Result<Option<(u64, Str
     lost_by_receipts(host.store, view, answered.into_iter()).await
 }
 
+/// Refuses to go on without a root where something tells that there was one: nothing was found to be done only because
+/// nothing was found.
+pub(crate) async fn refuse_rootless(host: &Host<'_>, view: &View) -> Result<(), JobError> {
+    if view.root.is_none()
+        && let Some((_, evidence)) = lost_newer(host, view).await?
+    {
+        return Err(JobError::StateLost { evidence });
+    }
+    Ok(())
+}
+
 /// The same, as far as the records of deletions tell: what every writer looks at. What writes no more than this looks at
 /// deletes nothing and answers no client but those whose receipts it has looked for.
 pub(crate) async fn lost_by_deletions(store: &dyn Store, view: &View) -> Result<Option<(u64, String)>, JobError> {
