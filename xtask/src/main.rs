@@ -67,6 +67,7 @@ fn webassembly() -> Result<ExitCode, String> {
 }
 
 fn exit(tally: tally::Tally) -> ExitCode {
+    println!("{tally}");
     if tally.verdict().is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
