@@ -246,16 +246,25 @@ pub fn backup<'a>(
 ) -> Result<Outcome, BackupError> {
     let access = access.into();
     let descriptor = access.descriptor().ok_or(BackupError::NoDescriptor)?;
+    let parts = Parts::of_domain(client.domain);
+    let read = || view::read_parts(access.store().as_ref(), &parts);
+    let mut seen = None;
     if !options.is_dry_run && access.decides() {
-        // What an earlier run uploaded and did not live to see accepted.
-        wait(ingest(&access.host(), descriptor.ingest, Scope::Client(client.id), &|_| false))?;
+        // What an earlier run uploaded and did not live to see accepted. Mostly there is nothing, and then the state was
+        // read meanwhile.
+        let host = access.host();
+        let earlier = ingest(&host, descriptor.ingest, Scope::Client(client.id), &|_| false);
+        let (decided, view) = wait(futures::future::join(earlier, read()));
+        if decided?.is_empty() {
+            seen = Some(view?);
+        }
     }
     let mut carried = Carried::default();
     let mut last = String::new();
     let mut left = ATTEMPTS;
     while left > 0 {
         let before = carried.accepted;
-        let view = wait(view::read_parts(access.store().as_ref(), &Parts::of_domain(client.domain)))?;
+        let view = seen.take().map_or_else(|| wait(read()), Ok)?;
         let basis = Basis::find(access, client, &view, options)?;
         let attempt = assemble::Attempt { access, client, descriptor, view, basis, options, progress, interrupted };
         match attempt.run(source, &mut carried) {

@@ -25,7 +25,11 @@ impl Pass<'_> {
         let mut by_id: Option<BTreeMap<SnapshotId, (ClientId, u64)>> = None;
         let mut is_owners: Option<bool> = None;
         for _ in 0..CHANGES {
-            let Some(bytes) = objects::read(self.host.store, &layout::change(number + 1)).await? else { break };
+            let read = match self.next[0].take() {
+                Some(found) => found,
+                None => objects::read(self.host.store, &layout::change(number + 1)).await?,
+            };
+            let Some(bytes) = read else { break };
             self.load_snapshots().await?;
             if let Some(verified) = verify_change(self.host, number + 1, Some(before), &bytes).await?.believed() {
                 let by_id = by_id.get_or_insert_with(|| self.snapshots_by_id());

@@ -22,7 +22,11 @@ impl Pass<'_> {
         let mut folded = 0;
         for _ in 0..EXPIRIES {
             let name = layout::expiry(number + 1);
-            let Some(bytes) = objects::read(self.host.store, &name).await? else { break };
+            let read = match self.next[1].take() {
+                Some(found) => found,
+                None => objects::read(self.host.store, &name).await?,
+            };
+            let Some(bytes) = read else { break };
             self.load_snapshots().await?;
             match self.fold_expiry(number + 1, before, &bytes).await? {
                 Ok(()) => {}

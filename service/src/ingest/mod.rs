@@ -19,6 +19,7 @@ use waiting::{Claimed, Glimpse, Waiting};
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bytes::Bytes;
 use copal_engine::client::{ClientRecord, Role};
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
 use copal_engine::index::SegmentWriter;
@@ -152,6 +153,8 @@ struct Pass<'a> {
     open: Vec<ClientId>,
     /// Whether changes or expiries may be left.
     has_more: bool,
+    /// The change and the expiry that come next, as they were found with the root, until it is their turn.
+    next: [Option<Option<Bytes>>; 2],
 }
 
 impl<'a> Pass<'a> {
@@ -161,13 +164,21 @@ impl<'a> Pass<'a> {
         by: IngestBy,
         is_attested: &'a (dyn Fn(&PackId) -> bool + Sync),
     ) -> Result<Self, JobError> {
+        let (change_head, expiry_head) = view.root.as_ref().map_or((None, None), |(root, _)| {
+            let number = |head: Option<(u64, ObjectHash)>| head.map(|(number, _)| number);
+            (number(root.change_head), number(root.expiry_head))
+        });
+        let names = [layout::change(change_head.unwrap_or(0) + 1), layout::expiry(expiry_head.unwrap_or(0) + 1)];
+        // All of it comes after the root, and none of it after the other.
+        let (now, change, expiry) =
+            futures::try_join!(host.now(), objects::read(host.store, &names[0]), objects::read(host.store, &names[1]))?;
         Ok(Self {
             host,
             view,
             references: None,
             by,
             is_attested,
-            now: host.now().await?,
+            now,
             proposal: Proposal::default(),
             decided: Vec::new(),
             refused: Vec::new(),
@@ -177,6 +188,7 @@ impl<'a> Pass<'a> {
             verified: BTreeSet::new(),
             open: Vec::new(),
             has_more: false,
+            next: [Some(change), Some(expiry)],
         })
     }
 

@@ -52,18 +52,17 @@ impl Pass<'_> {
 
     async fn look_at(&self, client: ClientId) -> Result<Option<Waiting>, JobError> {
         let number = self.view.state.heads.get(&client).map_or(0, |head| head.number) + 1;
-        let manifest = self.glimpse(client, number).await?;
-        if matches!(manifest, Glimpse::Absent) {
-            return Ok(None);
-        }
-        let next = self.glimpse(client, number + 1);
+        let (manifest, next) = (self.glimpse(client, number), self.glimpse(client, number + 1));
         let record = async {
             match clients::read(self.host, client).await {
                 Err(error @ JobError::Store(_)) => Err(error),
                 read => Ok(read),
             }
         };
-        let (record, next) = futures::try_join!(record, next)?;
+        let (manifest, record, next) = futures::try_join!(manifest, record, next)?;
+        if matches!(manifest, Glimpse::Absent) {
+            return Ok(None);
+        }
         let mut waiting = Waiting { client, manifest, record, domain: None, findings: None, next };
         if let Ok(Some(record)) = &waiting.record
             && let Some(keys) = &record.keys
