@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { givenOf } from "../../tests/wasm/session.mjs";
+import { Held, givenOf } from "../../tests/wasm/session.mjs";
 import { read } from "./files.mjs";
 import { processorSeconds } from "./clock.mjs";
 
@@ -41,15 +41,21 @@ async function backUp() {
   const key = await crypto.subtle.importKey("raw", secret, "AES-GCM", false, ["encrypt", "decrypt"]);
   backup.manifest(undefined);
   const chunker = new copal.Chunker(client.chunkerKey(), parameters);
-  const compressor = new copal.Compressor(3);
+  const sealer = chunker.sealer(backup.sealerKey(), 3);
+  const held = new Held();
   const act = async () => {
     for (const action of backup.actions()) {
-      if (action.type !== "seal") continue;
-      const { plaintext, digest } = compressor.compress(action.lengths, action.raw);
-      const terms = { name: "AES-GCM", ...backup.sealing(action.counter, plaintext) };
+      if (action.type === "store") {
+        backup.named(action.number, new Uint8Array(await crypto.subtle.digest("SHA-256", action.bytes)));
+        continue;
+      }
+      const { counter, kind, ids, lengths } = action;
+      const raw = action.raw ?? held.block(lengths);
+      const { plaintext, iv, additionalData } = sealer.prepare(counter, kind, ids, lengths, raw);
+      const terms = { name: "AES-GCM", iv, additionalData };
       const sealed = await crypto.subtle.encrypt(terms, key, plaintext);
-      const opened = await crypto.subtle.decrypt(terms, key, sealed);
-      backup.sealed(action.counter, new Uint8Array(sealed), new Uint8Array(opened), digest);
+      sealer.opened(counter, new Uint8Array(await crypto.subtle.decrypt(terms, key, sealed)));
+      backup.sealed(counter, Buffer.concat([iv, new Uint8Array(sealed)]));
     }
   };
   for (let start = 0; start < files.length; start += 512) {
@@ -64,7 +70,7 @@ async function backUp() {
       } else {
         const { ids, lengths } = chunker.cut(content, true);
         backup.begin();
-        backup.chunks(ids, lengths, content);
+        held.add(content, lengths, backup.chunks(ids, lengths));
         backup.end(entry);
       }
       await act();
@@ -72,5 +78,5 @@ async function backUp() {
   }
   backup.finish();
   while (!backup.isIdle) await act();
-  for (const used of [backup, view, chunker, compressor]) used.free();
+  for (const used of [backup, view, chunker, sealer]) used.free();
 }

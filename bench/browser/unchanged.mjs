@@ -1,6 +1,7 @@
 // A run whose every entry is as it was in the run before, in WebAssembly: node unchanged.mjs PKG SESSION
 // Prints, as JSON, entries and processor seconds, all threads of Node included. `wasm/examples/speed/unchanged.rs` is the
 // same natively. SESSION is the golden session, with whose repository it begins.
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -42,13 +43,18 @@ function backUp(kept) {
   });
   backup.manifest(undefined);
   const isKnown = kept !== null && backup.basis(kept);
-  const compressor = new copal.Compressor(3);
+  const chunker = new copal.Chunker(client.chunkerKey(), descriptor.facts.parameters);
+  const sealer = chunker.sealer(backup.sealerKey(), 3);
   const content = new Uint8Array(SIZE).fill(7);
   const act = () => {
     for (const action of backup.actions()) {
-      if (action.type !== "seal") continue;
-      const { plaintext, digest } = compressor.compress(action.lengths, action.raw);
-      backup.seal(action.counter, plaintext, digest);
+      if (action.type === "store") {
+        backup.named(action.number, createHash("sha256").update(action.bytes).digest());
+        continue;
+      }
+      const { plaintext } = sealer.prepare(action.counter, action.kind, action.ids, action.lengths, action.raw);
+      sealer.opened(action.counter, plaintext);
+      backup.seal(action.counter, plaintext);
     }
   };
   for (let start = 0; start < files.length; start += 512) {
@@ -64,6 +70,6 @@ function backUp(kept) {
   while (!backup.isIdle) act();
   while (backup.nextClaim() !== null) backup.claimed(null);
   const tree = backup.takeKept();
-  for (const used of [backup, view, compressor]) used.free();
+  for (const used of [backup, view, chunker, sealer]) used.free();
   return tree;
 }

@@ -12,6 +12,8 @@ const copal = await import(pathToFileURL(resolve(pkg, "copal.js")));
 copal.initSync({ module: readFileSync(join(pkg, "copal_bg.wasm")) });
 
 const RUNS = 5;
+/** A key for nonces, and two ids. */
+const KEY = 64;
 const PARAMETERS = { chunkMin: 16 << 10, chunkAverage: 64 << 10, chunkMax: 256 << 10 };
 
 const blocks = read(folder);
@@ -25,18 +27,21 @@ console.log(JSON.stringify({ bytes, ...best }));
 
 function seconds(blocks) {
   const chunker = new copal.Chunker(new Uint8Array(32).fill(7), PARAMETERS);
-  const compressor = new copal.Compressor(Number(level));
+  const sealer = chunker.sealer(new Uint8Array(KEY).fill(7), Number(level));
   const spent = { cut: 0, compress: 0 };
-  for (const block of blocks) {
+  for (const [counter, block] of blocks.entries()) {
     let begun = processorSeconds();
-    const lengths = block.flatMap((file) => Array.from(chunker.cut(file, true).lengths));
+    const cuts = block.map((file) => chunker.cut(file, true));
     spent.cut += processorSeconds() - begun;
     const raw = Buffer.concat(block);
+    const ids = Buffer.concat(cuts.map((cut) => cut.ids));
+    const lengths = Uint32Array.from(cuts.flatMap((cut) => Array.from(cut.lengths)));
     begun = processorSeconds();
-    compressor.compress(Uint32Array.from(lengths), raw);
+    const { plaintext } = sealer.prepare(counter, "data", ids, lengths, raw);
+    sealer.opened(counter, plaintext);
     spent.compress += processorSeconds() - begun;
   }
   chunker.free();
-  compressor.free();
+  sealer.free();
   return spent;
 }

@@ -49,6 +49,8 @@ pub struct BlockBuilder {
     target: usize,
     items: Vec<BlockItem>,
     raw: Vec<u8>,
+    /// Bytes of the items, wherever they are.
+    length: usize,
     /// Bytes of the items' rows in a pack's table.
     rows: u64,
 }
@@ -56,15 +58,14 @@ pub struct BlockBuilder {
 impl BlockBuilder {
     /// Starts with nothing gathered. A target beyond 8 MiB counts as 8 MiB, so that no block exceeds the limits.
     pub fn new(kind: BlockKind, target: usize) -> Self {
-        Self { kind, target: target.min(TARGET), items: Vec::new(), raw: Vec::new(), rows: 0 }
+        Self { kind, target: target.min(TARGET), items: Vec::new(), raw: Vec::new(), length: 0, rows: 0 }
     }
 
     /// Whether an item should go into the block that is being gathered. If not, that block is to be taken first: an item
     /// of at least half the target does not take a block past the target, and none takes the rows of a block past what
     /// the table of one pack may have.
-    pub fn wants(&self, bytes: &[u8], page: Option<&PageClear>) -> bool {
-        let length = bytes.len();
-        let has_room = 2 * length < self.target || self.raw.len() + length <= self.target;
+    pub fn wants(&self, length: usize, page: Option<&PageClear>) -> bool {
+        let has_room = 2 * length < self.target || self.length + length <= self.target;
         self.is_empty() || (has_room && self.rows + row_length(page) <= ROWS_MOST)
     }
 
@@ -78,11 +79,25 @@ impl BlockBuilder {
         self.rows += row_length(page.as_ref());
         self.items.push(BlockItem { id, length: bytes.len() as u32, page });
         self.raw.extend_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    /// Adds a chunk of which the host keeps the bytes, until it compresses them itself: the block can only be parted
+    /// ([`SealJob::part`]).
+    ///
+    /// # Panics
+    /// If the chunk is longer than any may be, or the block is full.
+    pub fn push_elsewhere(&mut self, id: ChunkId, length: u32) {
+        assert!(length <= CHUNK_BYTES, "chunks are cut within the limit");
+        assert!(!self.is_full(), "a full block is taken before more is added");
+        self.rows += row_length(None);
+        self.items.push(BlockItem { id, length, page: None });
+        self.length += length as usize;
     }
 
     /// Whether the block must be taken before anything is added.
     pub fn is_full(&self) -> bool {
-        !self.is_empty() && (self.raw.len() >= self.target || self.items.len() >= BLOCK_ENTRIES as usize)
+        !self.is_empty() && (self.length >= self.target || self.items.len() >= BLOCK_ENTRIES as usize)
     }
 
     /// Whether nothing is gathered.
@@ -99,7 +114,7 @@ impl BlockBuilder {
         let next = Vec::with_capacity(self.raw.len());
         let raw = core::mem::replace(&mut self.raw, next);
         let items = core::mem::take(&mut self.items);
-        self.rows = 0;
+        (self.length, self.rows) = (0, 0);
         Some(SealJob { kind: self.kind, counter, items, raw, stored: Vec::new() })
     }
 }
@@ -129,14 +144,15 @@ impl SealJob {
 
     /// Bytes before compression.
     pub fn raw_length(&self) -> u64 {
-        self.raw.len() as u64
+        self.items.iter().map(|item| u64::from(item.length)).sum()
     }
 
     /// Parts the block from its bytes: for a host that compresses them in one place ([`SealTools::plaintext`]) and seals
-    /// them in another.
+    /// them in another. There are none of a block that was added by [`BlockBuilder::push_elsewhere`].
     pub fn part(self) -> (PendingBlock, Vec<u8>) {
+        let raw_length = self.raw_length();
         let SealJob { kind, items, counter, raw, .. } = self;
-        (PendingBlock::new(kind, items, counter, raw.len() as u64), raw)
+        (PendingBlock::new(kind, items, counter, raw_length), raw)
     }
 
     /// Seals the block, and reads it back before anybody relies on it: an encoder's error must not become a lost backup.

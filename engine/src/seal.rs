@@ -66,22 +66,14 @@ pub struct SessionCipher(Arc<Keys>);
 
 struct Keys {
     gcm: Aes256Gcm,
-    nonce: Secret,
-    repository: RepositoryId,
-    session: SessionId,
+    nonces: Nonces,
 }
 
 impl SessionCipher {
     /// Derives the session's keys for blocks.
     pub fn new(key: &SessionKey, repository: RepositoryId, session: SessionId) -> Self {
         let gcm = Aes256Gcm::new(key.block_key().expose().into());
-        Self(Arc::new(Keys { gcm, nonce: key.nonce_key(), repository, session }))
-    }
-
-    /// What a cipher other than this one seals a block's plaintext with: the nonce and what is authenticated with it.
-    pub fn terms(&self, kind: BlockKind, counter: &Counter, plaintext: &[u8]) -> SealTerms {
-        let associated = self.associated(kind, counter.0);
-        SealTerms { nonce: self.nonce(&associated, plaintext), associated }
+        Self(Arc::new(Keys { gcm, nonces: Nonces::new(key.nonce_key(), repository, session) }))
     }
 
     /// Seals a block's plaintext. The nonce follows from all that is sealed, so that it repeats only with the same bytes.
@@ -91,8 +83,7 @@ impl SessionCipher {
 
     /// Seals as [`SessionCipher::seal`] does, into a buffer that was used before; nothing of what it held stays.
     pub fn seal_into(&self, kind: BlockKind, counter: Counter, plaintext: &[u8], mut stored: Vec<u8>) -> Vec<u8> {
-        let associated = self.associated(kind, counter.0);
-        let nonce = self.nonce(&associated, plaintext);
+        let SealTerms { nonce, associated } = self.0.nonces.terms(kind, counter.0, plaintext);
         stored.resize(NONCE + plaintext.len() + TAG, 0);
         stored[..NONCE].copy_from_slice(&nonce);
         let (ciphertext, tag) = stored[NONCE..].split_at_mut(plaintext.len());
@@ -106,31 +97,59 @@ impl SessionCipher {
     pub fn open(&self, kind: BlockKind, counter: u64, stored: &[u8], plaintext: &mut Vec<u8>) -> Result<(), OpenError> {
         plaintext.clear();
         if !(NONCE + TAG..=BLOCK_BYTES as usize).contains(&stored.len()) {
-            return Err(OpenError::Length { session: self.0.session, counter, actual: stored.len() });
+            return Err(OpenError::Length { session: self.0.nonces.session, counter, actual: stored.len() });
         }
         let (head, tag) = stored.split_at(stored.len() - TAG);
         let (nonce, ciphertext) = head.split_at(NONCE);
         let nonce: [u8; NONCE] = nonce.try_into().expect("12 bytes");
         let tag: [u8; TAG] = tag.try_into().expect("16 bytes");
         plaintext.resize(ciphertext.len(), 0);
-        let associated = self.associated(kind, counter);
+        let associated = self.0.nonces.associated(kind, counter);
         let buffer = InOutBuf::new(ciphertext, plaintext).expect("both have the ciphertext's length");
         let opened = self.0.gcm.decrypt_inout_detached(&Nonce::from(nonce), &associated, buffer, &Tag::from(tag));
-        opened.map_err(|_| OpenError::Forged { session: self.0.session, counter })?;
-        if self.nonce(&associated, plaintext) != nonce {
-            return Err(OpenError::Nonce { session: self.0.session, counter });
+        opened.map_err(|_| OpenError::Forged { session: self.0.nonces.session, counter })?;
+        if self.0.nonces.nonce(&associated, plaintext) != nonce {
+            return Err(OpenError::Nonce { session: self.0.nonces.session, counter });
         }
         Ok(())
     }
+}
+
+/// Tells what a cipher elsewhere, such as a browser's, seals the blocks of a session with. It cannot seal or open any. As
+/// a nonce follows from all that is sealed, asking twice under one number gives one nonce only for the same bytes.
+#[derive(Clone)]
+pub struct Nonces {
+    key: Secret,
+    repository: RepositoryId,
+    session: SessionId,
+}
+
+impl Nonces {
+    /// Takes the key that [`SessionKey::nonce_key`] gave.
+    pub fn new(key: Secret, repository: RepositoryId, session: SessionId) -> Self {
+        Self { key, repository, session }
+    }
+
+    /// What the block of this kind and number is sealed with, beside the key.
+    pub fn terms(&self, kind: BlockKind, counter: u64, plaintext: &[u8]) -> SealTerms {
+        let associated = self.associated(kind, counter);
+        SealTerms { nonce: self.nonce(&associated, plaintext), associated }
+    }
 
     fn associated(&self, kind: BlockKind, counter: u64) -> Vec<u8> {
-        let (repository, session) = (self.0.repository.as_bytes(), self.0.session.as_bytes());
+        let (repository, session) = (self.repository.as_bytes(), self.session.as_bytes());
         [&label("block"), repository, &[kind as u8], session, &counter.to_le_bytes()].concat()
     }
 
     fn nonce(&self, associated: &[u8], plaintext: &[u8]) -> [u8; NONCE] {
-        let digest = self.0.nonce.digest(&[associated, plaintext]);
+        let digest = self.key.digest(&[associated, plaintext]);
         digest[..NONCE].try_into().expect("12 of 32 bytes")
+    }
+}
+
+impl core::fmt::Debug for Nonces {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Nonces({})", self.session)
     }
 }
 
@@ -145,7 +164,7 @@ pub struct SealTerms {
 
 impl core::fmt::Debug for SessionCipher {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "SessionCipher({})", self.0.session)
+        write!(f, "SessionCipher({})", self.0.nonces.session)
     }
 }
 
@@ -250,7 +269,7 @@ mod tests {
         let cipher = cipher();
         let mut stored = vec![0; NONCE];
         let mut text = b"hello".to_vec();
-        let associated = cipher.associated(BlockKind::Data, 7);
+        let associated = cipher.0.nonces.associated(BlockKind::Data, 7);
         cipher.0.gcm.encrypt_in_place(&Nonce::from([0; NONCE]), &associated, &mut text).unwrap();
         stored.extend(text);
         let nonce = OpenError::Nonce { session: SESSION, counter: 7 };

@@ -6,6 +6,7 @@ import { existsSync, lstatSync, readFileSync, readdirSync, writeFileSync } from 
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Directory } from "./directory.mjs";
+import { Held } from "./session.mjs";
 
 const [pkg, place, passphrase, folder, keptFile] = process.argv.slice(2);
 const copal = await import(pathToFileURL(resolve(pkg, "copal.js")));
@@ -47,20 +48,24 @@ const key = await crypto.subtle.importKey("raw", secret, "AES-GCM", false, ["enc
 secret.fill(0);
 const { parameters } = descriptor.facts;
 const chunker = new copal.Chunker(client.chunkerKey(), parameters);
-const compressor = new copal.Compressor(parameters.zstdLevel);
+const sealer = chunker.sealer(backup.sealerKey(), parameters.zstdLevel);
+const held = new Held();
 const kept = [];
 
 async function act() {
   for (const action of backup.actions()) {
     if (action.type === "store") {
-      repository.create(action.key, action.bytes);
+      const sha256 = new Uint8Array(await crypto.subtle.digest("SHA-256", action.bytes));
+      repository.create(backup.named(action.number, sha256), action.bytes);
       continue;
     }
-    const { plaintext, digest } = compressor.compress(action.lengths, action.raw);
-    const terms = { name: "AES-GCM", ...backup.sealing(action.counter, plaintext) };
+    const { counter, kind, ids, lengths } = action;
+    const raw = action.raw ?? held.block(lengths);
+    const { plaintext, iv, additionalData } = sealer.prepare(counter, kind, ids, lengths, raw);
+    const terms = { name: "AES-GCM", iv, additionalData };
     const ciphertext = await crypto.subtle.encrypt(terms, key, plaintext);
-    const opened = await crypto.subtle.decrypt(terms, key, ciphertext);
-    backup.sealed(action.counter, new Uint8Array(ciphertext), new Uint8Array(opened), digest);
+    sealer.opened(counter, new Uint8Array(await crypto.subtle.decrypt(terms, key, ciphertext)));
+    backup.sealed(counter, Buffer.concat([iv, new Uint8Array(ciphertext)]));
   }
 }
 
@@ -110,18 +115,7 @@ for (let at = 0; at < found.length; at += 1000) {
       for (let start = 0; start < bytes.length; ) {
         const end = Math.min(start + (1 << 20), bytes.length);
         const cut = chunker.cut(bytes.subarray(start, end), end === bytes.length);
-        const wanted = backup.wants(cut.ids);
-        if (start % 2 === 0) {
-          backup.chunks(cut.ids, cut.lengths, bytes.subarray(start, end));
-        } else {
-          // Only what is new, one after another.
-          const parts = [];
-          cut.lengths.reduce((from, length, chunk) => {
-            if (wanted[chunk]) parts.push(bytes.subarray(start + from, start + from + length));
-            return from + length;
-          }, 0);
-          backup.chunks(cut.ids, cut.lengths, new Uint8Array(Buffer.concat(parts)), wanted);
-        }
+        held.add(bytes.subarray(start, end), cut.lengths, backup.chunks(cut.ids, cut.lengths));
         await act();
         start += cut.consumed;
       }

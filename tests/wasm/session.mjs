@@ -67,7 +67,8 @@ export async function run(copal, given, crypto) {
   });
   const { parameters } = descriptor.facts;
   const chunker = new copal.Chunker(resumed.chunkerKey(), parameters);
-  const compressor = new copal.Compressor(3);
+  const sealer = chunker.sealer(backup.sealerKey(), 3);
+  const held = new Held();
   const secret = backup.takeBlockKey();
   const key = await crypto.subtle.importKey("raw", secret, "AES-GCM", false, ["encrypt", "decrypt"]);
   secret.fill(0);
@@ -76,14 +77,16 @@ export async function run(copal, given, crypto) {
     for (let actions = backup.actions(); actions.length > 0; actions = backup.actions()) {
       for (const action of actions) {
         if (action.type === "store") {
-          await made(action.key, action.bytes);
+          await made(backup.named(action.number, await sha256(crypto, action.bytes)), action.bytes);
           continue;
         }
-        const { plaintext, digest } = compressor.compress(action.lengths, action.raw);
-        const terms = { name: "AES-GCM", ...backup.sealing(action.counter, plaintext) };
+        const { counter, kind, ids, lengths } = action;
+        const raw = action.raw ?? held.block(lengths);
+        const { plaintext, iv, additionalData } = sealer.prepare(counter, kind, ids, lengths, raw);
+        const terms = { name: "AES-GCM", iv, additionalData };
         const ciphertext = await crypto.subtle.encrypt(terms, key, plaintext);
-        const opened = await crypto.subtle.decrypt(terms, key, ciphertext);
-        backup.sealed(action.counter, new Uint8Array(ciphertext), new Uint8Array(opened), digest);
+        sealer.opened(counter, new Uint8Array(await crypto.subtle.decrypt(terms, key, ciphertext)));
+        backup.sealed(counter, new Uint8Array([...iv, ...new Uint8Array(ciphertext)]));
       }
     }
   };
@@ -111,7 +114,7 @@ export async function run(copal, given, crypto) {
         const end = Math.min(start + WINDOW, length);
         const window = bytes.subarray(start, end);
         const cut = chunker.cut(window, end === length);
-        backup.chunks(cut.ids, cut.lengths, window);
+        held.add(window, cut.lengths, backup.chunks(cut.ids, cut.lengths));
         await act();
         start += cut.consumed;
       }
@@ -127,6 +130,29 @@ export async function run(copal, given, crypto) {
   await claim();
   await made("kept tree", Uint8Array.from(tree));
   return lines;
+}
+
+/** New chunks that are in no block yet: of `bytes`, those that `isNew` tells; the bytes of a block. */
+export class Held {
+  #chunks = [];
+
+  add(bytes, lengths, isNew) {
+    let end = 0;
+    for (const [at, length] of lengths.entries()) {
+      end += length;
+      if (isNew[at]) this.#chunks.push(bytes.slice(end - length, end));
+    }
+  }
+
+  block(lengths) {
+    const raw = new Uint8Array(lengths.reduce((sum, length) => sum + length, 0));
+    let end = 0;
+    for (const chunk of this.#chunks.splice(0, lengths.length)) {
+      raw.set(chunk, end);
+      end += chunk.length;
+    }
+    return raw;
+  }
 }
 
 async function sha256(crypto, bytes) {

@@ -34,6 +34,11 @@ impl Chunker {
         Ok(Self { keys, cutter })
     }
 
+    /// The keys that name, for the sealer beside it.
+    pub fn keys(&self) -> &DomainKeys {
+        &self.keys
+    }
+
     /// Cuts as far as is certain: to the end if nothing follows the window.
     pub fn cut(&self, window: &[u8], is_last: bool) -> Cut {
         let mut cut = Cut::default();

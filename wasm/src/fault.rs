@@ -87,8 +87,6 @@ codes! {
     SessionUsedUp "session-used-up";
     /// A block does not read back as what it was made of.
     SealFailed "seal-failed";
-    /// The bytes of a chunk are needed after all: the file is to be read again.
-    NeedsBytes "needs-bytes";
     /// The caller broke the order of calls.
     Misuse "misuse";
 }

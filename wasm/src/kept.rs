@@ -178,7 +178,7 @@ impl KeptWriter {
         if self.pages.contains_key(&id) || bytes.len() > CHUNK_BYTES as usize {
             return Ok(());
         }
-        if !self.builder.wants(bytes, None) {
+        if !self.builder.wants(bytes.len(), None) {
             self.close()?;
         }
         self.builder.push(id, bytes, None);

@@ -8,13 +8,13 @@
 pub mod backup;
 pub mod chunker;
 pub mod client;
-pub mod compressor;
 pub mod enrollment;
 pub mod fault;
 mod kept;
 pub mod look;
 pub mod owner;
 mod sealed;
+pub mod sealer;
 pub mod view;
 
 #[cfg(feature = "js")]

@@ -62,7 +62,7 @@ pub(crate) fn demo() -> Result<(), String> {
 }
 
 /// What the lock file names, if it is not there yet.
-fn install() -> Result<(), String> {
+pub(crate) fn install() -> Result<(), String> {
     let (lock, installed) = (folder().join("package-lock.json"), folder().join("node_modules/.package-lock.json"));
     let time = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
     match (time(&lock), time(&installed)) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::command::{cargo, output, succeed, target, workspace};
-use crate::wasm;
+use crate::{page, wasm};
 
 /// Measures with the files of a folder and prints tables.
 pub(crate) fn run(folder: &str) -> Result<(), String> {
@@ -39,9 +39,22 @@ pub(crate) fn run(folder: &str) -> Result<(), String> {
         "\nnew data, level 3, {:.0} MB: workers {worker:.3} s, coordinator and cipher {coordinator:.3} s;",
         bytes / 1e6
     );
-    println!("two workers on two cores at most {:.2} times one", 2.0 / (1.0 + coordinator / worker));
     println!("memory of the engine: {:.0} MB", number(&whole, "memory")? / 1e6);
+    elapsed(&session, folder)?;
     println!("load of the machine: {}", std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
+    Ok(())
+}
+
+/// Elapsed times in Chromium, of the same folder, uploads answered in the page.
+fn elapsed(session: &str, folder: &str) -> Result<(), String> {
+    page::install()?;
+    let mut measure = Command::new("node");
+    measure.arg(workspace().join("web-demo/test/bench/measure.mjs")).args([session, folder, "folder", "3"]);
+    let told = told(&mut measure)?;
+    let (one, two) = told.split_once("\"two\":").ok_or_else(|| format!("a measurement printed {told:?}"))?;
+    let rate = |part| Ok::<_, String>(number(part, "bytes")? / 1e6 / number(part, "seconds")?);
+    println!("in Chromium, new data, level 3: {:.0} MB/s with one worker, {:.0} with two", rate(one)?, rate(two)?);
+    println!("two workers {:.2} times as fast as one", number(one, "seconds")? / number(two, "seconds")?);
     Ok(())
 }
 

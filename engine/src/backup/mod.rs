@@ -3,6 +3,7 @@
 pub mod change;
 pub mod content;
 pub mod cut;
+mod given;
 mod seen;
 mod stream;
 pub mod session;

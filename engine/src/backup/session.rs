@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::content::FileContent;
+use super::given::Given;
 use super::seen::Seen;
 use super::stream::Stream;
 use crate::block::{PageClear, SealJob, SealedBlock};
@@ -18,6 +19,8 @@ use crate::pack::{Pack, PackKind, PackLimit, PackWriter};
 use crate::repository::Parameters;
 use crate::seal::{BlockKind, Counter, Counters};
 use crate::tree::{BadParams, BuildError, Content, Entry, ListBuilder, Page, Piece, TreeBuilder, TreeParams};
+
+pub use super::given::{Listing, UnnamedPack};
 
 /// What a session is begun with. The host provides every random number.
 pub struct SessionStart {
@@ -57,14 +60,6 @@ pub enum SessionError {
     /// A pack cannot hold a block.
     #[error("a pack cannot hold the block")]
     Pack(#[from] PackLimit),
-}
-
-/// What manifests may claim: packs that were given out since the last one, all of which must be stored by now. Nothing
-/// refers to a pack further on, so that the list may be cut anywhere and claimed by several manifests in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listing {
-    /// The packs and their lengths.
-    pub packs: Vec<(PackId, u64)>,
 }
 
 /// The finished tree.
@@ -109,7 +104,7 @@ pub struct Session {
     /// Blocks that came back before their turn; none for numbers under which nothing is packed.
     early: BTreeMap<u64, Option<SealedBlock>>,
     jobs_out: u64,
-    listed: Vec<(PackKind, PackId, u64)>,
+    given: Given,
     tally: Tally,
     /// The pages of the tree so far, if they are kept.
     kept: Option<Vec<Page>>,
@@ -136,7 +131,7 @@ impl Session {
             next_sealed: 0,
             early: BTreeMap::new(),
             jobs_out: 0,
-            listed: Vec::new(),
+            given: Given::default(),
             tally: Tally::default(),
             kept: None,
         })
@@ -151,6 +146,27 @@ impl Session {
     /// The pages made since the last call, as they are stored; none unless they are kept.
     pub fn take_kept(&mut self) -> Vec<Page> {
         self.kept.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Leaves it to the host to name packs, which then come by [`Session::poll_unnamed`]: where the host's SHA-256 is the
+    /// faster one.
+    pub fn leave_names(&mut self) {
+        self.given.leave_names();
+    }
+
+    /// The next pack to be named by [`Session::named`], and stored.
+    pub fn poll_unnamed(&mut self) -> Option<UnnamedPack> {
+        self.given.poll_unnamed()
+    }
+
+    /// Takes the name of a pack; false if there is no such pack without one.
+    pub fn named(&mut self, number: u64, id: PackId) -> bool {
+        self.given.name(number, id)
+    }
+
+    /// Whether every pack that was given out has its name.
+    pub fn is_named(&self) -> bool {
+        self.given.is_named()
     }
 
     /// Whether it has taken a chunk or page of this id, so that its bytes need not be brought again.
@@ -168,17 +184,21 @@ impl Session {
         if self.seen.contains(&id) || is_known(&id) {
             return Ok(());
         }
-        self.seen.insert(&id);
-        self.tally.chunks_new += 1;
-        self.tally.bytes_new += bytes.len() as u64;
-        if !self.data.block.wants(bytes, None) {
-            self.close_data_block()?;
-        }
+        self.make_room(&id, bytes.len())?;
         self.data.block.push(id, bytes, None);
-        if self.data.block.is_full() {
-            self.close_data_block()?;
+        self.close_full_data_block()
+    }
+
+    /// Takes a chunk of which the host keeps the bytes, until the block that has it is to be sealed; false if the chunk was
+    /// taken before.
+    pub fn add_chunk_elsewhere(&mut self, id: ChunkId, length: u32) -> Result<bool, SessionError> {
+        if self.seen.contains(&id) {
+            return Ok(false);
         }
-        Ok(())
+        self.make_room(&id, length as usize)?;
+        self.data.block.push_elsewhere(id, length);
+        self.close_full_data_block()?;
+        Ok(true)
     }
 
     /// Adds the next piece of a file, whose bytes it was given.
@@ -282,16 +302,16 @@ impl Session {
     }
 
     /// What a manifest may claim now. Call it after a flush, once every pack given out is stored.
+    ///
+    /// # Panics
+    /// If a pack has no name, and so cannot be stored.
     pub fn take_listing(&mut self) -> Listing {
-        let mut listed = std::mem::take(&mut self.listed);
-        // A tree pack may be full before the block of data that its pages refer to.
-        listed.sort_by_key(|(kind, ..)| *kind);
-        Listing { packs: listed.into_iter().map(|(_, id, length)| (id, length)).collect() }
+        self.given.take()
     }
 
     /// How many packs wait for a manifest.
     pub fn packs_unlisted(&self) -> usize {
-        self.listed.len()
+        self.given.len()
     }
 
     /// What the session has seen and made so far.
@@ -310,7 +330,7 @@ impl Session {
             self.seen.insert(&page.id);
             self.tally.pages_new += 1;
             let clear = PageClear { height: page.height, references: page.references, replaces: page.replaces };
-            if !self.tree.block.wants(&page.plaintext, Some(&clear)) {
+            if !self.tree.block.wants(page.plaintext.len(), Some(&clear)) {
                 self.close_tree_block()?;
             }
             self.tree.block.push(page.id, &page.plaintext, Some(clear));
@@ -319,6 +339,18 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Counts a new chunk, and closes the block that has no room for it.
+    fn make_room(&mut self, id: &ChunkId, length: usize) -> Result<(), SessionError> {
+        self.seen.insert(id);
+        self.tally.chunks_new += 1;
+        self.tally.bytes_new += length as u64;
+        if self.data.block.wants(length, None) { Ok(()) } else { self.close_data_block() }
+    }
+
+    fn close_full_data_block(&mut self) -> Result<(), SessionError> {
+        if self.data.block.is_full() { self.close_data_block() } else { Ok(()) }
     }
 
     fn close_data_block(&mut self) -> Result<(), SessionError> {
@@ -373,11 +405,9 @@ impl Session {
     }
 
     fn give_out(&mut self, writer: PackWriter) {
-        let pack = writer.finish();
-        let length = pack.bytes.len() as u64;
+        let (length, pack) = self.given.add(writer);
         self.tally.bytes_stored += length;
-        self.listed.push((pack.table.kind, pack.id, length));
-        self.actions.push_back(Action::Store(pack));
+        self.actions.extend(pack.map(Action::Store));
     }
 
     fn pack_random(&mut self) -> [u8; 16] {

@@ -1,23 +1,24 @@
-//! Pending block: one that a host seals with a cipher of its own, such as a browser's. It gives the bytes that
-//! [`super::SealJob::run`] gives, and is read back as that does.
+//! Pending block: one that is compressed and sealed elsewhere, such as by a browser's cipher. It gives the bytes that
+//! [`super::SealJob::run`] gives; whoever seals it reads it back as that does.
 
 use super::{BlockItem, SealFault, SealedBlock};
-use crate::seal::{BlockKind, Counter, NONCE, SealTerms, SessionCipher, TAG};
+use crate::id::ChunkId;
+use crate::limits::BLOCK_BYTES;
+use crate::seal::{BlockKind, Counter, NONCE, SessionCipher, TAG};
 
-/// A block whose bytes are being compressed and sealed elsewhere. Its number was fixed when it was made.
+/// A block whose bytes are being compressed and sealed elsewhere. Its number was fixed when it was made, and is used up
+/// with it.
 #[derive(Debug)]
 pub struct PendingBlock {
     kind: BlockKind,
     items: Vec<BlockItem>,
     counter: Counter,
     raw_length: u64,
-    /// The nonce that the host was told.
-    nonce: Option<[u8; NONCE]>,
 }
 
 impl PendingBlock {
     pub(super) fn new(kind: BlockKind, items: Vec<BlockItem>, counter: Counter, raw_length: u64) -> Self {
-        Self { kind, items, counter, raw_length, nonce: None }
+        Self { kind, items, counter, raw_length }
     }
 
     /// What it holds.
@@ -35,47 +36,28 @@ impl PendingBlock {
         self.items.iter().map(|item| item.length).collect()
     }
 
-    /// What the host's cipher seals this plaintext with.
-    pub fn terms(&mut self, cipher: &SessionCipher, plaintext: &[u8]) -> SealTerms {
-        let terms = cipher.terms(self.kind, &self.counter, plaintext);
-        self.nonce = Some(terms.nonce);
-        terms
+    /// The ids of its items, in order.
+    pub fn ids(&self) -> Vec<ChunkId> {
+        self.items.iter().map(|item| item.id).collect()
     }
 
-    /// The digest of a plaintext, taken where it was compressed and compared: what is sealed must have it when it is
-    /// opened again.
-    pub fn digest(plaintext: &[u8]) -> [u8; 32] {
-        *blake3::hash(plaintext).as_bytes()
-    }
-
-    /// Takes what the host's cipher made, and what that cipher made of it when it opened it again.
-    pub fn sealed(
-        self,
-        cipher: &SessionCipher,
-        ciphertext: &[u8],
-        opened: &[u8],
-        digest: &[u8; 32],
-    ) -> Result<SealedBlock, SealFault> {
+    /// Takes what a cipher elsewhere made of it, under the terms of its number, and has read back: the nonce and what it gave.
+    pub fn sealed(self, bytes: Vec<u8>) -> Result<SealedBlock, SealFault> {
         let counter = self.counter.get();
-        if Self::digest(opened) != *digest || ciphertext.len() != opened.len() + TAG {
+        if !(NONCE + TAG + 1..=BLOCK_BYTES as usize).contains(&bytes.len()) {
             return Err(SealFault::Differs { counter });
         }
-        let nonce = cipher.terms(self.kind, &self.counter, opened).nonce;
-        if self.nonce != Some(nonce) {
-            return Err(SealFault::Differs { counter });
-        }
-        let bytes = [&nonce, ciphertext].concat();
         Ok(SealedBlock { kind: self.kind, counter, items: self.items, bytes, raw_length: self.raw_length })
     }
 
     /// Seals a plaintext with the engine's own cipher, and reads it back.
-    pub fn seal(self, cipher: &SessionCipher, plaintext: &[u8], digest: &[u8; 32]) -> Result<SealedBlock, SealFault> {
+    pub fn seal(self, cipher: &SessionCipher, plaintext: &[u8]) -> Result<SealedBlock, SealFault> {
         let counter = self.counter.get();
         let bytes = cipher.seal(self.kind, self.counter, plaintext);
         let mut opened = Vec::new();
         let read = cipher.open(self.kind, counter, &bytes, &mut opened);
         read.map_err(|error| SealFault::Unreadable { counter, source: error.into() })?;
-        if Self::digest(&opened) != *digest {
+        if opened != plaintext {
             return Err(SealFault::Differs { counter });
         }
         Ok(SealedBlock { kind: self.kind, counter, items: self.items, bytes, raw_length: self.raw_length })
@@ -90,17 +72,20 @@ mod tests {
     use super::*;
     use crate::block::{BlockBuilder, SealJob, SealTools};
     use crate::compress::Parameters;
-    use crate::id::{ChunkId, RepositoryId, SessionId};
+    use crate::id::{RepositoryId, SessionId};
     use crate::keys::secret::Secret;
     use crate::keys::session::SessionKey;
-    use crate::seal::Counters;
+    use crate::seal::{Counters, Nonces, SealTerms};
+
+    const REPOSITORY: RepositoryId = RepositoryId([1; 16]);
+    const SESSION: SessionId = SessionId([2; 16]);
 
     fn key() -> SessionKey {
         SessionKey::new(Secret::new([3; 32]))
     }
 
     fn cipher() -> SessionCipher {
-        SessionCipher::new(&key(), RepositoryId([1; 16]), SessionId([2; 16]))
+        SessionCipher::new(&key(), REPOSITORY, SESSION)
     }
 
     fn job(content: &[u8]) -> SealJob {
@@ -130,46 +115,46 @@ mod tests {
 
     #[test]
     fn a_host_and_the_engine_seal_the_same_bytes() {
+        let nonces = Nonces::new(key().nonce_key(), REPOSITORY, SESSION);
         for content in contents() {
             let whole = job(&content).run(&mut tools(), &cipher()).unwrap();
-            let (mut pending, raw) = job(&content).part();
+            let (pending, raw) = job(&content).part();
             let plaintext = tools().plaintext(0, &pending.lengths(), &raw).unwrap();
-            let digest = PendingBlock::digest(&plaintext);
-            let ciphertext = by_host(&pending.terms(&cipher(), &plaintext), &plaintext);
-            assert_eq!(pending.sealed(&cipher(), &ciphertext, &plaintext, &digest).as_ref(), Ok(&whole));
+            let terms = nonces.terms(pending.kind(), pending.counter(), &plaintext);
+            let stored = [&terms.nonce, by_host(&terms, &plaintext).as_slice()].concat();
+            assert_eq!(pending.sealed(stored).as_ref(), Ok(&whole));
             let (pending, _) = job(&content).part();
-            assert_eq!(pending.seal(&cipher(), &plaintext, &digest).as_ref(), Ok(&whole));
+            assert_eq!(pending.seal(&cipher(), &plaintext).as_ref(), Ok(&whole));
         }
     }
 
     #[test]
-    fn what_does_not_open_to_what_was_compressed_is_refused() {
+    fn a_block_whose_bytes_the_host_keeps_is_the_same_block() {
         let [content, _] = contents();
-        let (mut pending, raw) = job(&content).part();
-        let mut plaintext = tools().plaintext(0, &pending.lengths(), &raw).unwrap();
-        let digest = PendingBlock::digest(&plaintext);
-        let ciphertext = by_host(&pending.terms(&cipher(), &plaintext), &plaintext);
-        plaintext[20] ^= 1;
-        let differs = Err(SealFault::Differs { counter: 0 });
-        assert_eq!(pending.sealed(&cipher(), &ciphertext, &plaintext, &digest), differs);
-        let (pending, _) = job(&content).part();
-        assert_eq!(pending.seal(&cipher(), &plaintext, &digest), differs);
-        plaintext[20] ^= 1;
-        let (mut pending, _) = job(&content).part();
-        pending.terms(&cipher(), &plaintext);
-        assert_eq!(pending.sealed(&cipher(), &ciphertext[1..], &plaintext, &digest), differs);
+        let half = content.len() / 2;
+        let mut builder = BlockBuilder::new(BlockKind::Data, 1 << 20);
+        builder.push_elsewhere(ChunkId([1; 24]), half as u32);
+        builder.push_elsewhere(ChunkId([2; 24]), (content.len() - half) as u32);
+        let (kept, none) = builder.take(Counters::new().next().unwrap()).unwrap().part();
+        let (pending, raw) = job(&content).part();
+        assert_eq!((none.len(), kept.lengths(), kept.ids()), (0, pending.lengths(), pending.ids()));
+        let plaintext = tools().plaintext(0, &pending.lengths(), &raw).unwrap();
+        assert_eq!(kept.seal(&cipher(), &plaintext), pending.seal(&cipher(), &plaintext));
     }
 
     #[test]
-    fn a_nonce_that_was_told_for_other_bytes_is_refused() {
-        let [content, _] = contents();
-        let (mut pending, raw) = job(&content).part();
-        let plaintext = tools().plaintext(0, &pending.lengths(), &raw).unwrap();
-        let digest = PendingBlock::digest(&plaintext);
-        let mut altered = plaintext.clone();
-        altered[20] ^= 1;
-        let ciphertext = by_host(&pending.terms(&cipher(), &altered), &plaintext);
-        let sealed = pending.sealed(&cipher(), &ciphertext, &plaintext, &digest);
-        assert_eq!(sealed, Err(SealFault::Differs { counter: 0 }));
+    fn a_block_whose_bytes_the_host_keeps_cannot_be_sealed_without_them() {
+        let mut builder = BlockBuilder::new(BlockKind::Data, 1 << 20);
+        builder.push_elsewhere(ChunkId([1; 24]), 5_000);
+        let job = builder.take(Counters::new().next().unwrap()).unwrap();
+        assert!(matches!(job.run(&mut tools(), &cipher()), Err(SealFault::Unreadable { counter: 0, .. })));
+    }
+
+    #[test]
+    fn what_no_block_can_be_is_not_taken_for_one() {
+        for stored in [vec![], vec![0; NONCE + TAG], vec![0; BLOCK_BYTES as usize + 1]] {
+            let (pending, _) = job(&contents()[0]).part();
+            assert_eq!(pending.sealed(stored), Err(SealFault::Differs { counter: 0 }));
+        }
     }
 }

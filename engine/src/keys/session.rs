@@ -59,8 +59,8 @@ impl SessionKey {
         self.0.derive("block", b"")
     }
 
-    /// The key from which the blocks' nonces follow.
-    pub(crate) fn nonce_key(&self) -> Secret {
+    /// The key from which the blocks' nonces follow, for whoever prepares blocks for that cipher ([`crate::seal::Nonces`]).
+    pub fn nonce_key(&self) -> Secret {
         self.0.derive("nonce", b"")
     }
 

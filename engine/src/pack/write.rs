@@ -140,13 +140,22 @@ impl PackWriter {
     ///
     /// # Panics
     /// If no block was added: there is no pack without one.
-    pub fn finish(mut self) -> Pack {
+    pub fn finish(self) -> Pack {
+        let (bytes, table) = self.close();
+        Pack { id: PackId(ObjectHash::of(&bytes).0), bytes, table }
+    }
+
+    /// Closes the pack as [`PackWriter::finish`] does, and leaves it to others to name it.
+    ///
+    /// # Panics
+    /// If no block was added: there is no pack without one.
+    pub fn close(mut self) -> (Vec<u8>, PackTable) {
         assert!(!self.is_empty(), "a pack is finished only when it holds a block");
         let header_length = self.header_length() as u32;
         self.bytes.reserve_exact(self.table.table_length() as usize + TRAILER_BYTES);
         append_table(&mut self.bytes, &self.table);
         self.bytes.extend_from_slice(&trailer_bytes(&self.table, header_length));
-        Pack { id: PackId(ObjectHash::of(&self.bytes).0), bytes: self.bytes, table: self.table }
+        (self.bytes, self.table)
     }
 
     fn header_length(&self) -> usize {

@@ -4,15 +4,17 @@
 use copal_engine::client::Role;
 use copal_engine::extent::Extent;
 use copal_engine::id::{DomainId, OwnerFingerprint};
+use copal_engine::keys::domain::DomainKeys;
 use copal_engine::layout;
 use copal_engine::path::TreePath;
 use copal_engine::repository::{Descriptor, IngestBy};
 use copal_engine::time::Time;
 use copal_tests::kit::{Tree, path, tree};
-use copal_wasm::backup::Verdict;
+use copal_wasm::backup::{Action, Verdict};
 use copal_wasm::client::Client;
 use copal_wasm::fault::{Code, Fault};
 use copal_wasm::look::Comparison;
+use copal_wasm::sealer::Sealer;
 use copal_wasm::view::Read;
 
 mod seat;
@@ -125,15 +127,19 @@ fn bytes_that_are_not_what_they_should_be_are_never_handed_over() {
 }
 
 #[test]
-fn a_chunk_under_another_name_is_refused() {
+fn a_chunk_under_another_name_is_not_sealed() {
     let browser = Browser::new();
     let mut backup = browser.begin(LATER, &[]);
     let content = vec![7; 3_000];
     let facts = facts(&path("a"), &content);
     assert_eq!(backup.compare(&facts), Ok(Verdict::New));
     backup.begin_file().unwrap();
-    let taken = backup.take_chunks(&[copal_engine::id::ChunkId([1; 24])], &[3_000], |_| Some(content.clone()));
-    assert_eq!(taken.map_err(|fault| fault.code), Err(Code::SealFailed));
+    assert_eq!(backup.take_chunks(&[copal_engine::id::ChunkId([1; 24])], &[3_000]), Ok(vec![true]));
+    backup.end_file(&facts).unwrap();
+    backup.finish().unwrap();
+    let Some(Action::Seal { block, .. }) = backup.poll() else { panic!("a block of data comes first") };
+    let mut sealer = Sealer::new(DomainKeys::new(browser.client.domain_key()), &backup.sealer_key(), 3);
+    assert_eq!(sealer.prepare(&block, &content).map(drop).map_err(|fault| fault.code), Err(Code::SealFailed));
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! A browser over the kit's store: what its coordinator and its workers do, one step after the other.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use copal_engine::id::{DomainId, SnapshotId};
+use copal_engine::id::{DomainId, ObjectHash, SnapshotId};
+use copal_engine::keys::domain::DomainKeys;
 use copal_engine::layout;
 use copal_engine::path::TreePath;
 use copal_engine::repository::Descriptor;
@@ -15,9 +16,9 @@ use copal_tests::kit::{Random, Tree, World, path};
 use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Tally, Verdict};
 use copal_wasm::chunker::Chunker;
 use copal_wasm::client::Client;
-use copal_wasm::compressor::Compressor;
 use copal_wasm::look::Library;
 use copal_wasm::owner::Owner;
+use copal_wasm::sealer::Sealer;
 use copal_wasm::view::{Read, View};
 
 /// What becomes of what the store gives.
@@ -30,6 +31,8 @@ pub(crate) struct Browser {
     pub(crate) owner: Owner,
     pub(crate) client: Client,
     pub(crate) random: RefCell<Random>,
+    /// New chunks that are in no block yet.
+    pub(crate) held: RefCell<VecDeque<Vec<u8>>>,
 }
 
 /// What a run left.
@@ -47,7 +50,14 @@ impl Browser {
         let owner = Owner::of(world.repository.owner.clone());
         let joined = owner.register(&descriptor, "browser", Time(5), &[42; Owner::RANDOM]).unwrap();
         world.put(&joined.key, joined.bytes);
-        Self { world, descriptor, owner, client: joined.client, random: RefCell::new(Random::new(1)) }
+        Self {
+            world,
+            descriptor,
+            owner,
+            client: joined.client,
+            random: RefCell::new(Random::new(1)),
+            held: RefCell::default(),
+        }
     }
 
     pub(crate) fn fetch(&self, read: &Read) -> Option<Vec<u8>> {
@@ -101,12 +111,13 @@ impl Browser {
                 backup.begin_file().unwrap();
                 let cut = chunker.cut(content, true);
                 assert_eq!(cut.consumed, content.len(), "file {at}");
-                let mut starts = cut.lengths.iter().scan(0, |end, &length| {
-                    *end += length as usize;
-                    Some(*end - length as usize..*end)
-                });
-                let ranges: Vec<_> = starts.by_ref().collect();
-                backup.take_chunks(&cut.ids, &cut.lengths, |at| Some(content[ranges[at].clone()].to_vec())).unwrap();
+                let new = backup.take_chunks(&cut.ids, &cut.lengths).unwrap();
+                let mut rest = content.as_slice();
+                for (length, is_new) in cut.lengths.iter().zip(new) {
+                    let (chunk, behind) = rest.split_at(*length as usize);
+                    rest = behind;
+                    self.held.borrow_mut().extend(is_new.then(|| chunk.to_vec()));
+                }
                 backup.end_file(&facts).unwrap();
             }
             self.act(&mut backup);
@@ -133,13 +144,20 @@ impl Browser {
     }
 
     pub(crate) fn act(&self, backup: &mut Backup) {
-        let mut compressor = Compressor::new(3);
+        let keys = DomainKeys::new(self.client.domain_key());
+        let mut sealer = Sealer::new(keys, &backup.sealer_key(), 3);
         while let Some(action) = backup.poll() {
             match action {
-                Action::Store(pack) => self.world.put(&layout::pack(layout::Place::Packs, pack.id), pack.bytes),
-                Action::Seal { counter, lengths, raw, .. } => {
-                    let made = compressor.compress(&lengths, &raw).unwrap();
-                    backup.seal(counter, &made.plaintext, &made.digest).unwrap();
+                Action::Store(pack) => {
+                    let name = backup.named(pack.number, &ObjectHash::of(&pack.bytes).0).unwrap();
+                    self.world.put(&name, pack.bytes);
+                }
+                Action::Seal { block, mut raw } => {
+                    if !block.is_tree {
+                        raw = self.held.borrow_mut().drain(..block.ids.len()).collect::<Vec<_>>().concat();
+                    }
+                    let plaintext = sealer.plaintext(&block, &raw).unwrap();
+                    backup.seal(block.counter, &plaintext).unwrap();
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! A report has a line for each thing that the JavaScript has to start with (`given`), and one for each object made.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fmt::Write;
 use std::rc::Rc;
 
@@ -11,7 +12,6 @@ use copal_engine::id::{DomainId, ObjectHash, RepositoryId, SlotId};
 use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::secret::Secret;
 use copal_engine::keys::slot::{Argon2Params, SlotInput, SlotParams, seal};
-use copal_engine::layout;
 use copal_engine::path::TreePath;
 use copal_engine::repository::{Descriptor, IngestBy, Parameters};
 use copal_engine::request::Request;
@@ -19,8 +19,8 @@ use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::time::Time;
 use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Verdict};
 use copal_wasm::chunker::Chunker;
-use copal_wasm::compressor::Compressor;
 use copal_wasm::owner::Owner;
+use copal_wasm::sealer::Sealer;
 use copal_wasm::view::View;
 
 /// The files: a path, a length, and how many bits of a byte are random.
@@ -85,10 +85,14 @@ pub(crate) fn report() -> String {
         pack_target: 4 << 20,
     };
     let key = client.domain_key().clone();
+    let backup = Backup::begin(client, &descriptor, Rc::new(RefCell::new(view)), &start).expect("all is set");
+    let chunker = Chunker::new(&key, 16 << 10, 64 << 10, 256 << 10).expect("the sizes are sound");
+    let sealer = Sealer::new(chunker.keys().clone(), &backup.sealer_key(), 3);
     let mut run = Run {
-        backup: Backup::begin(client, &descriptor, Rc::new(RefCell::new(view)), &start).expect("all is set"),
-        chunker: Chunker::new(&key, 16 << 10, 64 << 10, 256 << 10).expect("the sizes are sound"),
-        compressor: Compressor::new(3),
+        backup,
+        chunker,
+        sealer,
+        held: VecDeque::new(),
         kept: Vec::new(),
         inline_max: descriptor.parameters.inline_max as usize,
     };
@@ -110,7 +114,9 @@ pub(crate) fn report() -> String {
 struct Run {
     backup: Backup,
     chunker: Chunker,
-    compressor: Compressor,
+    sealer: Sealer,
+    /// New chunks that are in no block yet.
+    held: VecDeque<Vec<u8>>,
     kept: Vec<u8>,
     inline_max: usize,
 }
@@ -134,16 +140,13 @@ impl Run {
             let end = (start + WINDOW).min(bytes.len());
             let window = &bytes[start..end];
             let cut = self.chunker.cut(window, end == bytes.len());
-            let starts: Vec<usize> = cut
-                .lengths
-                .iter()
-                .scan(0, |at, &length| {
-                    *at += length as usize;
-                    Some(*at - length as usize)
-                })
-                .collect();
-            let chunk = |at: usize| Some(window[starts[at]..][..cut.lengths[at] as usize].to_vec());
-            self.backup.take_chunks(&cut.ids, &cut.lengths, chunk).expect("the chunks are sound");
+            let new = self.backup.take_chunks(&cut.ids, &cut.lengths).expect("the chunks are sound");
+            let mut rest = window;
+            for (length, is_new) in cut.lengths.iter().zip(new) {
+                let (chunk, behind) = rest.split_at(*length as usize);
+                rest = behind;
+                self.held.extend(is_new.then(|| chunk.to_vec()));
+            }
             self.act(made);
             start += cut.consumed;
         }
@@ -154,10 +157,16 @@ impl Run {
     fn act(&mut self, made: &mut impl FnMut(&str, &[u8])) {
         while let Some(action) = self.backup.poll() {
             match action {
-                Action::Store(pack) => made(&layout::pack(layout::Place::Packs, pack.id), &pack.bytes),
-                Action::Seal { counter, lengths, raw, .. } => {
-                    let compressed = self.compressor.compress(&lengths, &raw).expect("it is a block");
-                    self.backup.seal(counter, &compressed.plaintext, &compressed.digest).expect("it reads back");
+                Action::Store(pack) => {
+                    let name = self.backup.named(pack.number, &ObjectHash::of(&pack.bytes).0);
+                    made(&name.expect("it waits for its name"), &pack.bytes);
+                }
+                Action::Seal { block, mut raw } => {
+                    if !block.is_tree {
+                        raw = self.held.drain(..block.ids.len()).collect::<Vec<_>>().concat();
+                    }
+                    let plaintext = self.sealer.plaintext(&block, &raw).expect("it is a block");
+                    self.backup.seal(block.counter, &plaintext).expect("it reads back");
                 }
             }
         }

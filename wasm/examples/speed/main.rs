@@ -1,6 +1,6 @@
 //! Speed: what a browser's workers and their coordinator do, natively, on one core. `bench/browser/` has the same in
-//! WebAssembly. `speed worker FOLDER LEVEL` prints, as JSON, bytes and the processor seconds of cutting and of compressing
-//! the files of a folder; `speed unchanged SESSION` those of a run that finds every entry as it was, of a client of the
+//! WebAssembly. `speed worker FOLDER LEVEL` prints, as JSON, bytes and the processor seconds of cutting and of preparing
+//! the files of a folder for the cipher; `speed unchanged SESSION` those of a run that finds every entry as it was, of a client of the
 //! repository that the golden session begins with.
 #![forbid(unsafe_code)]
 
@@ -12,7 +12,7 @@ use copal_engine::keys::domain::DomainKey;
 use copal_engine::keys::secret::Secret;
 use copal_engine::repository::Parameters;
 use copal_wasm::chunker::Chunker;
-use copal_wasm::compressor::Compressor;
+use copal_wasm::sealer::{BlockFacts, Sealer};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -31,21 +31,25 @@ fn worker(folder: &str, level: i32) {
     println!("{{\"bytes\":{bytes},\"cut\":{cut:.4},\"compress\":{compress:.4}}}");
 }
 
-/// Processor seconds of cutting and naming, and of compressing and reading back.
+/// Processor seconds of cutting and naming, and of preparing for the cipher and comparing with what that reads back.
 fn seconds(files: &[Vec<Vec<u8>>], level: i32) -> (f64, f64) {
     let key = DomainKey::from_secret(Secret::new([7; 32]));
     let p = Parameters::default();
     let [min, average, max] = [p.chunk_min, p.chunk_average, p.chunk_max].map(u64::from);
     let chunker = Chunker::new(&key, min, average, max).expect("the sizes are sound");
-    let mut compressor = Compressor::new(level);
+    let mut sealer = Sealer::new(chunker.keys().clone(), &[7; Sealer::KEY], level);
     let (mut cut, mut compress) = (0.0, 0.0);
-    for block in files {
+    for (counter, files) in files.iter().enumerate() {
         let begun = processor_seconds();
-        let lengths: Vec<u32> = block.iter().flat_map(|file| chunker.cut(file, true).lengths).collect();
+        let cuts: Vec<_> = files.iter().map(|file| chunker.cut(file, true)).collect();
         cut += processor_seconds() - begun;
-        let raw = block.concat();
+        let ids = cuts.iter().flat_map(|cut| cut.ids.clone()).collect();
+        let lengths = cuts.iter().flat_map(|cut| cut.lengths.clone()).collect();
+        let block = BlockFacts { counter: counter as u64, is_tree: false, ids, lengths };
+        let raw = files.concat();
         let begun = processor_seconds();
-        compressor.compress(&lengths, &raw).expect("it is a block");
+        let plaintext = sealer.prepare(&block, &raw).expect("it is a block").0.to_vec();
+        sealer.opened(block.counter, &plaintext).expect("it is the plaintext");
         compress += processor_seconds() - begun;
     }
     (cut, compress)

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use copal_engine::id::ObjectHash;
+use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::slot::SlotInput;
 use copal_engine::path::TreePath;
 use copal_engine::repository::Descriptor;
@@ -10,8 +12,8 @@ use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::time::Time;
 use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Verdict};
 use copal_wasm::client::Client;
-use copal_wasm::compressor::Compressor;
 use copal_wasm::owner::Owner;
+use copal_wasm::sealer::Sealer;
 use copal_wasm::view::View;
 
 use crate::{RUNS, processor_seconds};
@@ -49,7 +51,7 @@ fn back_up(client: &Client, descriptor: &Descriptor, files: &[FileFacts], kept: 
     let mut backup = Backup::begin(client.clone(), descriptor, view, &start).expect("all is set");
     backup.manifest(None);
     let is_known = kept.is_some_and(|kept| backup.basis(kept));
-    let mut compressor = Compressor::new(3);
+    let mut sealer = Sealer::new(DomainKeys::new(client.domain_key()), &backup.sealer_key(), 3);
     for batch in files.chunks(512) {
         for facts in batch {
             let verdict = backup.compare(facts).expect("they are in order");
@@ -62,11 +64,11 @@ fn back_up(client: &Client, descriptor: &Descriptor, files: &[FileFacts], kept: 
                 backup.take_inline(facts, &[7; SIZE as usize]).expect("it is small");
             }
         }
-        act(&mut backup, &mut compressor);
+        act(&mut backup, &mut sealer);
     }
     backup.finish().expect("all was taken");
     while !backup.is_idle() {
-        act(&mut backup, &mut compressor);
+        act(&mut backup, &mut sealer);
     }
     while backup.next_claim().expect("all is stored").is_some() {
         backup.claimed(None).expect("the key is here");
@@ -74,11 +76,17 @@ fn back_up(client: &Client, descriptor: &Descriptor, files: &[FileFacts], kept: 
     backup.take_kept().expect("pages were made")
 }
 
-fn act(backup: &mut Backup, compressor: &mut Compressor) {
+fn act(backup: &mut Backup, sealer: &mut Sealer) {
     while let Some(action) = backup.poll() {
-        if let Action::Seal { counter, lengths, raw, .. } = action {
-            let made = compressor.compress(&lengths, &raw).expect("it is a block");
-            backup.seal(counter, &made.plaintext, &made.digest).expect("it reads back");
+        match action {
+            Action::Seal { block, raw } => {
+                let plaintext = sealer.plaintext(&block, &raw).expect("it is a block");
+                backup.seal(block.counter, &plaintext).expect("it reads back");
+            }
+            Action::Store(pack) => {
+                let hash = ObjectHash::of(&pack.bytes);
+                backup.named(pack.number, &hash.0).expect("it waits for its name");
+            }
         }
     }
 }

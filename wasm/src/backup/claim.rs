@@ -11,9 +11,9 @@ use copal_engine::seal::BlockKind;
 
 use super::{Backup, Stage};
 use crate::client::Signer;
-use crate::compressor;
 use crate::fault::{Code, Fault};
 use crate::kept::KeptSnapshot;
+use crate::sealer;
 
 /// A manifest to be written, but for its place in the chain.
 pub(super) struct Draft {
@@ -187,7 +187,7 @@ impl Backup {
         let mut block = BlockBuilder::new(BlockKind::Info, bytes.len().max(1));
         block.push(self.keys.chunk_id(&bytes), &bytes, None);
         let job = block.take(counter).expect("it holds the description");
-        let level = compressor::parameters(self.parameters.zstd_level);
+        let level = sealer::parameters(self.parameters.zstd_level);
         let sealed = job.run(&mut SealTools::new(level), &self.cipher)?;
         let mut tags: Vec<_> = info.tags.iter().map(|tag| self.keys.tag_id(tag)).collect();
         tags.sort_unstable();

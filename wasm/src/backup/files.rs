@@ -11,7 +11,7 @@ use copal_engine::tree::{Content, Entry, EntryKind, Extras, Mode, Owner, Piece};
 
 use super::compare::{Compared, FILE_MODE, Verdict};
 use super::{Backup, Stage};
-use crate::fault::{Code, Fault};
+use crate::fault::Fault;
 
 /// What a host knows of a file or directory without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,47 +88,28 @@ impl Backup {
         }
     }
 
-    /// Which of these chunks have to come with their bytes.
-    pub fn wants(&self, ids: &[ChunkId]) -> Vec<bool> {
-        let statuses = self.view.borrow().statuses(self.domain(), ids);
-        let is_wanted = |(id, status): (&ChunkId, copal_engine::index::Status)| {
-            !status.may_deduplicate() && !self.session.has_taken(id)
-        };
-        ids.iter().zip(statuses).map(is_wanted).collect()
-    }
-
-    /// Takes the next chunks of the file. `bytes` gives those of a chunk by its position, if they came along; it is asked
-    /// only for chunks that are new.
-    pub fn take_chunks(
-        &mut self,
-        ids: &[ChunkId],
-        lengths: &[u32],
-        mut bytes: impl FnMut(usize) -> Option<Vec<u8>>,
-    ) -> Result<(), Fault> {
+    /// Takes the next chunks of the file. Says which of them are new: the host keeps the bytes of these, in order, until the
+    /// block that has them is to be sealed.
+    pub fn take_chunks(&mut self, ids: &[ChunkId], lengths: &[u32]) -> Result<Vec<bool>, Fault> {
         if ids.len() != lengths.len() || lengths.iter().any(|length| !(1..=CHUNK_BYTES).contains(length)) {
             return Err(Fault::misuse("every chunk has an id and a length"));
         }
-        let wants = self.wants(ids);
         let (view, domain) = (self.view.clone(), self.domain());
         let view = view.borrow();
         let is_known = |id: &ChunkId| view.status(domain, id).may_deduplicate();
         let Some(open) = &mut self.open else { return Err(Fault::misuse("no file is being taken")) };
-        for (at, (id, length)) in ids.iter().zip(lengths).enumerate() {
-            // A chunk may come twice in one call.
-            if wants[at] && !self.session.has_taken(id) {
-                let chunk = bytes(at).ok_or_else(|| Fault::new(Code::NeedsBytes, "a chunk is needed after all"))?;
-                // Whatever came between the worker that named it and here: what is stored has the name it is stored under.
-                if chunk.len() != *length as usize || self.keys.chunk_id(&chunk) != *id {
-                    return Err(Fault::new(Code::SealFailed, "a chunk's bytes are not those that were named"));
-                }
-                self.session.add_chunk(*id, &chunk, |_| false)?;
-            } else {
+        let mut new = Vec::with_capacity(ids.len());
+        for (id, length) in ids.iter().zip(lengths) {
+            let is_new = !is_known(id) && self.session.add_chunk_elsewhere(*id, *length)?;
+            if !is_new {
                 self.tally.bytes_known += u64::from(*length);
             }
             self.session.add_piece(&mut open.content, Piece { id: *id, length: *length }, is_known)?;
             open.bytes += u64::from(*length);
+            new.push(is_new);
         }
-        self.keep_pages()
+        self.keep_pages()?;
+        Ok(new)
     }
 
     /// Forgets the chunks of the file so far: it is being read anew.

@@ -10,23 +10,24 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use copal_engine::backup::session::{Action as Step, FinishedTree, Session, SessionStart};
+use copal_engine::backup::session::{FinishedTree, Session, SessionStart, UnnamedPack};
 use copal_engine::block::PendingBlock;
 use copal_engine::id::{DomainId, ObjectHash, SourceId};
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::secret::Secret;
 use copal_engine::keys::session::{SessionKey, SessionRecord};
-use copal_engine::pack::Pack;
 use copal_engine::path::TreePath;
 use copal_engine::repository::{Descriptor, Parameters};
 use copal_engine::seal::SessionCipher;
 use copal_engine::snapshot::{Counts, SnapshotInfo, Summary};
 use copal_engine::time::Time;
+use zeroize::Zeroizing;
 
 use crate::client::Client;
 use crate::fault::{Code, Fault};
 use crate::kept::{KeptTree, KeptWriter};
 use crate::owner::kem_of;
+use crate::sealer::{BlockFacts, Sealer};
 use crate::view::View;
 
 pub use claim::{Claim, Claimed};
@@ -57,17 +58,13 @@ impl Start {
 pub enum Action {
     /// Compress these bytes, then seal the block.
     Seal {
-        /// The block's number.
-        counter: u64,
-        /// Whether it holds pages.
-        is_tree: bool,
-        /// The lengths of what it holds.
-        lengths: Vec<u32>,
-        /// The bytes.
+        /// What a sealer has to know of it.
+        block: BlockFacts,
+        /// The bytes of pages. Those of chunks the host has kept.
         raw: Vec<u8>,
     },
-    /// Store the pack before the next manifest.
-    Store(Pack),
+    /// Compute the pack's SHA-256, tell it by [`Backup::named`], and store the pack before the next manifest.
+    Store(UnnamedPack),
 }
 
 /// What a run has found so far.
@@ -112,8 +109,6 @@ pub struct Backup {
     directories: Vec<TreePath>,
     open: Option<files::Open>,
     pending: BTreeMap<u64, PendingBlock>,
-    /// What was looked at and not given out.
-    queue: VecDeque<Step>,
     stage: Stage,
     claims: VecDeque<claim::Draft>,
     /// Bytes of the packs claimed since the last snapshot or checkpoint.
@@ -173,6 +168,7 @@ impl Backup {
             seed: secret(96),
         })?;
         session.keep_pages();
+        session.leave_names();
         let head = view.borrow().state().and_then(|state| state.heads.get(&client.id()).cloned());
         let (number, hash) = head.map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
         Ok(Self {
@@ -196,7 +192,6 @@ impl Backup {
             directories: Vec::new(),
             open: None,
             pending: BTreeMap::new(),
-            queue: VecDeque::new(),
             stage: Stage::Taking,
             claims: VecDeque::new(),
             claimed_bytes: 0,
@@ -222,6 +217,18 @@ impl Backup {
     /// The key of the session's blocks, for the host's own cipher.
     pub fn block_key(&self) -> Secret {
         self.key.block_key()
+    }
+
+    /// What [`Sealer`]s need of the session's keys: the one that makes nonces.
+    pub fn sealer_key(&self) -> Zeroizing<[u8; Sealer::KEY]> {
+        let mut key = Zeroizing::new([0; Sealer::KEY]);
+        let repository = self.client.repository();
+        let (secret, rest) = key.split_at_mut(Secret::LEN);
+        secret.copy_from_slice(self.key.nonce_key().expose());
+        let (of_repository, of_session) = rest.split_at_mut(repository.as_bytes().len());
+        of_repository.copy_from_slice(repository.as_bytes());
+        of_session.copy_from_slice(self.record.id(repository).as_bytes());
+        key
     }
 
     /// What was found so far.

@@ -79,6 +79,11 @@ impl Backup {
         Uint8Array::from(self.0.block_key().expose().as_slice())
     }
 
+    #[wasm_bindgen(js_name = sealerKey, unchecked_return_type = "Uint8Array<ArrayBuffer>")]
+    pub fn sealer_key(&self) -> Uint8Array {
+        Uint8Array::from(self.0.sealer_key().as_slice())
+    }
+
     pub fn compare(
         &mut self,
         #[wasm_bindgen(unchecked_param_type = "FileFacts[]")] files: &Array,
@@ -88,11 +93,6 @@ impl Backup {
             verdicts.push(self.0.compare(&facts(&file)?)? as u8);
         }
         Ok(Uint8Array::from(verdicts.as_slice()))
-    }
-
-    pub fn wants(&self, chunks: &[u8]) -> Thrown<Uint8Array> {
-        let wanted: Vec<u8> = self.0.wants(&ids(chunks)?).into_iter().map(u8::from).collect();
-        Ok(Uint8Array::from(wanted.as_slice()))
     }
 
     #[wasm_bindgen(js_name = takeSame)]
@@ -112,22 +112,9 @@ impl Backup {
         Ok(self.0.begin_file()?)
     }
 
-    pub fn chunks(&mut self, chunks: &[u8], lengths: &[u32], bytes: &Uint8Array, sent: Option<Vec<u8>>) -> Thrown<()> {
-        let (mut starts, mut end) = (Vec::with_capacity(lengths.len()), 0u64);
-        for (at, length) in lengths.iter().enumerate() {
-            let is_sent = sent.as_ref().is_none_or(|sent| sent.get(at) == Some(&1));
-            starts.push(is_sent.then_some(end));
-            end += if is_sent { u64::from(*length) } else { 0 };
-        }
-        if end > u64::from(bytes.length()) {
-            return Err(wrong("bytes", "as long as the chunks that were sent"));
-        }
-        // Only what is new is copied.
-        let chunk = |at: usize| {
-            let start = (*starts.get(at)?)? as u32;
-            Some(bytes.subarray(start, start + lengths[at]).to_vec())
-        };
-        Ok(self.0.take_chunks(&ids(chunks)?, lengths, chunk)?)
+    pub fn chunks(&mut self, chunks: &[u8], lengths: &[u32]) -> Thrown<Uint8Array> {
+        let new: Vec<u8> = self.0.take_chunks(&ids(chunks)?, lengths)?.into_iter().map(u8::from).collect();
+        Ok(Uint8Array::from(new.as_slice()))
     }
 
     pub fn again(&mut self) -> Thrown<()> {
@@ -151,18 +138,21 @@ impl Backup {
         let actions = Array::new();
         while let Some(action) = self.0.poll() {
             let object = match action {
-                Action::Seal { counter, is_tree, lengths, raw } => object! {
-                    "type": "seal",
-                    "counter": count(counter),
-                    "kind": if is_tree { "tree" } else { "data" },
-                    "lengths": Uint32Array::from(lengths.as_slice()),
-                    "raw": Uint8Array::from(raw.as_slice()),
-                },
+                Action::Seal { block, raw } => {
+                    let ids: Vec<_> = block.ids.iter().map(|id| id.0).collect();
+                    object! {
+                        "type": "seal",
+                        "counter": count(block.counter),
+                        "kind": if block.is_tree { "tree" } else { "data" },
+                        "ids": Uint8Array::from(ids.as_flattened()),
+                        "lengths": Uint32Array::from(block.lengths.as_slice()),
+                        "raw": optional(block.is_tree.then(|| Uint8Array::from(raw.as_slice()))),
+                    }
+                }
                 Action::Store(pack) => object! {
                     "type": "store",
-                    "key": copal_engine::layout::pack(copal_engine::layout::Place::Packs, pack.id),
+                    "number": count(pack.number),
                     "bytes": Uint8Array::from(pack.bytes.as_slice()),
-                    "sha256": Uint8Array::from(pack.id.0.as_slice()),
                 },
             };
             actions.push(&object);
@@ -170,21 +160,16 @@ impl Backup {
         actions
     }
 
-    #[wasm_bindgen(unchecked_return_type = "{ iv: Uint8Array<ArrayBuffer>; additionalData: Uint8Array<ArrayBuffer> }")]
-    pub fn sealing(&mut self, counter: f64, plaintext: &[u8]) -> Thrown<Object> {
-        let terms = self.0.sealing(counter as u64, plaintext)?;
-        Ok(object! {
-            "iv": Uint8Array::from(terms.nonce.as_slice()),
-            "additionalData": Uint8Array::from(terms.associated.as_slice()),
-        })
+    pub fn sealed(&mut self, counter: f64, stored: Vec<u8>) -> Thrown<()> {
+        Ok(self.0.sealed(counter as u64, stored)?)
     }
 
-    pub fn sealed(&mut self, counter: f64, ciphertext: &[u8], opened: &[u8], digest: &[u8]) -> Thrown<()> {
-        Ok(self.0.sealed(counter as u64, ciphertext, opened, &exact(digest, "digest")?)?)
+    pub fn seal(&mut self, counter: f64, plaintext: &[u8]) -> Thrown<()> {
+        Ok(self.0.seal(counter as u64, plaintext)?)
     }
 
-    pub fn seal(&mut self, counter: f64, plaintext: &[u8], digest: &[u8]) -> Thrown<()> {
-        Ok(self.0.seal(counter as u64, plaintext, &exact(digest, "digest")?)?)
+    pub fn named(&mut self, number: f64, sha256: &[u8]) -> Thrown<String> {
+        Ok(self.0.named(number as u64, &exact(sha256, "sha256")?)?)
     }
 
     #[wasm_bindgen(getter)]

@@ -9,7 +9,7 @@ export type ErrorCode =
   | "root-gone"          // what a root names is gone: a newer root is there; ask the gateway for the index again
   | "damaged" | "absent" | "needs-owner" | "bad-path" | "bad-id"
   // backing up
-  | "out-of-order" | "bad-entry" | "session-used-up" | "seal-failed" | "needs-bytes"
+  | "out-of-order" | "bad-entry" | "session-used-up" | "seal-failed"
   // the caller broke an order of calls told below
   | "misuse";
 export interface Read { key: string; start: number; /** Exclusive; null: the whole object. */ end: number | null }
@@ -50,7 +50,8 @@ export interface ReceiptFacts {
   reasons: { code: number; text: string }[]; missing: number; packs: string[];
 }
 export interface Cut { /** 24·n bytes. */ ids: Uint8Array<ArrayBuffer>; lengths: Uint32Array<ArrayBuffer>; consumed: number }
-export interface Compressed { plaintext: Uint8Array<ArrayBuffer>; /** 32 bytes: hand it to `sealed` unchanged. */ digest: Uint8Array<ArrayBuffer> }
+/** To be sealed by AES-256-GCM, opened again, and handed to `opened`: only then iv and what was sealed may be handed to `sealed`. */
+export interface Prepared { plaintext: Uint8Array<ArrayBuffer>; iv: Uint8Array<ArrayBuffer>; additionalData: Uint8Array<ArrayBuffer> }
 export interface BackupStart {
   /** 128 random bytes: session key, its wrapping, the packs' names. Overwritten by you afterwards. */ random: Uint8Array;
   /** 16 random bytes for the kept tree. */ keptRandom: Uint8Array;
@@ -59,10 +60,11 @@ export interface BackupStart {
 }
 export interface FileFacts { path: string; size: number; /** Milliseconds. */ modified: number; kind?: "file" | "directory" }
 export type Action =
-  /** Hand lengths and raw to a Compressor (transfer raw.buffer), then sealing/sealed or seal. In any order, as many at once as you like. */
-  | { type: "seal"; counter: number; kind: "data" | "tree"; lengths: Uint32Array<ArrayBuffer>; raw: Uint8Array<ArrayBuffer> }
-  /** Upload: the key names the SHA-256, `sha256` is its 32 bytes. Be done before nextClaim. */
-  | { type: "store"; key: string; bytes: Uint8Array<ArrayBuffer>; sha256: Uint8Array<ArrayBuffer> };
+  /** Hand it to a Sealer, then `sealed` or `seal`. In any order, as many at once as you like. `raw` is there for pages; for
+   * data it is the bytes of the chunks that `chunks` has told to be new, in the same order. */
+  | { type: "seal"; counter: number; kind: "data" | "tree"; /** 24·n bytes. */ ids: Uint8Array<ArrayBuffer>; lengths: Uint32Array<ArrayBuffer>; raw: Uint8Array<ArrayBuffer> | null }
+  /** Hand the SHA-256 to `named`, and upload under the key that it gives. Be done before nextClaim. */
+  | { type: "store"; number: number; bytes: Uint8Array<ArrayBuffer> };
 export interface Claimed { key: string; bytes: Uint8Array<ArrayBuffer>; number: number; sha256: Uint8Array<ArrayBuffer>; /** Of a snapshot or checkpoint. */ snapshot: string | null; partial: boolean }
 export interface Claim { number: number; /** To be signed by WebCrypto; null: the engine signs. */ message: Uint8Array<ArrayBuffer> | null; isLast: boolean }
 export interface Tally {

@@ -1,14 +1,16 @@
-//! Workers: what cuts, names and compresses, as JavaScript holds it.
+//! Workers: what cuts, names, compresses and prepares for the cipher, as JavaScript holds it.
 
 use copal_engine::keys::domain::DomainKey;
 use copal_engine::keys::secret::Secret;
 use js_sys::{Object, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
+use zeroize::Zeroizing;
 
 use super::clients::key_of;
-use super::convert::{Thrown, count, number_field, object};
-use crate::{chunker, compressor};
+use super::convert::{Thrown, count, exact, ids, number_field, object};
+use crate::chunker;
+use crate::sealer::{self, BlockFacts};
 
 #[wasm_bindgen]
 pub struct Chunker {
@@ -30,6 +32,15 @@ impl Chunker {
         let (min, average, max) = (size("chunkMin")?, size("chunkAverage")?, size("chunkMax")?);
         let key = DomainKey::from_secret(Secret::new(*secret));
         Ok(Self { chunker: chunker::Chunker::new(&key, min, average, max)?, window: Vec::new() })
+    }
+
+    /// A sealer of the same domain. Takes the session's key out of the array and overwrites it there.
+    pub fn sealer(&self, key: &Uint8Array, level: i32) -> Thrown<Sealer> {
+        let secret = Zeroizing::new(key.to_vec());
+        key.fill(0, 0, key.length());
+        let secret: Zeroizing<[u8; sealer::Sealer::KEY]> = Zeroizing::new(exact(&secret, "key")?);
+        let sealer = sealer::Sealer::new(self.chunker.keys().clone(), &secret, level);
+        Ok(Sealer { sealer, raw: Vec::new() })
     }
 
     #[wasm_bindgen(unchecked_return_type = "Cut")]
@@ -57,25 +68,33 @@ extern "C" {
 }
 
 #[wasm_bindgen]
-pub struct Compressor {
-    compressor: compressor::Compressor,
+pub struct Sealer {
+    sealer: sealer::Sealer,
     raw: Vec<u8>,
 }
 
 #[wasm_bindgen]
-impl Compressor {
-    #[wasm_bindgen(constructor)]
-    pub fn new(level: i32) -> Compressor {
-        Self { compressor: compressor::Compressor::new(level), raw: Vec::new() }
+impl Sealer {
+    #[wasm_bindgen(unchecked_return_type = "Prepared")]
+    pub fn prepare(
+        &mut self,
+        counter: f64,
+        #[wasm_bindgen(unchecked_param_type = "\"data\" | \"tree\"")] kind: &str,
+        chunks: &[u8],
+        lengths: Vec<u32>,
+        raw: &Uint8Array,
+    ) -> Thrown<Object> {
+        let block = BlockFacts { counter: counter as u64, is_tree: kind == "tree", ids: ids(chunks)?, lengths };
+        let (plaintext, terms) = self.sealer.prepare(&block, copied(raw, &mut self.raw))?;
+        Ok(object! {
+            "plaintext": Uint8Array::from(plaintext),
+            "iv": Uint8Array::from(terms.nonce.as_slice()),
+            "additionalData": Uint8Array::from(terms.associated.as_slice()),
+        })
     }
 
-    #[wasm_bindgen(unchecked_return_type = "Compressed")]
-    pub fn compress(&mut self, lengths: &[u32], raw: &Uint8Array) -> Thrown<Object> {
-        let compressed = self.compressor.compress(lengths, copied(raw, &mut self.raw))?;
-        Ok(object! {
-            "plaintext": Uint8Array::from(compressed.plaintext.as_slice()),
-            "digest": Uint8Array::from(compressed.digest.as_slice()),
-        })
+    pub fn opened(&mut self, counter: f64, opened: &[u8]) -> Thrown<()> {
+        Ok(self.sealer.opened(counter as u64, opened)?)
     }
 }
 

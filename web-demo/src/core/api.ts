@@ -5,6 +5,13 @@
 // Paths are text with `/` between names, relative to what was backed up, "" is the top. A path that is not UTF-8 in the
 // repository is shown with U+FFFD and identified by `id`, so hand `id` back, never the shown path.
 
+import type {
+  ComparePage, DirectoryPage, DownloadOptions, EntryId, Measure, Preview, RestoreProgress, RestoreResult, SearchProgress, SearchResult,
+  SnapshotList,
+} from "./snapshots";
+
+export type * from "./snapshots";
+
 /** Everything the display may ask of the core. One object for the page's life: `const core = await connect()`. */
 export interface Core {
   /** What this browser can do and what the server says; asked once at start and again by `retry`. No secret needed. */
@@ -242,115 +249,6 @@ export interface BackupResult {
   /** "waiting": the manifest is stored, the service has not answered yet; event "changed" says when to look again. */
   receipt: "verified" | "waiting";
   leftOut: LeftOut;
-}
-
-// ---- restore
-
-/** Opaque: an entry's place in its snapshot. "" is the top. */
-export type EntryId = string;
-
-export interface SnapshotList {
-  snapshots: Snapshot[];
-  damage: Problem[];
-}
-
-export interface Snapshot {
-  id: string;
-  time: number;
-  /** The name of the source as the person who made it called it (a host and its paths, or a label). */
-  source: string;
-  /** The series' id: snapshots of one series compare well. */
-  series: string;
-  device: string;
-  tags: string[];
-  files: number;
-  directories: number;
-  bytes: number;
-  /** Bytes new with this one, before and after compression, where it says so. */
-  newBytes: number | null;
-  storedBytes: number | null;
-  receipt: "verified" | "waiting";
-  verifiedBy: "service" | "client" | null;
-  pinned: boolean;
-  /** What its host could see: a browser sees neither modes nor links. */
-  fromBrowser: boolean;
-  /** Some files could not be read when it was made. */
-  incomplete: boolean;
-}
-
-export interface DirectoryPage {
-  entries: Entry[];
-  /** Hand back as `after`; null at the end. */
-  next: string | null;
-  /** Entries in the directory, where known without reading it all. */
-  total: number | null;
-  /** Parts of the tree that cannot be read: some entries may be missing here. */
-  damage: Problem[];
-}
-
-export interface Entry {
-  id: EntryId;
-  name: string;
-  path: string;
-  kind: "file" | "directory" | "symlink" | "other";
-  size: number;
-  modified: number | null;
-  /** Of a link: where it leads. */
-  target: string | null;
-  /** Such as "rw-r--r--"; null where the host could not see it. */
-  mode: string | null;
-}
-
-export interface SearchProgress { hits: Entry[]; looked: number }
-/** `damage`: parts of the tree that could not be looked through. */
-export interface SearchResult { hits: Entry[]; looked: number; more: boolean; damage: Problem[] }
-
-export interface Preview {
-  bytes: Uint8Array;
-  total: number;
-  /** By the bytes, never by the name. */
-  kind: "text" | "image" | "binary";
-  /** Of an image: a type that is safe in <img> (png, jpeg, gif, webp, avif, bmp); svg is text. */
-  mediaType: string | null;
-}
-
-export interface ComparePage { changes: Change[]; next: string | null }
-export interface Change {
-  path: string;
-  kind: "added" | "removed" | "changed" | "metadata";
-  before: Entry | null;
-  after: Entry | null;
-}
-
-/** `damage`: parts of the tree that could not be counted. */
-export interface Measure { files: number; directories: number; bytes: number; leftOut: number; damage: Problem[] }
-
-export interface DownloadOptions {
-  /** Ask where to save and stream there; else the browser's downloads (staged in private storage first). */
-  askWhere: boolean;
-}
-
-export interface RestoreProgress {
-  state: "running" | "paused" | "offline" | "retrying";
-  problem: Problem | null;
-  retryAt: number | null;
-  files: { done: number; total: number };
-  bytes: { done: number; total: number };
-  fetchedBytes: number;
-  rate: number;
-  eta: number | null;
-  currentFile: string | null;
-  damaged: number;
-}
-
-export interface RestoreResult {
-  files: number;
-  bytes: number;
-  seconds: number;
-  /** Files that could not be restored whole; nothing of them was handed over. */
-  damaged: { path: string; problem: Problem }[];
-  /** Not written because something of that name was there (restoreInto), or the target cannot hold such an entry. */
-  skipped: { path: string; why: "exists" | "link" | "special" | "bad-name" }[];
 }
 
 // ---- status

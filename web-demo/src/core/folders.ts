@@ -2,12 +2,24 @@
 
 import type { Folder } from "./api";
 import { failure } from "./problem";
-import type { Listed, Origin } from "./source/tree";
+import { type Files, type Listed, columnsOf, filesOf, filesOfInput, handOut } from "./source/list";
+import type { Origin } from "./source/tree";
 
 /** What was chosen, under the number by which the display names it. */
 export interface Chosen {
   folder: Folder;
-  origin: Origin;
+  origin: Extract<Origin, { via: "handle" }> | { via: "list"; name: string; tops: string[]; files: Files };
+}
+
+/** What is sent to the coordinator of it, what of that is handed over, and how to end what that needs here. */
+export async function sendable({ origin }: Chosen): Promise<{ origin: Origin; handed: Transferable[]; end: () => void }> {
+  if (origin.via === "handle") return { origin, handed: [], end: () => {} };
+  const { name, tops, files } = origin;
+  const columns = await columnsOf(files);
+  const { port1: here, port2: port } = new MessageChannel();
+  handOut(files, here);
+  const handed = [port, columns.ends.buffer, columns.sizes.buffer, columns.times.buffer];
+  return { origin: { via: "list", name, tops, columns, port }, handed, end: () => here.close() };
 }
 
 /** Asks for a directory; null if the person has changed their mind. */
@@ -22,8 +34,7 @@ export async function pick(): Promise<Chosen | null> {
 
 /** From a directory input, or one for files. */
 export function ofInput(files: FileList): Chosen {
-  const listed = Array.from(files, (file) => ({ path: file.webkitRelativePath || file.name, file }));
-  return ofList(listed, "input");
+  return ofList(filesOfInput(files), "input");
 }
 
 /** From a drop. Everything is asked for before the first wait, since the browser empties the event afterwards. */
@@ -47,7 +58,7 @@ async function take(handles: (Promise<FileSystemHandle | null> | null)[], entrie
     if (entry) await gather(entry, listed);
     else if (file) listed.push({ path: file.name, file });
   }
-  return ofList(listed, "drop");
+  return ofList(filesOf(listed), "drop");
 }
 
 function ofHandle(handle: FileSystemDirectoryHandle, via: Folder["via"]): Chosen {
@@ -58,11 +69,17 @@ function ofHandle(handle: FileSystemDirectoryHandle, via: Folder["via"]): Chosen
   };
 }
 
-function ofList(files: Listed[], via: Folder["via"]): Chosen {
+function ofList(files: Files, via: Folder["via"]): Chosen {
   if (files.length === 0) throw failure("nothing-to-back-up");
-  const tops = [...new Set(files.map(({ path }) => path.split("/")[0]!))];
+  const names = new Set<string>();
+  let bytes = 0;
+  for (let number = 0; number < files.length; number++) {
+    const { path, file } = files.at(number);
+    names.add(path.split("/", 1)[0]!);
+    bytes += file.size;
+  }
+  const tops = [...names];
   const name = tops.length === 1 ? tops[0]! : `${tops[0]} and ${tops.length - 1} more`;
-  const bytes = files.reduce((sum, { file }) => sum + file.size, 0);
   return {
     folder: { id: crypto.randomUUID(), name, via, canRemember: false, files: files.length, bytes, blindTo: ["empty-folders", "links", "permissions"] },
     origin: { via: "list", name, tops, files },

@@ -7,7 +7,7 @@ import type {
 } from "./api";
 import coordinatorUrl from "./coordinator/coordinator.ts?worker&url";
 import { lineIn, takeLink } from "./enrollment";
-import { type Chosen, ofDrop, ofInput, pick } from "./folders";
+import { type Chosen, ofDrop, ofInput, pick, sendable } from "./folders";
 import { Idle, wallClock } from "./idle";
 import { DEFAULTS, Database } from "./keep/database";
 import { type CoordinatorLike, Line } from "./line";
@@ -155,19 +155,20 @@ class PageCore implements Core {
     if (!chosen) throw failure("folder-gone");
     const label = options.label.trim() || chosen.folder.name;
     const asked = { ...options, label };
-    const run = await this.#line.begin<BackupProgress, BackupResult>("startBackup", asked, chosen.origin, deviceName());
-    void run.done.then(
-      async (result) => {
-        if (options.remember) await this.#remember(chosen, asked, result);
-      },
-      () => {},
-    );
-    return run;
+    const { origin, handed, end } = await sendable(chosen);
+    try {
+      const run = await this.#line.begin<BackupProgress, BackupResult>("startBackup", handed, asked, origin, deviceName());
+      void run.done.then((result) => (options.remember ? this.#remember(chosen, asked, result) : undefined)).catch(() => {}).finally(end);
+      return run;
+    } catch (error) {
+      end();
+      throw error;
+    }
   }
 
   snapshots: Core["snapshots"] = () => this.#line.ask("snapshots");
   directory: Core["directory"] = (...args) => this.#line.ask("directory", ...args);
-  search: Core["search"] = (...args) => this.#line.begin("search", ...args);
+  search: Core["search"] = (...args) => this.#line.begin("search", [], ...args);
   preview: Core["preview"] = (...args) => this.#line.ask("preview", ...args);
   compare: Core["compare"] = (...args) => this.#line.ask("compare", ...args);
   measure: Core["measure"] = (...args) => this.#line.ask("measure", ...args);
@@ -180,7 +181,7 @@ class PageCore implements Core {
       place = await showSaveFilePicker({ id: "copal-restore", suggestedName: name });
     }
     const { name, isZip } = await asWhat;
-    const run = await this.#line.begin<RestoreProgress, Restored>("restore", snapshot, entries, place, isZip, name);
+    const run = await this.#line.begin<RestoreProgress, Restored>("restore", [], snapshot, entries, place, isZip, name);
     return handedOver(run);
   }
 
@@ -192,7 +193,7 @@ class PageCore implements Core {
       if (error instanceof DOMException && error.name === "AbortError") return null;
       throw failure("target-failed");
     }
-    return handedOver(await this.#line.begin<RestoreProgress, Restored>("restore", snapshot, entries, place, false, ""));
+    return handedOver(await this.#line.begin<RestoreProgress, Restored>("restore", [], snapshot, entries, place, false, ""));
   }
 
   status: Core["status"] = () => this.#line.ask("status");

@@ -6,7 +6,7 @@ import type { FromCoordinator, ToCoordinator } from "./rpc";
 
 /** A coordinator, as far as the page needs one. */
 export interface CoordinatorLike {
-  postMessage(message: ToCoordinator): void;
+  postMessage(message: ToCoordinator, handed?: Transferable[]): void;
   onmessage: ((event: MessageEvent<FromCoordinator>) => void) | null;
   onerror: ((event: ErrorEvent) => void) | null;
   terminate(): void;
@@ -30,17 +30,21 @@ export class Line {
   }
 
   ask<T>(method: string, ...args: unknown[]): Promise<T> {
+    return this.#ask(method, [], args);
+  }
+
+  #ask<T>(method: string, handed: Transferable[], args: unknown[]): Promise<T> {
     if (this.#isDead) this.restart();
     const id = this.#next++;
     return new Promise<T>((resolve, reject) => {
       this.#asked.set(id, { resolve: resolve as (value: unknown) => void, reject });
-      this.#worker.postMessage({ type: "call", id, method, args });
+      this.#worker.postMessage({ type: "call", id, method, args }, handed);
     });
   }
 
-  /** Asks for something that takes time. */
-  async begin<P, R>(method: string, ...args: unknown[]): Promise<Run<P, R>> {
-    const run = await this.ask<Ongoing>(method, ...args);
+  /** Asks for something that takes time; what is `handed` over with it is not the page's any more. */
+  async begin<P, R>(method: string, handed: Transferable[], ...args: unknown[]): Promise<Run<P, R>> {
+    const run = await this.#ask<Ongoing>(method, handed, args);
     return run as unknown as Run<P, R>;
   }
 

@@ -179,7 +179,7 @@ describe("line", () => {
 
   test("a run tells its newest progress at once, and ends once", async () => {
     const { line: made, workers } = line();
-    const begun = made.begin<number, string>("c");
+    const begun = made.begin<number, string>("c", []);
     workers[0]!.say({ type: "begun", id: 1, run: 5 });
     const run = await begun;
     workers[0]!.say({ type: "progress", run: 5, progress: 1 });

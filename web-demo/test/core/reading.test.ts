@@ -10,18 +10,20 @@ import type { Labour } from "../../src/core/work/pool";
 function labour(note: { files: number; most: number; bytes: number }): Labour {
   return {
     workers: 2,
-    spent: { read: 0, hash: 0, compress: 0 },
+    spent: { read: 0, hash: 0, compress: 0, seal: 0 },
     read: async (files) => {
       note.files += files.length;
-      note.bytes += files.reduce((sum, file) => sum + file.size, 0);
+      const lengths = files.reduce((sum, file) => sum + (file instanceof File ? file.size : file.length), 0);
+      note.bytes += lengths;
       note.most = Math.max(note.most, note.bytes);
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 5));
-      const contents = await Promise.all(files.map(async (file) => new Uint8Array(await file.arrayBuffer())));
-      note.bytes -= files.reduce((sum, file) => sum + file.size, 0);
+      const contents = await Promise.all(files.map(async (file) => (file instanceof File ? new Uint8Array(await file.arrayBuffer()) : file)));
+      note.bytes -= lengths;
       return contents.map((bytes) => ({ kind: "inline", bytes }));
     },
     stream: () => Promise.reject(new Error("not here")) as never,
-    compress: () => Promise.reject(new Error("not here")),
+    begin: () => {},
+    seal: () => Promise.reject(new Error("not here")),
     end: () => {},
   };
 }

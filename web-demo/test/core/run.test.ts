@@ -18,6 +18,7 @@ vi.mock("../../src/core/engine", () => ({
     compare = (files: unknown[]) => new Uint8Array(files.length);
     takeSame = () => {};
     actions = () => [];
+    sealerKey = () => new Uint8Array(64);
     free = () => {};
     miss = () => void (said.missed += 1);
     finish = () => {
@@ -37,7 +38,7 @@ test("what could not be saved makes the snapshot incomplete, what was left out o
   };
   const kept = { read: async () => null, write: async () => {}, remove: async () => {}, list: async () => [], create: () => Promise.reject(new Error("full")), file: () => Promise.reject(new Error("full")) };
   const site = {
-    client: { facts: { client: "c" } }, descriptor: {}, gateway: {}, labour: { workers: 1 }, kept, sign: null,
+    client: { facts: { client: "c" } }, descriptor: {}, gateway: {}, labour: { workers: 1, begin: () => {} }, kept, sign: null,
     openView: async () => ({ free: () => {} }), random: (length: number) => new Uint8Array(length), now: () => 1,
   };
   const run = new BackupRun(site as unknown as ConstructorParameters<typeof BackupRun>[0], { host: "h", label: "", paths: ["P"], program: "p", scan }, new Control());

@@ -2,11 +2,18 @@ import { describe, expect, test } from "vitest";
 
 import { readExcludes } from "../../src/core/source/excludes";
 import { compareNames, comparePaths, isGoodName } from "../../src/core/source/order";
+import { ChosenList, type Listed, asking, columnsOf, filesOf, giverOf, handOut } from "../../src/core/source/list";
 import { type Scanned, ahead, scanHandle, scanList } from "../../src/core/source/tree";
 
 const bytes = (text: string) => Buffer.from(text, "utf8");
 const file = (text = "x", modified = 1_000) => new File([text], "f", { lastModified: modified });
 const none = readExcludes([]);
+
+/** A scan of files as the coordinator has them, which it asks the page for. */
+async function* listed(files: Listed[], excludes: typeof none): AsyncGenerator<Scanned> {
+  const kept = filesOf(files);
+  yield* scanList(new ChosenList(await columnsOf(kept), giverOf(kept)), excludes);
+}
 
 async function all(scan: AsyncIterable<Scanned>): Promise<string[]> {
   const found: string[] = [];
@@ -70,42 +77,42 @@ describe("excludes", () => {
 describe("scan", () => {
   test("a list comes in tree order, with the directories that its paths name", async () => {
     const paths = ["P/b/z.txt", "P/a.txt", "P/b.txt", "P/\u{1f600}", "P/\uffee", "P/b/a/q"];
-    const found = await all(scanList(paths.map((path) => ({ path, file: file() })), none));
+    const found = await all(listed(paths.map((path) => ({ path, file: file() })), none));
     expect(found).toEqual(["P/", "P/a.txt", "P/b/", "P/b/a/", "P/b/a/q", "P/b/z.txt", "P/b.txt", "P/\uffee", "P/\u{1f600}"]);
   });
 
   test("what is excluded is named once, whatever it holds", async () => {
     const paths = ["P/n/a/x", "P/n/b", "P/a.tmp", "P/o/c"];
-    const found = await all(scanList(paths.map((path) => ({ path, file: file() })), readExcludes(["n/", "*.tmp"])));
+    const found = await all(listed(paths.map((path) => ({ path, file: file() })), readExcludes(["n/", "*.tmp"])));
     expect(found).toEqual(["P/", "excluded:P/a.tmp", "excluded:P/n", "P/o/", "P/o/c"]);
   });
 
   test("names that nothing could restore are left out and named", async () => {
-    const found = await all(scanList([{ path: "P/\ud800", file: file() }, { path: "P/ok", file: file() }], none));
+    const found = await all(listed([{ path: "P/\ud800", file: file() }, { path: "P/ok", file: file() }], none));
     expect(found).toEqual(["P/", "P/ok", "bad-name:P/\ud800"]);
   });
 
   test("a file and a directory of one name do not both come", async () => {
-    const found = await all(scanList([{ path: "a", file: file() }, { path: "a/b", file: file() }], none));
+    const found = await all(listed([{ path: "a", file: file() }, { path: "a/b", file: file() }], none));
     expect(found).toEqual(["a", "bad-name:a/b"]);
   });
 
   test("of two files at one path the first is saved and the other one named", async () => {
     const [report, other, photo] = [file("from here"), file("from there"), file()];
     const files = [{ path: "report.pdf", file: report }, { path: "photos/1.jpg", file: photo }, { path: "report.pdf", file: other }, { path: "photos/1.jpg", file: file() }];
-    expect(await all(scanList(files, none))).toEqual(["photos/", "photos/1.jpg", "bad-name:photos/1.jpg", "report.pdf", "bad-name:report.pdf"]);
-    for await (const item of scanList(files, none)) if (item.kind === "file" && item.path === "report.pdf") expect(await item.open()).toBe(report);
+    expect(await all(listed(files, none))).toEqual(["photos/", "photos/1.jpg", "bad-name:photos/1.jpg", "report.pdf", "bad-name:report.pdf"]);
+    for await (const item of listed(files, none)) if (item.kind === "file" && item.path === "report.pdf") expect(await item.open()).toBe(report);
   });
 
   test("one file that was chosen twice is saved once", async () => {
     const [one, other] = [file(), file("y")];
     const files = [one, one, other, one, other].map((file) => ({ path: "a", file }));
-    expect(await all(scanList(files, none))).toEqual(["a", "bad-name:a"]);
+    expect(await all(listed(files, none))).toEqual(["a", "bad-name:a"]);
   });
 
   test("files at one path that are left out on purpose are no trouble", async () => {
     const files = [{ path: "P/a.tmp", file: file() }, { path: "P/a.tmp", file: file("y") }, { path: "P/n/b", file: file() }, { path: "P/n/b", file: file("y") }];
-    expect(await all(scanList(files, readExcludes(["n/", "*.tmp"])))).toEqual(["P/", "excluded:P/a.tmp", "excluded:P/a.tmp", "excluded:P/n"]);
+    expect(await all(listed(files, readExcludes(["n/", "*.tmp"])))).toEqual(["P/", "excluded:P/a.tmp", "excluded:P/a.tmp", "excluded:P/n"]);
   });
 
   test("a directory handle is listed with its empty folders, and what cannot be read is named", async () => {
@@ -117,10 +124,34 @@ describe("scan", () => {
   test("a hundred thousand files are scanned in order", async () => {
     const one = file();
     const files = Array.from({ length: 100_000 }, (_, at) => ({ path: `P/${at % 300}/${at}`, file: one }));
-    const found = await all(scanList(files, none));
+    const found = await all(listed(files, none));
     expect(found.length).toBe(100_000 + 300 + 1);
     const sorted = [...found].map((path) => path.replace(/\/$/, ""));
     expect(sorted.every((path, at) => at === 0 || comparePaths(sorted[at - 1]!, path) < 0)).toBe(true);
+  });
+
+  test("a file of a list is asked for when it is read, and comes as what it is", async () => {
+    const files = filesOf(["one", "two", "three"].map((text, at) => ({ path: `P/${text}`, file: file(text, at) })));
+    const { port1, port2 } = new MessageChannel();
+    handOut(files, port1);
+    const list = new ChosenList(await columnsOf(files), asking(port2));
+    expect(Array.from({ length: 3 }, (_, at) => [list.path(at), list.size(at), list.modified(at)])).toEqual([["P/one", 3, 0], ["P/two", 3, 1], ["P/three", 5, 2]]);
+    const read = await Promise.all([2, 0, 2, 1].map((at) => list.giver.read(at)));
+    const text = ({ bytes, modified }: { bytes: Uint8Array; modified: number }) => `${new TextDecoder().decode(bytes)} ${modified}`;
+    expect(read.map(text)).toEqual(["three 2", "one 0", "three 2", "two 1"]);
+    port1.close();
+  });
+
+  test("a file of a list that cannot be read is told by the browser's name for it, and the others come", async () => {
+    const gone = Object.assign(file(), { arrayBuffer: () => Promise.reject(new DOMException("", "NotReadableError")) });
+    const files = filesOf([gone, file("there")].map((file, at) => ({ path: `P/${at}`, file })));
+    const { port1, port2 } = new MessageChannel();
+    handOut(files, port1);
+    const giver = asking(port2);
+    const [first, second] = [giver.read(0), giver.read(1)];
+    await expect(first).rejects.toMatchObject({ name: "NotReadableError" });
+    expect((await second).bytes.length).toBe(5);
+    port1.close();
   });
 
   test("work ahead keeps the order and its bound", async () => {

@@ -199,8 +199,13 @@ export async function unlock({ page }: Tab, passphrase = PASSPHRASE): Promise<vo
 }
 
 /** Backs a folder up through the directory input. */
-export async function backUp({ page }: Tab, folder: string, label = "photos", excludes: string[] = []) {
-  await page.setInputFiles("#folder", folder, { timeout: 150_000 });
+export async function backUp(tab: Tab, folder: string, label = "photos", excludes: string[] = []) {
+  await tab.page.setInputFiles("#folder", folder, { timeout: 150_000 });
+  return backUpChosen(tab, label, excludes);
+}
+
+/** Backs up what the directory input has. */
+export async function backUpChosen({ page }: Tab, label = "photos", excludes: string[] = []) {
   return page.evaluate(
     async ({ label, excludes }) => {
       const files = (document.getElementById("folder") as HTMLInputElement).files!;

@@ -20,7 +20,6 @@ export class Ledger {
   securedBytes = 0;
   currentFile: string | null = null;
   sealedBytes = 0;
-  sealMs = 0;
   uploadMs = 0;
   rawBytes = 0;
   waiting: Waiting = null;
@@ -42,7 +41,7 @@ export class Ledger {
     const total = found.isComplete ? found : null;
     const rate = isPaused ? 0 : this.#rate.at(now, this.bytesDone);
     const elapsed = Math.max(now - this.begun, 1);
-    const spent = labour?.spent ?? { read: 0, hash: 0, compress: 0 };
+    const spent = labour?.spent ?? { read: 0, hash: 0, compress: 0, seal: 0 };
     const hands = labour?.workers ?? 1;
     const stage = (bytes: number, ms: number, lanes: number) => ({
       rate: ms > 0 ? (bytes * 1000) / ms : 0,
@@ -69,7 +68,7 @@ export class Ledger {
         read: stage(this.readBytes, spent.read, hands),
         hash: stage(this.readBytes, spent.hash, hands),
         compress: stage(this.rawBytes, spent.compress, hands),
-        seal: stage(this.sealedBytes, this.sealMs, 1),
+        seal: stage(this.sealedBytes, spent.seal, hands),
         upload: stage(this.storedBytes, this.uploadMs, UPLOADS),
       },
       workers: hands,

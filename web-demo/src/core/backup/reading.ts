@@ -3,6 +3,7 @@
 import type { Backup, FileFacts } from "../engine";
 import type { Labour } from "../work/pool";
 import type { Read } from "../work/protocol";
+import type { Content } from "../source/list";
 import type { Scanned } from "../source/tree";
 import { Budget, Channel } from "../coordinator/channel";
 import type { Control } from "../coordinator/control";
@@ -10,7 +11,7 @@ import type { Control } from "../coordinator/control";
 /** One entry on its way to the session, in tree order. */
 export type Item =
   | { kind: "same"; facts: FileFacts }
-  | { kind: "read"; facts: FileFacts; open: () => Promise<File>; result: Promise<Opened>; cost: number }
+  | { kind: "read"; facts: FileFacts; open: () => Promise<File | Content>; result: Promise<Opened>; cost: number }
   | { kind: "stream"; facts: FileFacts; open: () => Promise<File> }
   | { kind: "left-out"; found: Extract<Scanned, { kind: "left-out" }> };
 
@@ -33,7 +34,7 @@ export class Reader {
   readonly items = new Channel<Item>(ITEMS_AHEAD);
   readonly found: Found = { files: 0, bytes: 0, isComplete: false };
   #budget = new Budget(BYTES_AHEAD);
-  #group: { files: (() => Promise<File>)[]; results: ((of: Promise<Opened>) => void)[]; bytes: number } = { files: [], results: [], bytes: 0 };
+  #group: { files: (() => Promise<File | Content>)[]; results: ((of: Promise<Opened>) => void)[]; bytes: number } = { files: [], results: [], bytes: 0 };
 
   constructor(
     private readonly backup: Pick<Backup, "compare">,
@@ -92,9 +93,10 @@ export class Reader {
     const result = new Promise<Opened>((resolve) => this.#group.results.push(resolve));
     // If nobody comes to take it, its failure is nobody's.
     result.catch(() => {});
-    this.#group.files.push(found.open);
+    const open = found.read ?? found.open;
+    this.#group.files.push(open);
     this.#group.bytes += found.size;
-    return { kind: "read", facts, open: found.open, result, cost };
+    return { kind: "read", facts, open, result, cost };
   }
 
   /** Has a worker read what was gathered. */
@@ -108,15 +110,16 @@ export class Reader {
 }
 
 /** Opens and reads small files, many at once; each has its own outcome. */
-export async function readAll(files: (() => Promise<File>)[], labour: Labour): Promise<Opened[]> {
+export async function readAll(files: (() => Promise<File | Content>)[], labour: Labour): Promise<Opened[]> {
   const opened = await Promise.all(files.map((open) => open().catch((error: unknown) => String((error as Error)?.name ?? "unknown"))));
   const there = opened.filter((file) => typeof file !== "string");
-  const reads = there.length > 0 ? await labour.read(there) : [];
+  const reads = there.length > 0 ? await labour.read(there.map((file) => (file instanceof File ? file : file.bytes))) : [];
   let at = 0;
   return opened.map((file) => {
     if (typeof file === "string") return { size: 0, modified: 0, read: { kind: "failed", reason: file } };
     const read = reads[at++]!;
-    return { size: read.kind === "failed" ? file.size : read.bytes.length, modified: file.lastModified, read };
+    const [size, modified] = file instanceof File ? [file.size, file.lastModified] : [0, file.modified];
+    return { size: read.kind === "failed" ? size : read.bytes.length, modified, read };
   });
 }
 

@@ -1,20 +1,21 @@
 //! Backup: from a folder to a snapshot. One task scans and reads ahead, this one gives what was read to the session in
-//! order, workers compress, WebCrypto seals and reads back, a few packs are on their way at once; a manifest claims what is
-//! stored, and the service answers.
+//! order, workers compress, seal and read back, a few packs are on their way at once; a manifest claims what is stored, and
+//! the service answers.
 
 import type { BackupResult } from "../api";
 import type { Backup, Client, Descriptor, FileFacts, View } from "../engine";
 import { Backup as BackupClass, receipt as readReceipt } from "../engine";
 import type { Gateway } from "../gateway/client";
 import { ENDLESS, type Patience } from "../gateway/retry";
-import { Uploads } from "../gateway/uploads";
 import type { Private } from "../keep/private";
 import { failure } from "../problem";
+import type { Content } from "../source/list";
 import type { Scanned } from "../source/tree";
 import type { Labour } from "../work/pool";
 import type { Control } from "../coordinator/control";
 import { Copies } from "./copies";
-import { Ledger, UPLOADS } from "./progress";
+import { Output } from "./output";
+import { Ledger } from "./progress";
 import { type Item, type Opened, Reader, readAll } from "./reading";
 
 /** What a run works with. */
@@ -76,14 +77,11 @@ export class BackupRun {
 class Attempt {
   #backup!: Backup;
   #isOpen = false;
-  #key!: CryptoKey;
-  #seals: Uploads;
-  #uploads = new Uploads(UPLOADS);
+  #output!: Output;
   #copies: Copies;
   #claimed: number[] = [];
   #snapshot: string | null = null;
   #listed = performance.now();
-  #packs = 0;
   #begun: number;
 
   constructor(
@@ -93,8 +91,6 @@ class Attempt {
     private readonly ledger: Ledger,
     private readonly announce: (reader: Reader) => void,
   ) {
-    // So many blocks are with workers that none waits for the other, and no more.
-    this.#seals = new Uploads(2 * site.labour.workers + 1);
     this.#begun = site.now();
     this.#copies = new Copies(site.kept);
   }
@@ -121,15 +117,14 @@ class Attempt {
       ledger.phase = "finishing";
       ledger.currentFile = null;
       this.#backup.finish();
-      await this.#settle();
+      await this.#output.settle();
       await this.#claim();
       return await this.#finish();
     } finally {
       reader?.items.close(failure("cancelled"));
       await reading?.catch(() => {});
       // Nothing may come back to a session that is gone.
-      await this.#seals.all().catch(() => {});
-      await this.#uploads.all().catch(() => {});
+      if (this.#isOpen) await this.#output.end();
       await this.#copies.close();
       this.#free();
     }
@@ -152,6 +147,7 @@ class Attempt {
       try {
         this.#backup = new BackupClass(site.client, site.descriptor, view, start);
         this.#isOpen = true;
+        this.#output = new Output(this.#backup, site, this.control, this.ledger, () => this.#patience());
       } finally {
         random.fill(0);
         // The session keeps what it needs of it.
@@ -169,8 +165,9 @@ class Attempt {
     const basis = (bytes: Uint8Array) => this.#backup.basis(bytes);
     await this.#copies.open(this.#backup.source, this.#begun, basis);
     const key = this.#backup.takeBlockKey() as Uint8Array<ArrayBuffer>;
-    this.#key = await crypto.subtle.importKey("raw", key, "AES-GCM", false, ["encrypt", "decrypt"]);
+    const cipher = await crypto.subtle.importKey("raw", key, "AES-GCM", false, ["encrypt", "decrypt"]);
     key.fill(0);
+    site.labour.begin({ cipher, key: () => this.#backup.sealerKey() as Uint8Array<ArrayBuffer> });
   }
 
   /** Takes what was read, in order. */
@@ -214,12 +211,12 @@ class Attempt {
         break;
     }
     ledger.filesDone += 1;
-    await this.#pump();
+    await this.#output.pump();
     await this.#secureIfDue();
   }
 
   /** Takes a file that was read whole. One that could not be is opened anew: it may have been changed a moment ago. */
-  async #file(facts: FileFacts, open: () => Promise<File>, opened: Opened): Promise<void> {
+  async #file(facts: FileFacts, open: () => Promise<File | Content>, opened: Opened): Promise<void> {
     let found = opened;
     for (let left = READINGS; found.read.kind === "failed" && left > 1; left--) {
       found = (await readAll([open], this.site.labour))[0]!;
@@ -237,7 +234,7 @@ class Attempt {
       this.#backup.inline(now, read.bytes);
     } else {
       this.#backup.begin();
-      this.#backup.chunks(read.ids, read.lengths, read.bytes);
+      this.#output.take(read.ids, read.lengths, read.bytes);
       this.#backup.end(now);
     }
     this.ledger.newBytes = this.#backup.tally.newBytes;
@@ -255,11 +252,11 @@ class Attempt {
           await this.control.gate();
           // What has come of it is claimed with the rest.
           if (this.control.isCancelled) return;
-          this.#backup.chunks(ids, lengths, bytes);
+          this.#output.take(ids, lengths, bytes);
           ledger.readBytes += bytes.length;
           ledger.bytesDone += bytes.length;
           ledger.newBytes = this.#backup.tally.newBytes;
-          await this.#pump();
+          await this.#output.pump();
           await this.#secureIfDue();
         }
         this.#backup.end({ path: facts.path, size: file.size, modified: file.lastModified });
@@ -277,57 +274,6 @@ class Attempt {
     }
   }
 
-  /** Does what the session has asked for, as far as there is room. */
-  async #pump(): Promise<void> {
-    for (const action of this.#backup.actions()) {
-      if (action.type === "seal") {
-        await this.#seals.add(() => this.#seal(action.counter, action.lengths, action.raw as Uint8Array<ArrayBuffer>));
-      } else {
-        this.ledger.packedBytes += action.bytes.length;
-        await this.#uploads.add(() => this.#store(action.key, action.bytes as Uint8Array<ArrayBuffer>, action.sha256));
-      }
-    }
-  }
-
-  async #seal(counter: number, lengths: Uint32Array, raw: Uint8Array<ArrayBuffer>): Promise<void> {
-    this.ledger.rawBytes += raw.length;
-    const { plaintext, digest } = await this.site.labour.compress(lengths, raw);
-    const begun = performance.now();
-    const { iv, additionalData } = this.#backup.sealing(counter, plaintext);
-    const cipher = { name: "AES-GCM", iv: iv as Uint8Array<ArrayBuffer>, additionalData: additionalData as Uint8Array<ArrayBuffer> };
-    const sealed = await crypto.subtle.encrypt(cipher, this.#key, plaintext);
-    // Read back before it is uploaded: a flipped bit must not become a lost backup.
-    const opened = await crypto.subtle.decrypt(cipher, this.#key, sealed);
-    this.#backup.sealed(counter, new Uint8Array(sealed), new Uint8Array(opened), digest);
-    this.ledger.sealedBytes += sealed.byteLength;
-    this.ledger.sealMs += performance.now() - begun;
-  }
-
-  async #store(key: string, bytes: Uint8Array<ArrayBuffer>, sha256: Uint8Array): Promise<void> {
-    const { gateway } = this.site;
-    const patience = this.#patience();
-    await this.control.gate();
-    const begun = performance.now();
-    const isNew = await gateway.create(patience, key, bytes, sha256);
-    // The name is the bytes' hash, so an answer was lost; what is there must be whole.
-    if (!isNew && (await gateway.length(patience, key)) !== bytes.length) throw failure("damaged", key);
-    this.ledger.uploadMs += performance.now() - begun;
-    this.ledger.storedBytes += bytes.length;
-    this.#packs += 1;
-  }
-
-  /** Ends once everything is sealed, packed and stored. */
-  async #settle(): Promise<void> {
-    for (;;) {
-      await this.#pump();
-      if (this.#seals.size > 0) await this.#seals.some();
-      else if (this.#backup.isIdle) break;
-      else throw failure("internal", "seal");
-    }
-    await this.#pump();
-    await this.#uploads.all();
-  }
-
   async #secureIfDue(): Promise<void> {
     const { unlisted } = this.#backup;
     if (unlisted >= MANIFEST_PACKS || (unlisted > 0 && performance.now() - this.#listed >= MANIFEST_EVERY)) await this.#secure();
@@ -337,7 +283,7 @@ class Attempt {
   async #secure(): Promise<void> {
     if (this.#backup.tally.newBytes === 0 && this.#backup.unlisted === 0) return;
     this.#backup.checkpoint();
-    await this.#settle();
+    await this.#output.settle();
     await this.#claim();
   }
 
@@ -392,7 +338,7 @@ class Attempt {
       newBytes: tally.newBytes,
       knownBytes: tally.knownBytes,
       storedBytes: ledger.storedBytes,
-      packs: this.#packs,
+      packs: this.#output.packs,
       receipt: isVerified ? "verified" : "waiting",
       leftOut: { ...ledger.leftOut, examples: [...ledger.leftOut.examples] },
     };

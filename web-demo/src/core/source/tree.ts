@@ -1,44 +1,38 @@
 //! Tree: what a person chose, as entries in the order of the tree, whichever way it was chosen.
 
 import type { Excludes } from "./excludes";
+import { ChosenList, type Columns, type Content, asking } from "./list";
 import { compareNames, comparePaths, isGoodName } from "./order";
 
 /** One entry on its way into a backup, or a reason why it is none. */
 export type Scanned =
   | { kind: "directory"; path: string }
-  | { kind: "file"; path: string; size: number; modified: number; open: () => Promise<File> }
+  /** `read`: all of it at once, where that takes less than a file that is opened. */
+  | { kind: "file"; path: string; size: number; modified: number; open: () => Promise<File>; read?: () => Promise<Content> }
   | { kind: "left-out"; path: string; why: "excluded" | "unreadable" | "bad-name"; detail: string | null };
-
-/** A file of a list, with its path below what was chosen; the first component is the chosen folder's own name. */
-export interface Listed {
-  path: string;
-  file: File;
-}
 
 /** What a folder is, in a form that can be sent to a worker. */
 export type Origin =
   | { via: "handle"; name: string; handle: FileSystemDirectoryHandle }
-  /** `tops`: the first names of the paths. */
-  | { via: "list"; name: string; tops: string[]; files: Listed[] };
+  /** `tops`: the first names of the paths; `port`: who hands out the files. */
+  | { via: "list"; name: string; tops: string[]; columns: Columns; port: MessagePort };
 
 /** Goes through what was chosen, in the order of the tree. */
 export function scan(origin: Origin, excludes: Excludes): AsyncGenerator<Scanned> {
-  return origin.via === "handle" ? scanHandle(origin.name, origin.handle, excludes) : scanList(origin.files, excludes);
+  if (origin.via === "handle") return scanHandle(origin.name, origin.handle, excludes);
+  return scanList(new ChosenList(origin.columns, asking(origin.port)), excludes);
 }
 
 /** Goes through a list of files; directories are those that the paths name. Of several files at one path, as two places may
  * have given them, the first is taken and the others are named. */
-export async function* scanList(files: Listed[], excludes: Excludes): AsyncGenerator<Scanned> {
-  const sorted = [...files].sort((a, b) => comparePaths(a.path, b.path));
+export async function* scanList(list: ChosenList, excludes: Excludes): AsyncGenerator<Scanned> {
+  const paths = Array.from({ length: list.length }, (_, number) => list.path(number));
+  const sorted = Uint32Array.from(paths.keys()).sort((a, b) => comparePaths(paths[a]!, paths[b]!) || a - b);
   let open: string[] = [];
   let lastFile: string | null = null;
   let outside: string | null = null;
-  let here: { path: string; files: Set<File> } = { path: "", files: new Set() };
-  for (const { path, file } of sorted) {
-    if (here.path !== path) here = { path, files: new Set() };
-    // The same file, chosen twice.
-    if (here.files.has(file)) continue;
-    here.files.add(file);
+  for (const number of sorted) {
+    const path = paths[number]!;
     if (outside !== null && path.startsWith(outside)) continue;
     if (path === lastFile) {
       yield { kind: "left-out", path, why: "bad-name", detail: TWICE };
@@ -75,7 +69,7 @@ export async function* scanList(files: Listed[], excludes: Excludes): AsyncGener
       yield { kind: "left-out", path, why: "excluded", detail: null };
     } else {
       lastFile = path;
-      yield { kind: "file", path, size: file.size, modified: file.lastModified, open: () => Promise.resolve(file) };
+      yield { kind: "file", path, size: list.size(number), modified: list.modified(number), open: () => list.giver.open(number), read: () => list.giver.read(number) };
     }
   }
 }

@@ -1,7 +1,7 @@
-//! Pool: the workers that read and compress, and which of them is asked next.
+//! Pool: the workers that read, compress and seal, and which of them is asked next.
 
 import type { Parameters } from "../engine";
-import type { FromWorker, Read, Spent, ToWorker } from "./protocol";
+import type { Block, FromWorker, Read, Sealed, Spent, ToWorker } from "./protocol";
 
 /** A window of a large file. */
 export interface Window {
@@ -10,19 +10,24 @@ export interface Window {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** A block that was compressed. */
-export interface Compressed {
-  plaintext: Uint8Array<ArrayBuffer>;
-  digest: Uint8Array;
+/** What blocks of a session are sealed with. */
+export interface Sealing {
+  cipher: CryptoKey;
+  /** Gives a copy of the key that makes nonces; the worker overwrites it. */
+  key: () => Uint8Array<ArrayBuffer>;
 }
 
 /** Something that workers do; tests do it themselves. */
 export interface Labour {
   readonly workers: number;
-  read(files: File[]): Promise<Read[]>;
+  /** Reads small files, where they were not read yet, and cuts them. */
+  read(files: (File | Uint8Array<ArrayBuffer>)[]): Promise<Read[]>;
   /** Windows in order; throws a DOMException of the name that reading failed with. */
   stream(file: File): AsyncGenerator<Window>;
-  compress(lengths: Uint32Array, raw: Uint8Array<ArrayBuffer>): Promise<Compressed>;
+  /** What comes after this is sealed for another session. */
+  begin(session: Sealing): void;
+  /** Compresses and seals a block, and reads it back. */
+  seal(block: Block): Promise<Sealed>;
   readonly spent: Spent;
   end(): void;
 }
@@ -60,18 +65,20 @@ class Pool implements Labour {
   }
 
   get spent(): Spent {
-    const sum = { read: 0, hash: 0, compress: 0 };
+    const sum = { read: 0, hash: 0, compress: 0, seal: 0 };
     for (const { spent } of this.hands) {
       sum.read += spent.read;
       sum.hash += spent.hash;
       sum.compress += spent.compress;
+      sum.seal += spent.seal;
     }
     return sum;
   }
 
-  async read(files: File[]): Promise<Read[]> {
-    const bytes = files.reduce((sum, file) => sum + file.size, 0);
-    const answer = await this.#least().ask((job) => ({ type: "read", job, files }), [], bytes);
+  async read(files: (File | Uint8Array<ArrayBuffer>)[]): Promise<Read[]> {
+    const bytes = files.reduce((sum, file) => sum + (file instanceof File ? file.size : file.length), 0);
+    const read = files.flatMap((file) => (file instanceof File ? [] : [file.buffer]));
+    const answer = await this.#least().ask((job) => ({ type: "read", job, files }), read, bytes);
     if (answer.type !== "read") throw new Error("another answer than was asked for");
     return answer.results;
   }
@@ -80,12 +87,19 @@ class Pool implements Labour {
     return this.#least().stream(file);
   }
 
-  async compress(lengths: Uint32Array, raw: Uint8Array<ArrayBuffer>): Promise<Compressed> {
-    // Compressing costs several times what cutting does.
-    const cost = 4 * raw.length;
-    const answer = await this.#least().ask((job) => ({ type: "compress", job, lengths, raw }), [raw.buffer], cost);
-    if (answer.type !== "compressed") throw new Error("another answer than was asked for");
-    return { plaintext: answer.plaintext, digest: answer.digest };
+  begin({ cipher, key }: Sealing): void {
+    for (const hand of this.hands) {
+      const copy = key();
+      hand.tell({ type: "session", cipher, key: copy }, [copy.buffer]);
+    }
+  }
+
+  async seal(block: Block): Promise<Sealed> {
+    // Compressing and sealing cost several times what cutting does.
+    const cost = 4 * block.raw.length;
+    const answer = await this.#least().ask((job) => ({ type: "seal", job, block }), [block.raw.buffer], cost);
+    if (answer.type !== "sealed") throw new Error("another answer than was asked for");
+    return answer.sealed;
   }
 
   end(): void {
@@ -101,7 +115,7 @@ class Pool implements Labour {
 /** One worker, and who waits for it. */
 class Hand {
   load = 0;
-  readonly spent: Spent = { read: 0, hash: 0, compress: 0 };
+  readonly spent: Spent = { read: 0, hash: 0, compress: 0, seal: 0 };
   #jobs = new Map<number, (answer: FromWorker) => void>();
   #next = 0;
   #isEnded = false;
@@ -142,6 +156,10 @@ class Hand {
     });
   }
 
+  tell(message: ToWorker, transfer: Transferable[]): void {
+    if (!this.#isEnded) this.worker.postMessage(message, transfer);
+  }
+
   async *stream(file: File): AsyncGenerator<Window> {
     const job = this.#next++;
     const arrived: FromWorker[] = [];
@@ -180,6 +198,7 @@ class Hand {
       this.spent.read += answer.spent.read;
       this.spent.hash += answer.spent.hash;
       this.spent.compress += answer.spent.compress;
+      this.spent.seal += answer.spent.seal;
     }
     if ("job" in answer && answer.job !== null) this.#jobs.get(answer.job)?.(answer);
   }

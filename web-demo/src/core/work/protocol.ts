@@ -1,18 +1,29 @@
 //! Messages between the coordinator and a worker that reads and compresses.
 
-import type { Cut, Parameters } from "../engine";
+import type { Action, Cut, Parameters } from "../engine";
 
 /** From the coordinator. */
 export type ToWorker =
   | { type: "begin"; module: WebAssembly.Module; key: Uint8Array<ArrayBuffer>; parameters: Parameters; level: number }
-  /** Small files, read whole. */
-  | { type: "read"; job: number; files: File[] }
+  /** Small files, to be read whole, or what was read of them. */
+  | { type: "read"; job: number; files: (File | Uint8Array<ArrayBuffer>)[] }
   /** A large file, window by window. */
   | { type: "stream"; job: number; file: File }
   /** One more window of that file may come. */
   | { type: "more"; job: number }
   | { type: "drop"; job: number }
-  | { type: "compress"; job: number; lengths: Uint32Array; raw: Uint8Array };
+  /** What blocks are sealed with from now on: the cipher's key, which cannot be taken out, and the one that makes nonces. */
+  | { type: "session"; cipher: CryptoKey; key: Uint8Array<ArrayBuffer> }
+  | { type: "seal"; job: number; block: Block };
+
+/** A block to be compressed and sealed. */
+export type Block = Omit<Extract<Action, { type: "seal" }>, "type" | "raw"> & { raw: Uint8Array<ArrayBuffer> };
+
+/** A block as a pack stores it, and the buffer of its bytes for the next one. */
+export interface Sealed {
+  stored: Uint8Array<ArrayBuffer>;
+  raw: ArrayBuffer;
+}
 
 /** What became of one file. */
 export type Read =
@@ -25,6 +36,7 @@ export interface Spent {
   read: number;
   hash: number;
   compress: number;
+  seal: number;
 }
 
 /** From a worker. */
@@ -33,7 +45,7 @@ export type FromWorker =
   | { type: "read"; job: number; results: Read[]; spent: Spent }
   | { type: "window"; job: number; ids: Uint8Array; lengths: Uint32Array; bytes: Uint8Array<ArrayBuffer>; spent: Spent }
   | { type: "end"; job: number; size: number; reason: string | null }
-  | { type: "compressed"; job: number; plaintext: Uint8Array<ArrayBuffer>; digest: Uint8Array; spent: Spent }
+  | { type: "sealed"; job: number; sealed: Sealed; spent: Spent }
   | { type: "failed"; job: number | null; reason: string };
 
 export type { Cut };

@@ -1,12 +1,14 @@
-//! Worker: reads files in slices, cuts and names their chunks, compresses blocks. It knows the key that names chunks, and
-//! no other secret.
+//! Worker: reads files in slices, cuts and names their chunks, compresses and seals blocks under the numbers that it is
+//! told. It knows the key that names chunks and the one that makes nonces; the cipher's own it can use and not see.
 
-import { Chunker, Compressor, load } from "../engine";
-import type { FromWorker, Read, Spent, ToWorker } from "./protocol";
+import { Chunker, Sealer, load } from "../engine";
+import type { Block, FromWorker, Read, Spent, ToWorker } from "./protocol";
 
 let chunker: Chunker;
-let compressor: Compressor;
+let sealer: Sealer | null = null;
+let cipherKey: CryptoKey;
 let inlineMax = 0;
+let level = 0;
 /** Who waits to go on with a large file; null: it was dropped. */
 const streams = new Map<number, { credit: number; wake: (() => void) | null; dropped: boolean }>();
 
@@ -24,11 +26,16 @@ async function take(message: ToWorker): Promise<void> {
       await load({ module_or_path: message.module as unknown as WebAssembly.Module });
       chunker = new Chunker(message.key, message.parameters);
       message.key.fill(0);
-      compressor = new Compressor(message.level);
+      level = message.level;
       inlineMax = message.parameters.inlineMax;
       return tell({ type: "ready" });
+    case "session":
+      sealer?.free();
+      sealer = chunker.sealer(message.key, level);
+      cipherKey = message.cipher;
+      return;
     case "read": {
-      const spent = { read: 0, hash: 0, compress: 0 };
+      const spent = nothing();
       const results: Read[] = [];
       for (const file of message.files) results.push(await whole(file, spent));
       return tell({ type: "read", job: message.job, results, spent }, results.flatMap(buffers));
@@ -45,22 +52,42 @@ async function take(message: ToWorker): Promise<void> {
       found.wake?.();
       return;
     }
-    case "compress": {
-      const begun = performance.now();
-      const { plaintext, digest } = compressor.compress(message.lengths, message.raw);
-      const spent = { read: 0, hash: 0, compress: performance.now() - begun };
-      const bytes = plaintext as Uint8Array<ArrayBuffer>;
-      return tell({ type: "compressed", job: message.job, plaintext: bytes, digest, spent }, [bytes.buffer]);
+    case "seal": {
+      const spent = nothing();
+      const stored = await seal(message.block, spent);
+      const raw = message.block.raw.buffer;
+      return tell({ type: "sealed", job: message.job, sealed: { stored, raw }, spent }, [stored.buffer, raw]);
     }
   }
 }
 
+/** Compresses and seals a block, and opens it again: a flipped bit must not become a lost backup. */
+async function seal({ counter, kind, ids, lengths, raw }: Block, spent: Spent): Promise<Uint8Array<ArrayBuffer>> {
+  const mine = sealer!;
+  const begun = performance.now();
+  const { plaintext, iv, additionalData } = mine.prepare(counter, kind, ids, lengths, raw);
+  const compressed = performance.now();
+  spent.compress += compressed - begun;
+  const cipher = { name: "AES-GCM", iv, additionalData };
+  const sealed = await crypto.subtle.encrypt(cipher, cipherKey, plaintext);
+  mine.opened(counter, new Uint8Array(await crypto.subtle.decrypt(cipher, cipherKey, sealed)));
+  const stored = new Uint8Array(iv.length + sealed.byteLength);
+  stored.set(iv);
+  stored.set(new Uint8Array(sealed), iv.length);
+  spent.seal += performance.now() - compressed;
+  return stored;
+}
+
+function nothing(): Spent {
+  return { read: 0, hash: 0, compress: 0, seal: 0 };
+}
+
 /** Reads a small file. */
-async function whole(file: File, spent: Spent): Promise<Read> {
+async function whole(file: File | Uint8Array<ArrayBuffer>, spent: Spent): Promise<Read> {
   let bytes: Uint8Array<ArrayBuffer>;
   const begun = performance.now();
   try {
-    bytes = new Uint8Array(await file.arrayBuffer());
+    bytes = file instanceof File ? new Uint8Array(await file.arrayBuffer()) : file;
   } catch (error) {
     return { kind: "failed", reason: reason(error) };
   }
@@ -93,7 +120,7 @@ async function stream(job: number, file: File): Promise<void> {
       window.set(slice, left.length);
       const read = performance.now();
       const { ids, lengths, consumed } = chunker.cut(window, at === file.size);
-      const spent = { read: read - begun, hash: performance.now() - read, compress: 0 };
+      const spent = { ...nothing(), read: read - begun, hash: performance.now() - read };
       left = window.slice(consumed);
       state.credit -= 1;
       // The bytes behind the cut travel along; nobody looks at them.

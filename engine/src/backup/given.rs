@@ -1,0 +1,142 @@
+//! Given: the packs that a session has given out and no manifest has claimed yet.
+
+use std::collections::VecDeque;
+
+use crate::id::PackId;
+use crate::pack::{Pack, PackKind, PackWriter};
+
+/// What manifests may claim: packs that were given out since the last one, all of which must be stored by now. Nothing
+/// refers to a pack further on, so that the list may be cut anywhere and claimed by several manifests in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// The packs and their lengths.
+    pub packs: Vec<(PackId, u64)>,
+}
+
+/// A pack of which the host computes the SHA-256, which is its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnnamedPack {
+    /// Its number among the session's packs.
+    pub number: u64,
+    /// The object to be stored.
+    pub bytes: Vec<u8>,
+}
+
+/// Packs that were given out, in order.
+#[derive(Default)]
+pub(super) struct Given {
+    listed: Vec<Listed>,
+    next: u64,
+    /// Packs for the host to name, if that is left to it.
+    unnamed: Option<VecDeque<UnnamedPack>>,
+}
+
+struct Listed {
+    kind: PackKind,
+    number: u64,
+    /// None: the host has not named it yet.
+    id: Option<PackId>,
+    length: u64,
+}
+
+impl Given {
+    /// Leaves names to the host from now on.
+    pub(super) fn leave_names(&mut self) {
+        self.unnamed.get_or_insert_default();
+    }
+
+    /// Lists a pack that is full; gives its length, and the pack unless the host is to name it.
+    pub(super) fn add(&mut self, writer: PackWriter) -> (u64, Option<Pack>) {
+        let number = self.next;
+        self.next += 1;
+        match &mut self.unnamed {
+            Some(unnamed) => {
+                let (bytes, table) = writer.close();
+                let length = bytes.len() as u64;
+                self.listed.push(Listed { kind: table.kind, number, id: None, length });
+                unnamed.push_back(UnnamedPack { number, bytes });
+                (length, None)
+            }
+            None => {
+                let pack = writer.finish();
+                let length = pack.bytes.len() as u64;
+                self.listed.push(Listed { kind: pack.table.kind, number, id: Some(pack.id), length });
+                (length, Some(pack))
+            }
+        }
+    }
+
+    pub(super) fn poll_unnamed(&mut self) -> Option<UnnamedPack> {
+        self.unnamed.as_mut()?.pop_front()
+    }
+
+    pub(super) fn name(&mut self, number: u64, id: PackId) -> bool {
+        let found = self.listed.iter_mut().find(|pack| pack.number == number && pack.id.is_none());
+        found.map(|pack| pack.id = Some(id)).is_some()
+    }
+
+    pub(super) fn is_named(&self) -> bool {
+        self.listed.iter().all(|pack| pack.id.is_some())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.listed.len()
+    }
+
+    pub(super) fn take(&mut self) -> Listing {
+        let mut listed = std::mem::take(&mut self.listed);
+        // A tree pack may be full before the block of data that its pages refer to.
+        listed.sort_by_key(|pack| pack.kind);
+        let named = |pack: Listed| (pack.id.expect("a pack is named before it is stored"), pack.length);
+        Listing { packs: listed.into_iter().map(named).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::{ChunkId, DomainId, ObjectHash};
+
+    fn pack(byte: u8) -> PackWriter {
+        let mut writer = PackWriter::new(PackKind::Data, DomainId([1; 16]), [byte; 16], vec![vec![2; 9]]).unwrap();
+        writer.add_block(&[byte; 40], 0, 7, [ChunkId([byte; 24])], []).unwrap();
+        writer
+    }
+
+    #[test]
+    fn a_pack_that_the_host_names_is_the_one_that_the_engine_names() {
+        let (mut by_engine, mut by_host) = (Given::default(), Given::default());
+        by_host.leave_names();
+        for byte in 0..3 {
+            let (length, whole) = by_engine.add(pack(byte));
+            assert_eq!(by_host.add(pack(byte)), (length, None));
+            let unnamed = by_host.poll_unnamed().unwrap();
+            assert_eq!((unnamed.number, &unnamed.bytes), (u64::from(byte), &whole.unwrap().bytes));
+            assert!(!by_host.is_named());
+            assert!(by_host.name(unnamed.number, PackId(ObjectHash::of(&unnamed.bytes).0)));
+        }
+        assert_eq!(by_host.poll_unnamed(), None);
+        assert!(by_host.is_named());
+        assert_eq!(by_host.take(), by_engine.take());
+    }
+
+    #[test]
+    fn a_name_is_given_once_and_to_what_there_is() {
+        let mut given = Given::default();
+        given.leave_names();
+        given.add(pack(0));
+        assert!(!given.name(1, PackId([1; 32])));
+        assert!(given.name(0, PackId([1; 32])));
+        assert!(!given.name(0, PackId([2; 32])));
+        assert_eq!(given.take().packs[0].0, PackId([1; 32]));
+    }
+
+    #[test]
+    #[should_panic(expected = "a pack is named before it is stored")]
+    fn a_pack_without_a_name_is_not_left_out_of_a_claim() {
+        let mut given = Given::default();
+        given.leave_names();
+        given.add(pack(0));
+        given.take();
+    }
+}

@@ -1,0 +1,122 @@
+//! A coordinator whose server is not there: every upload is answered at once. It backs up with the product's own run and
+//! workers what the page has chosen, or files that are made of slices of one when they are read, which take no memory.
+
+import { Ledger } from "../../src/core/backup/progress";
+import { BackupRun, type Site } from "../../src/core/backup/run";
+import { Control } from "../../src/core/coordinator/control";
+import { Descriptor, Owner, View, load } from "../../src/core/engine";
+import { type Origin, type Scanned, scan as scanned } from "../../src/core/source/tree";
+import { type Labour, startPool } from "../../src/core/work/pool";
+import workerUrl from "../../src/core/work/worker.ts?worker&url";
+import wasmUrl from "../../../wasm/pkg/copal_bg.wasm?url";
+
+/** What is to be measured. */
+export interface Order {
+  workers: number;
+  /** Key slot and descriptor of a repository, as hexadecimal digits. */
+  given: { slot: string; descriptor: string };
+  /** The folder that was chosen; or so many files of so many bytes each, made of the file that was chosen. */
+  source: "folder" | { files: number; bytes: number };
+}
+
+/** What it took. */
+export interface Outcome {
+  seconds: number;
+  bytes: number;
+  newBytes: number;
+  storedBytes: number;
+  packs: number;
+  /** Milliseconds that all workers have spent. */
+  spent: Record<string, number>;
+}
+
+self.onmessage = async ({ data }: MessageEvent<{ order: Order; origin: Origin; base: File }>) => {
+  try {
+    self.postMessage(await measure(data.order, data.origin, data.base));
+  } catch (error) {
+    self.postMessage(String((error as Error)?.stack ?? error));
+  }
+};
+
+let module: WebAssembly.Module | null = null;
+/** Goes on until the next measurement, so that it can be asked how long its threads were busy. */
+let labour: Labour | null = null;
+
+async function measure(order: Order, origin: Origin, base: File): Promise<Outcome> {
+  module ??= await WebAssembly.compileStreaming(fetch(wasmUrl));
+  await load({ module_or_path: module });
+  const descriptor = new Descriptor(1, bytesOf(order.given.descriptor));
+  const owner = Owner.open(bytesOf(order.given.slot), "correct horse battery staple");
+  const { client } = owner.register(descriptor, "measured", Date.now(), crypto.getRandomValues(new Uint8Array(80)));
+  const { parameters } = descriptor.facts;
+  labour?.end();
+  labour = await startPool({
+    workers: order.workers,
+    spawn: () => new Worker(workerUrl, { type: "module" }),
+    module,
+    key: () => client.chunkerKey() as Uint8Array<ArrayBuffer>,
+    parameters,
+    level: parameters.zstdLevel,
+  });
+  const control = new Control();
+  let [packs, storedBytes, ended] = [0, 0, 0];
+  const gateway = {
+    read: async () => null,
+    create: async (_patience: unknown, key: string, bytes: Uint8Array) => {
+      if (key.startsWith("packs/")) [packs, storedBytes] = [packs + 1, storedBytes + bytes.length];
+      return true;
+    },
+    // With the first question for an answer all is stored and claimed.
+    receipt: async () => {
+      ended ||= performance.now();
+      control.cancel(0);
+      return null;
+    },
+  };
+  const nothing = { read: async () => null, write: async () => {}, remove: async () => {}, list: async () => [], create: () => Promise.reject(new Error("not here")), file: () => Promise.reject(new Error("not here")) };
+  const site = {
+    client, descriptor, gateway, labour, kept: nothing, sign: null, now: () => Date.now(),
+    openView: async () => new View(null, [client.facts.domain]),
+    random: (length: number) => crypto.getRandomValues(new Uint8Array(length)),
+  } as unknown as Site;
+  const { source } = order;
+  const scan = () => (source === "folder" ? scanned(origin, () => false) : made(source, base));
+  const run = new BackupRun(site, { host: "measured", label: "", paths: ["made"], program: "measured", scan }, control);
+  const begun = performance.now();
+  await run.run().catch((error: unknown) => {
+    if (ended === 0) throw error;
+  });
+  const ledger: Ledger = run.ledger;
+  const outcome = { seconds: (ended - begun) / 1000, bytes: ledger.bytesDone, newBytes: ledger.newBytes, storedBytes, packs, spent: { ...labour.spent } };
+  client.free();
+  owner.free();
+  descriptor.free();
+  return outcome;
+}
+
+/** Files of slices from all over one, shorter than most chunks: hardly a chunk comes twice. */
+async function* made({ files, bytes }: { files: number; bytes: number }, base: File): AsyncGenerator<Scanned> {
+  yield { kind: "directory", path: "made" };
+  for (let number = 0; number < files; number++) {
+    const open = async () => {
+      let state = number + 1;
+      const parts: Blob[] = [];
+      for (let left = bytes; left > 0; ) {
+        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+        const length = Math.min(left, PART + (state % PART));
+        const start = Math.floor((state / 2 ** 32) * (base.size - length));
+        parts.push(base.slice(start, start + length));
+        left -= length;
+      }
+      return new File(parts, "made", { lastModified: MODIFIED });
+    };
+    yield { kind: "file", path: `made/${String(number).padStart(6, "0")}`, size: bytes, modified: MODIFIED, open };
+  }
+}
+
+function bytesOf(digits: string): Uint8Array {
+  return Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+}
+
+const PART = 24 << 10;
+const MODIFIED = 1_700_000_000_000;
