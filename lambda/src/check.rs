@@ -1,6 +1,6 @@
 //! Check: reads the structure and one share of the packs, those not read for longest.
 
-use copal_service::check::Depth;
+use copal_service::check::{Depth, Kind};
 use copal_service::{policy, report, view};
 use serde_json::{Value, json};
 
@@ -15,12 +15,15 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     for finding in &done.findings {
         let snapshots: Vec<String> = finding.snapshots.iter().map(ToString::to_string).collect();
         let (kind, snapshots) = (finding.kind.name(), snapshots.join(" "));
-        tracing::error!(kind, object = finding.object, why = finding.why, snapshots, "damage");
+        match finding.kind {
+            Kind::Replaced => tracing::info!(kind, object = finding.object, why = finding.why, "no damage any more"),
+            _ => tracing::error!(kind, object = finding.object, why = finding.why, snapshots, "damage"),
+        }
     }
     run.metrics.checked(&done);
     Ok(json!({
         "ok": done.is_ok(),
-        "damage": done.findings.len(),
+        "damage": done.wrong(),
         "packs_read": done.packs_read,
         "packs_left": done.packs_left,
         "domains_left": done.domains_left,

@@ -40,10 +40,11 @@ pub struct Proposal {
 /// Writes the runs and the next root. Gives the root if this writer won; none if another one did, and then everything
 /// that was decided has to be decided again on the new root.
 pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<Option<(Root, ObjectHash)>, JobError> {
-    if proposal.rebuilt_as.is_none()
-        && let Some((_, evidence)) = view::lost_by_deletions(host.store, view).await?
-    {
-        return Err(JobError::StateLost { evidence });
+    if proposal.rebuilt_as.is_none() {
+        view::refuse_rootless(host, view).await?;
+        if let Some((_, evidence)) = view::lost_by_deletions(host.store, view).await? {
+            return Err(JobError::StateLost { evidence });
+        }
     }
     let nothing = State::default();
     let (old, state) = match (&proposal.rebuilt_as, &view.root) {

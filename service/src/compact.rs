@@ -46,6 +46,7 @@ pub async fn compact_until(host: &Host<'_>, budget: &Budget) -> Result<Report, J
 
 async fn compact_within(host: &Host<'_>, limits: &Limits, budget: &Budget) -> Result<Report, JobError> {
     let view = view::read_parts(host.store, &NAMES).await?;
+    view::refuse_rootless(host, &view).await?;
     let segments = view.state.segments.len() as u64;
     let mut report =
         Report { segments_before: segments, segments_after: segments, root: view.number(), is_unfinished: false };

@@ -52,6 +52,7 @@ pub async fn expire_until(host: &Host<'_>, by: IngestBy, budget: &Budget) -> Res
         // An expiry is believed on the last change it knows only: what waits is folded in before.
         fold(host, by, &mut report).await?;
         let view = view::read_parts(host.store, &SNAPSHOTS).await?;
+        view::refuse_rootless(host, &view).await?;
         let Some(expiry) = decide(host, &view, &mut report).await? else { return Ok(report) };
         let bytes = Bytes::from(expiry.encode());
         // If another service was faster, its expiry is folded in, and this one decides again.

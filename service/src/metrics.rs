@@ -119,7 +119,7 @@ impl Metrics {
     /// What was found wrong, and how much was read for it.
     pub fn checked(&mut self, report: &check::Report) {
         let stale = report.findings.iter().filter(|finding| finding.kind == Kind::Stale).count();
-        self.count(DAMAGE, (report.findings.len() - stale) as u64).count(STALE, stale as u64);
+        self.count(DAMAGE, report.wrong() - stale as u64).count(STALE, stale as u64);
         self.count(PACKS_READ, report.packs_read).count(BYTES_READ, report.bytes_read);
         self.count(PACKS_LEFT, report.packs_left).count(UNFINISHED, report.is_unfinished().into());
         self.count(ROOT, report.root);

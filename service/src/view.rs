@@ -1,20 +1,22 @@
 //! View: the state of the repository as one root names it.
 
+mod lost;
+
+pub use lost::lost_newer;
+pub(crate) use lost::{lost_by_deletions, lost_by_receipts, refuse_rootless};
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
+use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
 use copal_engine::index::{Bits, Index, Overlay, OverlayRun, Segment};
 use copal_engine::layout;
-use copal_engine::receipt::Receipt;
 use copal_engine::root::Root;
 use copal_engine::state::{RunKind, RunReader, State, StateFold};
 use copal_store::{Store, StoreError};
 
-use crate::clients;
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
-use crate::host::Host;
 use crate::objects::{self, Call};
 
 /// The state as one root names it, or the parts of it that were asked for.
@@ -188,18 +190,25 @@ async fn attempt(store: &dyn Store, parts: &Parts) -> Result<Attempt, JobError> 
         return again(format!("{name} is gone"));
     };
     let root = Root::decode(number, &bytes).map_err(|error| JobError::damaged(name, error))?;
-    match root.base {
-        _ if is_planted(Fault::BaseUnchecked) => {}
-        Some((base, hash)) if !is_there(store, base, hash).await? => {
-            return again(format!("the base of {name}, {}, is gone", layout::root(base)));
-        }
-        Some(_) => {}
-        // Without a base only the newest counts: this may be what a writer made that slept since there was none.
-        None if !is_newest(store, name).await? => return again(format!("{name} is not the newest any more")),
-        None => {}
+    let counts = async {
+        Ok(match root.base {
+            _ if is_planted(Fault::BaseUnchecked) => None,
+            Some((base, hash)) if !is_there(store, base, hash).await? => {
+                Some(format!("the base of {name}, {}, is gone", layout::root(base)))
+            }
+            Some(_) => None,
+            // Without a base only the newest counts: this may be what a writer made that slept since there was none.
+            None if !is_newest(store, name).await? => Some(format!("{name} is not the newest any more")),
+            None => None,
+        })
+    };
+    // Both come after the root; what a root names that does not count is of no interest.
+    let (counts, state): (Result<_, StoreError>, _) = futures::join!(counts, read_state(store, &root, parts));
+    if let Some(why) = counts? {
+        return again(why);
     }
     let hash = ObjectHash::of(&bytes);
-    match read_state(store, &root, parts).await? {
+    match state? {
         Ok((state, indexes)) => Ok(Attempt::Read(Box::new(View { root: Some((root, hash)), state, indexes }))),
         Err(gone) => again(format!("{gone}, which {name} names, is gone")),
     }
@@ -209,57 +218,6 @@ async fn attempt(store: &dyn Store, parts: &Parts) -> Result<Attempt, JobError> 
 pub async fn newest_number(store: &dyn Store) -> Result<u64, StoreError> {
     let page = store.list("roots/", None, 1).await?;
     Ok(page.objects.first().and_then(|newest| layout::root_number(newest.key.as_str())).unwrap_or(0))
-}
-
-/// The number of a newer root than the newest one there is, and what tells of it: that was lost, and nobody may write on
-/// an older one. Looks at every client: who deletes must.
-pub async fn lost_newer(host: &Host<'_>, view: &View) -> Result<Option<(u64, String)>, JobError> {
-    if let Some(lost) = lost_by_deletions(host.store, view).await? {
-        return Ok(Some(lost));
-    }
-    let answered = clients::below_behind(host.store, "receipts/", &view.state.heads).await?;
-    lost_by_receipts(host.store, view, answered.into_iter()).await
-}
-
-/// The same, as far as the records of deletions tell: what every writer looks at. What writes no more than this looks at
-/// deletes nothing and answers no client but those whose receipts it has looked for.
-pub(crate) async fn lost_by_deletions(store: &dyn Store, view: &View) -> Result<Option<(u64, String)>, JobError> {
-    let after = objects::key(format!("{}-z", layout::deletion(view.number(), &[0xff; 16])));
-    let Some(newer) = store.list("deletions/", Some(&after), 1).await?.objects.into_iter().next() else {
-        return Ok(None);
-    };
-    let name = newer.key.as_str();
-    let number = name.strip_prefix("deletions/").and_then(|rest| rest.get(..20)?.parse().ok());
-    let number = number.unwrap_or(view.number() + 1);
-    let newest = newest_heads(store).await?.number();
-    Ok((newest < number).then(|| (number, format!("{name} tells of root {number}, and the newest there is {newest}"))))
-}
-
-/// The same, as far as the receipts tell that these clients got. A receipt is written after the root that decides it, so
-/// one that the newest root knows nothing of was decided by a root that is lost.
-pub(crate) async fn lost_by_receipts(
-    store: &dyn Store,
-    view: &View,
-    clients: impl Iterator<Item = ClientId>,
-) -> Result<Option<(u64, String)>, JobError> {
-    let next = |client| view.state.heads.get(&client).map_or(1, |head| head.number + 1);
-    let calls = clients.map(|client| -> Call<'_, _> {
-        let number = next(client);
-        Box::pin(async move { Ok((client, number, objects::read(store, &layout::receipt(client, number)).await?)) })
-    });
-    for (client, number, receipt) in objects::together(calls).await? {
-        let Some(bytes) = receipt else { continue };
-        let newest = newest_heads(store).await?;
-        if newest.state.heads.get(&client).is_some_and(|head| head.number >= number) {
-            continue;
-        }
-        let root = Receipt::decode(client, number, &bytes).map_or(newest.number() + 1, |receipt| receipt.root);
-        let name = layout::receipt(client, number);
-        let words =
-            format!("{name} tells of root {root}, and the newest there is {} has not decided it", newest.number());
-        return Ok(Some((root, words)));
-    }
-    Ok(None)
 }
 
 /// The newest root that counts, and the heads it names.

@@ -43,6 +43,10 @@ fn a_deleted_pack_is_found_by_the_check_and_uploaded_again_by_a_machine_that_can
     let two = world.back_up(&world.till);
     assert_eq!(world.owner.run(&["repair"]).map(drop), Ok(()));
     world.is_whole(&[&one, &two]);
+    // The function agrees with the command: no alarm, long before a prune has forgotten the pack.
+    let Outcome::Response(answer) = world.cloud.run("check").outcome else { panic!("the check ends") };
+    assert_eq!((&answer["ok"], &answer["damage"]), (&json!(true), &json!(0)), "{answer}");
+    assert_eq!(world.cloud.function("check").metrics().last().unwrap()["Damage"], json!(0.0));
 }
 
 #[test]

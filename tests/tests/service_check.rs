@@ -69,14 +69,64 @@ fn a_missing_truncated_or_flipped_pack_is_found_with_the_snapshots_it_harms_and_
         let healed = world.back_up(&client, &tree);
         assert_eq!(world.restore(healed).as_ref(), Ok(&tree), "harm {harm}");
         assert_eq!(world.restore(snapshot).as_ref(), Ok(&tree), "harm {harm}");
-        assert!(world.check().findings.iter().all(|finding| finding.snapshots.is_empty()));
+        // No alarm, and not forgotten: the name of what was lost stays told until a prune has dropped its record.
+        let after = world.check();
+        let left = about(&after.findings, &name);
+        assert!(left.iter().all(|finding| finding.kind == Kind::Replaced && finding.snapshots.is_empty()), "{left:?}");
+        assert_eq!((left.len(), after.is_ok()), (1, true), "harm {harm}: {:?}", after.findings);
         for _ in 0..3 {
             world.prune(DAY);
             world.wait(DAY * 2);
         }
-        assert!(world.check().is_ok(), "harm {harm}: {:?}", world.check().findings);
+        assert_eq!(world.check().findings, [], "harm {harm}");
         assert_eq!(world.restore(snapshot).as_ref(), Ok(&tree), "harm {harm}");
     }
+}
+
+#[test]
+fn a_harmed_pack_is_damage_as_long_as_a_kept_snapshot_needs_anything_of_it() {
+    for harm in 0..2 {
+        let (world, client, mut tree) = begin();
+        let old = world.view().state.snapshots.values().next().unwrap().id;
+        let name = pack_of(&world, PackKind::Data);
+        match harm {
+            0 => world.destroy(&name),
+            _ => world.flip(&name),
+        }
+        world.check();
+        // One of the files is another one by now: what it was nobody brings back.
+        tree.extend(files(1, 1).into_keys().map(|path| (path, vec![7; 2000])));
+        world.back_up(&client, &tree);
+        let report = world.check();
+        let found = about(&report.findings, &name);
+        assert_eq!(found.iter().map(|of| &of.snapshots[..]).collect::<Vec<_>>(), [&[old][..]], "harm {harm}");
+        assert!(!report.is_ok() && found[0].kind != Kind::Replaced, "{found:?}");
+        world.change(&client, vec![Operation::Forget(vec![old])]);
+        assert!(world.check().is_ok(), "harm {harm}: {:?}", world.check().findings);
+        for _ in 0..3 {
+            world.prune(DAY);
+            world.wait(DAY * 2);
+        }
+        assert_eq!(world.check().findings, [], "harm {harm}");
+    }
+}
+
+#[test]
+fn a_pack_that_was_never_found_harmed_before_is_damage_whatever_needs_it() {
+    let (world, client, tree) = begin();
+    let old = world.view().state.snapshots.values().next().unwrap().id;
+    let name = pack_of(&world, PackKind::Data);
+    world.back_up(&client, &files(2, 2));
+    world.change(&client, vec![Operation::Forget(vec![old])]);
+    world.destroy(&name);
+    let report = world.check();
+    let found = about(&report.findings, &name);
+    assert_eq!(found.iter().map(|of| of.kind).collect::<Vec<_>>(), [Kind::Missing], "somebody has deleted it");
+    assert!(world.check().is_ok());
+    world.change(&client, vec![Operation::Undelete(vec![old])]);
+    assert!(!world.check().is_ok(), "a snapshot that is kept again needs it");
+    world.back_up(&client, &tree);
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
 }
 
 #[test]

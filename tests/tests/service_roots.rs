@@ -5,14 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use copal_engine::client::Role;
 use copal_engine::layout;
+use copal_engine::repository::IngestBy;
 use copal_engine::root::Root;
 use copal_service::commit::{Proposal, commit};
+use copal_service::error::JobError;
 use copal_service::faults::{Fault, Windows, plant};
-use copal_service::view;
+use copal_service::ingest::{self, Scope};
+use copal_service::prune::Options;
+use copal_service::{compact, expire, view};
 use copal_store::fault::{Fate, Fault as Faulty};
 use copal_store::{Op, Store};
 use copal_tests::kit::repository::key;
-use copal_tests::kit::{Client, DAY, Tree, World};
+use copal_tests::kit::{Client, DAY, Tree, World, keep_last};
 use copal_tests::sim::alone;
 use futures::executor::block_on;
 
@@ -65,6 +69,43 @@ fn a_writer_that_slept_since_there_was_no_root_does_not_win_with_number_one() {
     let change = Proposal { change_head: Some((1, world.view().base().unwrap().1)), ..Proposal::default() };
     assert!(block_on(commit(&world.host(), &stale, change)).unwrap().is_none());
     plant(None, Windows::DESIGN);
+}
+
+#[test]
+fn no_job_takes_a_repository_of_which_all_roots_are_lost_for_an_empty_one() {
+    let (world, client) = begin();
+    world.change(&client, vec![keep_last(1)]);
+    world.destroy_all("roots/");
+    let host = world.host();
+    let is_lost = |job: &str, done: Result<(), JobError>| {
+        assert!(matches!(done, Err(JobError::StateLost { .. })), "{job}: {done:?}");
+    };
+    let options = Options::new([4096, 3072]);
+    is_lost("prune", world.try_prune(&options).map(drop));
+    is_lost("dry prune", world.try_prune(&Options { is_dry_run: true, ..options }).map(drop));
+    is_lost("compact", block_on(compact::compact(&host)).map(drop));
+    is_lost("expire", block_on(expire::expire(&host, IngestBy::Service)).map(drop));
+    is_lost("ingest", world.ingest().map(drop));
+    let changes = block_on(ingest::work(&host, IngestBy::Service, Scope::Decisions, &|_| false));
+    is_lost("changes", changes.map(drop));
+    assert!(world.check().findings.iter().any(|finding| finding.object.starts_with("roots/")));
+    assert_eq!(world.names("roots/"), [""; 0], "nobody has begun anew");
+    world.rebuild();
+    world.prune(DAY);
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn jobs_find_nothing_to_do_where_nothing_was_saved() {
+    let world = World::new();
+    world.register(1, Role::Full);
+    world.prune(DAY);
+    let host = world.host();
+    block_on(compact::compact(&host)).unwrap();
+    block_on(expire::expire(&host, IngestBy::Service)).unwrap();
+    assert_eq!(world.ingest().unwrap(), []);
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
+    assert_eq!(world.names("roots/"), [""; 0]);
 }
 
 #[test]

@@ -33,6 +33,8 @@ impl Findings {
             Kind::Damaged => DamageKind::Damaged,
             Kind::Dangling => DamageKind::Unresolved,
             Kind::Stale => DamageKind::Stale,
+            // Whoever opens the trees finds out by himself.
+            Kind::Replaced => return,
         };
         let object = match (finding.pack, view) {
             (Some(pack), Some(view)) => name_of(view, pack),

@@ -38,6 +38,11 @@ impl Harm {
     fn has_found(&self, pack: &PackId) -> bool {
         self.returned.contains(pack) || self.damaged.contains(pack) || self.whole.contains_key(pack)
     }
+
+    /// Whether what the state says against a pack still stands.
+    pub(super) fn lets_stand(&self, pack: &PackId, record: &PackRecord) -> bool {
+        (record.is_missing && !self.has_found(pack)) || (record.is_damaged && !self.whole.contains_key(pack))
+    }
 }
 
 /// Writes what was learned into the state: what is lost becomes wanted, so that the next backup of a source that still

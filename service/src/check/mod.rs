@@ -15,6 +15,7 @@ pub use harm::{Harm, note};
 use copal_engine::id::{DomainId, ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::mark::CopyItem;
+use copal_engine::state::{PackRecord, SnapshotState};
 
 use crate::budget::Budget;
 use crate::error::JobError;
@@ -47,6 +48,9 @@ pub enum Kind {
     Dangling,
     /// It is damaged, and nothing that stands needs it.
     Stale,
+    /// A pack that was found harmed before, and of which nothing kept needs anything any more: what it held has other
+    /// copies, or went with its snapshots. No damage; a prune forgets it when the grace period is over.
+    Replaced,
 }
 
 impl Kind {
@@ -57,6 +61,7 @@ impl Kind {
             Kind::Damaged => "damaged",
             Kind::Dangling => "dangling",
             Kind::Stale => "stale",
+            Kind::Replaced => "replaced",
         }
     }
 }
@@ -99,9 +104,14 @@ impl Report {
         self.packs_left + self.domains_left > 0
     }
 
-    /// Whether nothing is wrong.
+    /// Whether nothing is wrong. What was replaced is wrong no more.
     pub fn is_ok(&self) -> bool {
-        self.findings.is_empty()
+        self.wrong() == 0
+    }
+
+    /// How many things are wrong.
+    pub fn wrong(&self) -> u64 {
+        self.findings.iter().filter(|finding| finding.kind != Kind::Replaced).count() as u64
     }
 
     fn add(&mut self, kind: Kind, object: impl Into<String>, why: impl core::fmt::Display) {
@@ -254,7 +264,8 @@ async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobErr
     Ok(())
 }
 
-/// Says of each harmed pack, and of each dangling reference, which kept snapshots reach it.
+/// Says of each harmed pack, and of each dangling reference, which kept snapshots reach it; and of packs that were known
+/// to be harmed whether anything does.
 async fn locate(host: &Host<'_>, view: &mut View, harm: &Harm, report: &mut Report) -> Result<(), JobError> {
     let packs = report.findings.iter().filter_map(|finding| finding.pack);
     let mut domains: BTreeSet<DomainId> = packs.filter_map(|pack| Some(view.state.packs.get(&pack)?.domain)).collect();
@@ -272,11 +283,16 @@ async fn locate(host: &Host<'_>, view: &mut View, harm: &Harm, report: &mut Repo
 }
 
 fn locate_in(view: &View, domain: DomainId, inventory: &structure::Inventory, harm: &Harm, report: &mut Report) {
+    // What was found before and is not read this time is no better for that.
+    let is_bad =
+        |pack: &PackId| harm.hits(pack) || view.state.packs.get(pack).is_some_and(|of| harm.lets_stand(pack, of));
+    let mut is_all_read = true;
     for snapshot in view.state.snapshots.values().filter(|snapshot| snapshot.domain == domain) {
-        if snapshot.state != copal_engine::state::SnapshotState::Kept || snapshot.partial {
+        if snapshot.state != SnapshotState::Kept || snapshot.partial {
             continue;
         }
         let reach = inventory.graph.reach([snapshot.root]);
+        is_all_read &= reach.unread.is_empty();
         let mut hit: BTreeSet<PackId> = BTreeSet::new();
         let mut copies = inventory.copies().filter(|(_, item)| reach.reached.has(item.id)).peekable();
         while let Some((_, item)) = copies.next() {
@@ -285,7 +301,7 @@ fn locate_in(view: &View, domain: DomainId, inventory: &structure::Inventory, ha
             while let Some((_, other)) = copies.next_if(|(_, other)| other.id == item.id) {
                 packs.insert(pack(&other));
             }
-            if packs.iter().all(|pack| harm.hits(pack)) {
+            if packs.iter().all(is_bad) {
                 hit.extend(packs);
             }
         }
@@ -295,6 +311,15 @@ fn locate_in(view: &View, domain: DomainId, inventory: &structure::Inventory, ha
             if is_hit || (finding.kind == Kind::Dangling && unresolved.contains(&finding.object)) {
                 finding.snapshots.push(snapshot.id);
             }
+        }
+    }
+    // What lies below a page that cannot be read may need any pack.
+    let is_known = |of: &PackRecord| of.domain == domain && (of.is_missing || of.is_damaged);
+    let is_replaced = |pack: &PackId| harm.hits(pack) && view.state.packs.get(pack).is_some_and(is_known);
+    for finding in report.findings.iter_mut().filter(|finding| is_all_read && finding.snapshots.is_empty()) {
+        if finding.pack.as_ref().is_some_and(is_replaced) {
+            finding.kind = Kind::Replaced;
+            finding.why.push_str(", and nothing kept needs it any more");
         }
     }
 }

@@ -131,10 +131,10 @@ impl Run<'_> {
                 return Ok(());
             }
             let mut view = view::read_parts(self.host.store, &Parts::RECORDS).await?;
-            let Some((root, hash)) = view.root.clone() else { return Ok(()) };
             if let Some((_, evidence)) = view::lost_newer(self.host, &view).await? {
                 return Err(JobError::StateLost { evidence });
             }
+            let Some((root, hash)) = view.root.clone() else { return Ok(()) };
             // What an earlier root doomed, of this run or of one that was interrupted.
             let cleared = self.delete_doomed(&view, (&root, hash)).await?;
             if is_superseded(self.host, &view).await? {
