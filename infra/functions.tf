@@ -17,6 +17,7 @@ locals {
     COPAL_METRICS_NAMESPACE = var.metrics_namespace
     COPAL_LOG               = var.log_level
     COPAL_STORAGE_CLASS     = var.storage_class
+    COPAL_OBJECT_LOCK       = var.locked_days == null ? "" : "${var.lock_mode}:${var.locked_days}"
   }
   environment_of = {
     check = { COPAL_CHECK_PARTS = tostring(var.check_parts) }
@@ -38,6 +39,7 @@ module "rights" {
   root          = local.root
   kms_key_arn   = module.key.arn
   seals_objects = local.bucket_key != null
+  locks_objects = var.locked_days != null
 }
 
 module "function" {

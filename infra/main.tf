@@ -40,6 +40,7 @@ module "repository" {
   partition     = local.partition
   kms_key_arn   = local.bucket_key
   object_lock   = var.object_lock
+  locks_objects = var.locked_days != null
   roles         = { for function, made in module.function : function => made.role_arn }
   operators     = var.operators
   origins       = compact([local.page_url, var.cors])

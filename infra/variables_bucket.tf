@@ -9,12 +9,6 @@ variable "encryption" {
   }
 }
 
-variable "object_lock" {
-  description = "Whether versions in the bucket can be locked. It can be chosen for a new bucket only; there is no lock for all objects, which would hold up prune."
-  type        = bool
-  default     = false
-}
-
 variable "recovery_days" {
   description = "Days for which what was deleted, by prune or by anybody, can be brought back."
   type        = number

@@ -11,7 +11,7 @@ use copal_store::cache::Cache;
 use copal_store::fs::FsStore;
 use copal_store::limit::{Limit, Rates, Within};
 use copal_store::retry::{Backoff, Pause, Retry, ThreadPause};
-use copal_store::s3::{BadConfig, S3Config, S3Store};
+use copal_store::s3::{BadConfig, Retention, S3Config, S3Store};
 use copal_store::{Store, StoreError};
 use ed25519_dalek::SigningKey;
 
@@ -38,6 +38,10 @@ pub struct Means {
     pub storage_class: Option<String>,
     /// The KMS key that S3 seals new objects with.
     pub kms_key: Option<String>,
+    /// For how long new packs and manifests in S3 are locked.
+    pub object_lock: Option<Retention>,
+    /// Whether what is read of them is locked anew in time.
+    pub renews_locks: bool,
     /// Where it is noted which servers were found fit.
     pub cache: Option<PathBuf>,
 }
@@ -130,6 +134,8 @@ impl Site {
         config.rates = means.rates;
         config.storage_classes = means.storage_class.iter().map(|class| ("packs/".to_owned(), class.clone())).collect();
         config.kms_key.clone_from(&means.kms_key);
+        config.lock = means.object_lock;
+        config.renews_locks = means.renews_locks;
         let bare = Arc::new(wait(S3Store::open(config))?);
         let (pause, calls) = (bare.pause(), AtOnce::default());
         // Whoever is held back by the limit, or waits to try again, does not keep others from calling.

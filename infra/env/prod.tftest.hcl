@@ -13,7 +13,7 @@ run "deployed" {
   command = apply
 
   assert {
-    condition     = !local.destroys && var.object_lock && local.bucket_key != null
+    condition     = !local.destroys && var.object_lock && var.locked_days == 90 && local.bucket_key != null
     error_message = "Backups are less protected than they can be."
   }
 

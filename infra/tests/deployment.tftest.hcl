@@ -50,6 +50,8 @@ run "every_feature_is_on" {
   variables {
     prefix          = "/our/team/"
     object_lock     = true
+    locked_days     = 30
+    lock_mode       = "COMPLIANCE"
     cold_packs      = { class = "GLACIER_IR" }
     inventory       = true
     replica_region  = "eu-west-1"
@@ -78,6 +80,11 @@ run "every_feature_is_on" {
   assert {
     condition     = local.root == "our/team/" && output.repository == "s3://example-copal/our/team"
     error_message = "The folder is another one."
+  }
+
+  assert {
+    condition     = local.environment.COPAL_OBJECT_LOCK == "COMPLIANCE:30"
+    error_message = "Packs and manifests are not locked, or otherwise."
   }
 
   assert {

@@ -122,6 +122,26 @@ run "deletions_that_nobody_can_undo" {
   expect_failures = [var.recovery_days]
 }
 
+run "locks_in_a_bucket_without" {
+  command = plan
+
+  variables {
+    locked_days = 30
+  }
+
+  expect_failures = [var.locked_days]
+}
+
+run "a_lock_that_there_is_not" {
+  command = plan
+
+  variables {
+    lock_mode = "LEGAL"
+  }
+
+  expect_failures = [var.lock_mode]
+}
+
 run "a_second_region_that_is_the_first" {
   command = plan
 

@@ -7,6 +7,7 @@ variables {
   root          = "team/"
   partition     = "aws"
   object_lock   = false
+  locks_objects = false
   recovery_days = 30
   origins       = []
   inventory     = false
@@ -96,6 +97,9 @@ run "every_feature_is_on" {
   }
 
   variables {
+    object_lock   = true
+    locks_objects = true
+
     origins    = ["https://backup.example.org"]
     inventory  = true
     log_bucket = { id = "example-copal-logs", arn = "arn:aws:s3:::example-copal-logs" }
@@ -105,6 +109,11 @@ run "every_feature_is_on" {
   assert {
     condition     = one(aws_s3_bucket_cors_configuration.this[0].cors_rule).allowed_origins == toset(["https://backup.example.org"]) && one(aws_s3_bucket_cors_configuration.this[0].cors_rule).allowed_methods == toset(["GET", "PUT"])
     error_message = "Pages of other origins may use presigned addresses, or the own one may do more."
+  }
+
+  assert {
+    condition     = length(setintersection(one(aws_s3_bucket_cors_configuration.this[0].cors_rule).allowed_headers, ["x-amz-object-lock-mode", "x-amz-object-lock-retain-until-date"])) == 2
+    error_message = "Pages cannot create what has to be locked."
   }
 
   assert {

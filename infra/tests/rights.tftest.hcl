@@ -7,6 +7,7 @@ variables {
   root          = "team/"
   kms_key_arn   = "arn:aws:kms:eu-central-1:111122223333:key/1"
   seals_objects = true
+  locks_objects = true
 }
 
 run "prune_alone_deletes_and_nobody_may_do_everything" {
@@ -20,7 +21,7 @@ run "prune_alone_deletes_and_nobody_may_do_everything" {
   }
 
   assert {
-    condition     = alltrue(flatten([for statements in values(local.statements) : [for of in statements : [for action in flatten([of.Action]) : contains(["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "kms:Decrypt", "kms:GenerateDataKey"], action)]]]))
+    condition     = alltrue(flatten([for statements in values(local.statements) : [for of in statements : [for action in flatten([of.Action]) : contains(["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:GetObjectRetention", "s3:PutObjectRetention", "kms:Decrypt", "kms:GenerateDataKey"], action)]]]))
     error_message = "A function may do something that none does."
   }
 
@@ -37,6 +38,36 @@ run "prune_alone_deletes_and_nobody_may_do_everything" {
   assert {
     condition     = alltrue([for statements in values(local.statements) : anytrue([for of in statements : of.Action == "kms:GenerateDataKey"])])
     error_message = "Somebody cannot seal what they create."
+  }
+}
+
+run "locks_are_for_packs_and_manifests" {
+  module {
+    source = "./modules/rights"
+  }
+
+  assert {
+    condition = { for function, statements in local.statements : function => one([for of in statements : of.Resource if of.Sid == "Lock"]) if anytrue([for of in statements : of.Sid == "Lock"]) } == {
+      prune   = ["arn:aws:s3:::example-copal/team/moved/*"]
+      gateway = [for folder in ["packs", "manifests"] : "arn:aws:s3:::example-copal/team/${folder}/*"]
+      check   = [for folder in ["packs", "moved", "manifests"] : "arn:aws:s3:::example-copal/team/${folder}/*"]
+    }
+    error_message = "Somebody locks what they neither write nor check, or does not lock what they do."
+  }
+}
+
+run "who_locks_nothing_has_no_right_to" {
+  module {
+    source = "./modules/rights"
+  }
+
+  variables {
+    locks_objects = false
+  }
+
+  assert {
+    condition     = !strcontains(jsonencode(local.statements), "ObjectRetention")
+    error_message = "A function may lock for nothing."
   }
 }
 

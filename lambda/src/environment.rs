@@ -1,6 +1,7 @@
 //! Environment: the variables that configure a function, by name, and what they say.
 
 use copal_engine::id::OwnerFingerprint;
+use copal_store::s3::Retention;
 
 /// The bucket that holds the repository. Required.
 pub const BUCKET: &str = "COPAL_BUCKET";
@@ -16,6 +17,9 @@ pub const LOG: &str = "COPAL_LOG";
 pub const STORAGE_CLASS: &str = "COPAL_STORAGE_CLASS";
 /// The KMS key that S3 seals new objects with; the bucket's default without it.
 pub const KMS_KEY: &str = "COPAL_KMS_KEY";
+/// For how long packs that prune writes, and packs and manifests of clients of the gateway, are locked: `GOVERNANCE:30` or
+/// `COMPLIANCE:30`; not at all without it. The bucket must have Object Lock.
+pub const OBJECT_LOCK: &str = "COPAL_OBJECT_LOCK";
 /// Of how many parts of all packs a check reads one, where no policy says so.
 pub const CHECK_PARTS: &str = "COPAL_CHECK_PARTS";
 /// Bytes that one prune copies into new packs at most; no bound without it.
@@ -32,8 +36,18 @@ pub const DAILY_QUOTA: &str = "COPAL_DAILY_QUOTA";
 pub const OPEN_SLOTS: &str = "COPAL_OPEN_SLOTS";
 
 /// All of them. Besides them the functions use what AWS sets: region, credentials, the address of the Runtime API.
-pub const NAMES: &[&str] =
-    &[BUCKET, PREFIX, OWNER_FINGERPRINT, METRICS_NAMESPACE, LOG, STORAGE_CLASS, KMS_KEY, CHECK_PARTS, REPACK_MOST];
+pub const NAMES: &[&str] = &[
+    BUCKET,
+    PREFIX,
+    OWNER_FINGERPRINT,
+    METRICS_NAMESPACE,
+    LOG,
+    STORAGE_CLASS,
+    KMS_KEY,
+    OBJECT_LOCK,
+    CHECK_PARTS,
+    REPACK_MOST,
+];
 
 /// How a function is configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +64,8 @@ pub struct Environment {
     pub storage_class: Option<String>,
     /// The KMS key that S3 seals new objects with.
     pub kms_key: Option<String>,
+    /// For how long packs and manifests are locked.
+    pub object_lock: Option<Retention>,
     /// Of how many parts of all packs a check reads one, where no policy says so.
     pub check_parts: u32,
     /// Bytes that one prune copies at most.
@@ -105,6 +121,7 @@ impl Environment {
             namespace: set(METRICS_NAMESPACE).unwrap_or_else(|| "Copal".to_owned()),
             storage_class: set(STORAGE_CLASS),
             kms_key: set(KMS_KEY),
+            object_lock: set(OBJECT_LOCK).map(locked).transpose()?,
             check_parts: number(CHECK_PARTS, set(CHECK_PARTS), PARTS)?,
             repack_most: number(REPACK_MOST, set(REPACK_MOST), u64::MAX)?,
             origin: set(ORIGIN),
@@ -141,6 +158,10 @@ fn number<N: std::str::FromStr + Default + PartialEq>(
 /// A number above zero; none if it is not set.
 fn bound(name: &'static str, value: Option<String>) -> Result<Option<u64>, BadEnvironment> {
     value.map(|value| number(name, Some(value), 0)).transpose()
+}
+
+fn locked(value: String) -> Result<Retention, BadEnvironment> {
+    value.parse().map_err(|_| bad(OBJECT_LOCK, value, "a mode and days, like GOVERNANCE:30"))
 }
 
 fn bad(name: &'static str, value: String, wanted: &'static str) -> BadEnvironment {
@@ -187,5 +208,6 @@ mod tests {
             "the variable COPAL_OWNER_FINGERPRINT is \"me\", which is not 64 hexadecimal digits"
         );
         assert!(read(&[(BUCKET, "b"), (OWNER_FINGERPRINT, FINGERPRINT), (CHECK_PARTS, "0")]).is_err());
+        assert!(read(&[(BUCKET, "b"), (OWNER_FINGERPRINT, FINGERPRINT), (OBJECT_LOCK, "30")]).is_err());
     }
 }

@@ -50,7 +50,7 @@ pub fn run() -> Result<(), Error> {
 /// Answers events and schedules.
 fn run_jobs(function: Function) -> Result<(), Error> {
     runtime()?.block_on(async {
-        let (environment, bucket) = match open().await {
+        let (environment, bucket) = match open(Some(function)).await {
             Ok(opened) => opened,
             Err(error) => return refuse(error),
         };
@@ -69,7 +69,7 @@ fn run_jobs(function: Function) -> Result<(), Error> {
 /// Answers requests.
 fn run_gateway() -> Result<(), Error> {
     runtime()?.block_on(async {
-        let (environment, bucket) = match open().await {
+        let (environment, bucket) = match open(None).await {
             Ok(opened) => opened,
             Err(error) => return refuse(error),
         };
@@ -87,10 +87,13 @@ fn runtime() -> std::io::Result<Runtime> {
 }
 
 /// The configuration, and the bucket's objects below the prefix.
-async fn open() -> Result<(Environment, Arc<S3Store>), StartError> {
+async fn open(function: Option<Function>) -> Result<(Environment, Arc<S3Store>), StartError> {
     let environment = Environment::of_process()?;
     let mut config = S3Config::new(&environment.bucket, &environment.prefix);
     config.kms_key = environment.kms_key.clone();
+    config.lock = environment.object_lock;
+    // A check reads everything that is still needed: what it finds stays locked.
+    config.renews_locks = function == Some(Function::Check);
     if let Some(class) = &environment.storage_class {
         config.storage_classes = ["packs/", "moved/"].map(|start| (start.to_owned(), class.clone())).into();
     }

@@ -38,7 +38,11 @@ pub(crate) async fn note(host: &Host<'_>, job: &str, progress: &Progress) -> Res
     let time = host.now_to_note().await?.0.max(0) as u64;
     let name = objects::key(format!("{}{:020}", prefix(job), u64::MAX - time));
     match host.store.create(&name, Bytes::from(bytes)).await {
-        Ok(_) | Err(StoreError::Denied { .. } | StoreError::ReadOnly { .. }) => Ok(()),
+        Ok(_) => Ok(()),
+        Err(error @ (StoreError::Denied { .. } | StoreError::ReadOnly { .. })) => {
+            tracing::warn!(job, %error, "not noted where to go on: the next run begins at the beginning");
+            Ok(())
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use aws_sdk_s3::primitives::DateTimeFormat;
 use bytes::Bytes;
-use copal_store::s3::{Presigned, S3Store};
+use copal_store::s3::{Presigned, S3Config, S3Store};
 use copal_store::{Key, Store};
 use copal_tests::kit::s3::{Kind, Server, runtime};
 use futures::executor::block_on;
@@ -21,6 +22,35 @@ fn versitygw_takes_exactly_what_was_presigned() {
 #[test]
 fn minio_takes_exactly_what_was_presigned() {
     takes_exactly_what_was_presigned(&Server::start(Kind::Minio));
+}
+
+#[test]
+fn versitygw_takes_nothing_unlocked_that_was_presigned_locked() {
+    takes_nothing_unlocked(&Server::keeping_versions(Kind::Versity));
+}
+
+#[test]
+fn minio_takes_nothing_unlocked_that_was_presigned_locked() {
+    takes_nothing_unlocked(&Server::start(Kind::Minio));
+}
+
+fn takes_nothing_unlocked(server: &Server) {
+    let bucket = server.bucket_with_locks();
+    let config = S3Config { lock: Some("GOVERNANCE:2".parse().expect("a retention")), ..server.config(&bucket, "") };
+    let store = block_on(S3Store::open(config)).expect("a bucket");
+    let put = presigned(&store, "locked", SENT);
+    for (name, weaker) in [(MODE, "NONE"), (UNTIL, "2030-01-01T00:00:00Z")] {
+        let without: Vec<_> = put.headers.iter().filter(|(header, _)| *header != name).cloned().collect();
+        assert_refused(&store, "locked", send(&put, &put.url, &without, SENT));
+        let altered = [&without[..], &[(name, weaker.to_owned())]].concat();
+        assert_refused(&store, "locked", send(&put, &put.url, &altered, SENT));
+    }
+    assert_eq!(send(&put, &put.url, &put.headers, SENT).0, 200);
+    let request = server.client().head_object().bucket(&bucket).key(key("locked").as_str());
+    let head = runtime().block_on(request.send()).expect("it is there");
+    assert_eq!(head.object_lock_mode().map(|mode| mode.as_str()), Some("GOVERNANCE"));
+    let until = head.object_lock_retain_until_date().expect("it is locked");
+    assert!(put.headers.contains(&(UNTIL, until.fmt(DateTimeFormat::DateTime).expect("a time"))), "{until:?}");
 }
 
 fn takes_exactly_what_was_presigned(server: &Server) {
@@ -154,5 +184,7 @@ fn key(name: &str) -> Key {
     Key::new(format!("packs/ab/{name}")).expect("a key")
 }
 
+const MODE: &str = "x-amz-object-lock-mode";
+const UNTIL: &str = "x-amz-object-lock-retain-until-date";
 const SENT: &[u8] = b"exactly these, 24 bytes!";
 const BASE64_OF_OTHERS: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";

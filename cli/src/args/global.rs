@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use copal_store::s3::Retention;
 
 use super::values::Size;
 
@@ -48,6 +49,11 @@ pub struct Global {
     /// KMS key that S3 seals new objects with, beside Copal's own encryption [default: what the bucket says].
     #[arg(long, value_name = "KEY", env = "COPAL_KMS_KEY", global = true)]
     pub kms_key: Option<String>,
+    /// Mode and days for which new packs and manifests in S3 are locked, like GOVERNANCE:30 or COMPLIANCE:30.
+    ///
+    /// The bucket must have Object Lock. What is deleted is then hidden, and can be brought back while its lock lasts.
+    #[arg(long, value_name = "MODE:DAYS", env = "COPAL_OBJECT_LOCK", global = true)]
+    pub object_lock: Option<Retention>,
     /// Write results and errors as JSON.
     #[arg(long, global = true)]
     pub json: bool,

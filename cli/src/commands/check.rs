@@ -14,7 +14,7 @@ use crate::verify::{self, verify};
 
 pub(super) fn run(context: &Context<'_>, options: &args::check::Check) -> Result<Exit, Failure> {
     let started = Instant::now();
-    let repository = context.open_bare()?;
+    let repository = context.renewing_locks().open_bare()?;
     let how = verify::Options {
         read: options.read_data(),
         is_full: options.full,

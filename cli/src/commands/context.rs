@@ -27,11 +27,17 @@ use crate::wait::wait;
 pub(super) struct Context<'a> {
     pub(super) global: &'a Global,
     pub(super) report: &'a Report,
+    renews_locks: bool,
 }
 
 impl<'a> Context<'a> {
     pub(super) fn new(global: &'a Global, report: &'a Report) -> Self {
-        Self { global, report }
+        Self { global, report, renews_locks: false }
+    }
+
+    /// The same for what reads all that is needed, which then stays locked, where it is.
+    pub(super) fn renewing_locks(&self) -> Self {
+        Self { renews_locks: true, ..*self }
     }
 
     /// Where the repository is, or is to be.
@@ -76,6 +82,8 @@ impl<'a> Context<'a> {
             rates: Rates { upload: rate(self.global.limit_upload), download: rate(self.global.limit_download) },
             storage_class: self.global.storage_class.clone(),
             kms_key: self.global.kms_key.clone(),
+            object_lock: self.global.object_lock,
+            renews_locks: self.renews_locks,
             cache: self.places().ok().map(|places| places.cache().to_owned()),
         }
     }

@@ -22,7 +22,7 @@ pub(super) fn run(context: &Context<'_>, options: &args::serve::Serve) -> Result
         let _ = print(context.global.json, at);
     };
     let is_quiet = context.global.quiet;
-    let means = context.means();
+    let means = context.renewing_locks().means();
     let service = Service {
         means: &means,
         location: &location,

@@ -22,6 +22,7 @@ impl Bucket {
         // What the signature covers, clients have to send.
         config.storage_classes = means.storage_class.iter().map(|class| ("packs/".to_owned(), class.clone())).collect();
         config.kms_key.clone_from(&means.kms_key);
+        config.lock = means.object_lock;
         Ok(Some(Self(wait(S3Store::open(config))?)))
     }
 }

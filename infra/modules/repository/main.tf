@@ -19,7 +19,7 @@ resource "aws_s3_bucket_cors_configuration" "this" {
   cors_rule {
     allowed_origins = var.origins
     allowed_methods = ["GET", "PUT"]
-    allowed_headers = [
+    allowed_headers = concat([
       "content-type",
       "if-none-match",
       "range",
@@ -27,7 +27,10 @@ resource "aws_s3_bucket_cors_configuration" "this" {
       "x-amz-server-side-encryption",
       "x-amz-server-side-encryption-aws-kms-key-id",
       "x-amz-storage-class",
-    ]
+      ], !var.locks_objects ? [] : [
+      "x-amz-object-lock-mode",
+      "x-amz-object-lock-retain-until-date",
+    ])
     expose_headers  = ["content-range", "etag", "x-amz-checksum-sha256"]
     max_age_seconds = 600
   }

@@ -19,6 +19,11 @@ variable "object_lock" {
   type        = bool
 }
 
+variable "locks_objects" {
+  description = "Whether clients create packs and manifests locked."
+  type        = bool
+}
+
 variable "roles" {
   description = "ARNs of the functions' roles, by function."
   type        = map(string)

@@ -1,4 +1,4 @@
-# What each function may do: the calls that it makes, and no other. tests/tests/infra_rights.rs replays them.
+# What each function may do: the calls that it makes, and no other. tests/tests/infra/rights.rs replays them.
 
 locals {
   # What every function does in the repository.
@@ -35,8 +35,8 @@ locals {
   statements = {
     ingest  = concat(local.all, local.sealing, local.ingest)
     compact = concat(local.all, local.sealing, local.compact)
-    prune   = concat(local.all, local.sealing, local.prune)
-    check   = concat(local.all, local.sealing, local.check)
-    gateway = concat(local.all, local.sealing, local.gateway)
+    prune   = concat(local.all, local.sealing, local.prune, local.locking.prune)
+    check   = concat(local.all, local.sealing, local.check, local.locking.check)
+    gateway = concat(local.all, local.sealing, local.gateway, local.locking.gateway)
   }
 }

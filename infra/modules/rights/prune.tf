@@ -1,25 +1,25 @@
 locals {
   prune = [
     {
-      # GetObject, HeadObject: policy, who signed it, references in tree packs, blocks that are copied, whether a dooming root is still there.
+      # GetObject, HeadObject: policy, who signed it, references in tree packs, blocks that are copied, whether a dooming root is still there, where to go on.
       Sid      = "Read"
       Effect   = "Allow"
       Action   = "s3:GetObject"
-      Resource = [for folder in ["copal", "clients", "packs", "moved", "receipts", "changes", "expiries", "roots", "state", "index"] : "${local.objects}${folder}/*"]
+      Resource = [for folder in ["copal", "clients", "packs", "moved", "receipts", "changes", "expiries", "roots", "state", "index", "work"] : "${local.objects}${folder}/*"]
     },
     {
-      # PutObject: copied blocks, what expired, what is about to be deleted, the state after it, the report.
+      # PutObject: copied blocks, what expired, what is about to be deleted, the state after it, the report, where the next run goes on.
       Sid      = "Create"
       Effect   = "Allow"
       Action   = "s3:PutObject"
-      Resource = [for folder in ["moved", "expiries", "deletions", "roots", "state", "index", "reports"] : "${local.objects}${folder}/*"]
+      Resource = [for folder in ["moved", "expiries", "deletions", "roots", "state", "index", "reports", "work"] : "${local.objects}${folder}/*"]
     },
     {
-      # DeleteObject, DeleteObjects: what a root has doomed, old roots and runs that only they name, old reports.
+      # DeleteObject, DeleteObjects: what a root has doomed, old roots and runs that only they name, old reports, what runs noted.
       Sid      = "Delete"
       Effect   = "Allow"
       Action   = "s3:DeleteObject"
-      Resource = [for folder in ["packs", "moved", "roots", "state", "index", "reports"] : "${local.objects}${folder}/*"]
+      Resource = [for folder in ["packs", "moved", "roots", "state", "index", "reports", "work"] : "${local.objects}${folder}/*"]
     },
   ]
 }

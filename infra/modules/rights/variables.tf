@@ -13,6 +13,11 @@ variable "kms_key_arn" {
   type        = string
 }
 
+variable "locks_objects" {
+  description = "Whether new packs and manifests are locked."
+  type        = bool
+}
+
 variable "seals_objects" {
   description = "Whether the repository's objects are sealed with that key."
   type        = bool

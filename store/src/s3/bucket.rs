@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::future::Future;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use aws_credential_types::Credentials;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
@@ -19,6 +19,7 @@ use super::clock::{Clock, Reading};
 use super::config::{Connection, S3Config};
 use super::list::Places;
 use super::paced::Paced;
+use super::retention::Retention;
 use super::trouble::{Failed, Trouble};
 use crate::limit::lasts;
 use crate::{Created, Key, Op, Stat, StoreError, StoreTime};
@@ -41,6 +42,7 @@ impl Bucket {
             Some(rate) => (SdkBody::from_body_1_x(Paced::new(bytes, rate)), lasts(length, rate)),
             None => (SdkBody::from(bytes), Duration::ZERO),
         };
+        let retention = self.config.retention(key.as_str());
         let request = self.connection.client.put_object();
         let request = request
             .bucket(&self.config.bucket)
@@ -51,6 +53,8 @@ impl Bucket {
             .set_storage_class(self.config.storage_class(key.as_str()))
             .set_server_side_encryption(self.config.encryption())
             .set_ssekms_key_id(self.config.kms_key.clone())
+            .set_object_lock_mode(retention.map(Retention::mode))
+            .set_object_lock_retain_until_date(retention.map(|retention| retention.until(SystemTime::now())))
             .body(body.into())
             .customize()
             // The signed checksum binds the body; hashing it a second time would bind it no better.

@@ -20,6 +20,7 @@ use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 
 use super::BadConfig;
 use super::clock::Clock;
+use super::retention::Retention;
 use crate::key;
 use crate::limit::Rates;
 
@@ -42,6 +43,10 @@ pub struct S3Config {
     pub storage_classes: Vec<(String, String)>,
     /// The KMS key that Amazon seals new objects with, beside our own encryption.
     pub kms_key: Option<String>,
+    /// For how long new packs and manifests are locked; the bucket must have Object Lock.
+    pub lock: Option<Retention>,
+    /// Whether reading a pack or manifest locks it anew, as a new one would be, once half of that time is not left any more.
+    pub renews_locks: bool,
     /// How long a connection, an answer to a small request, or the next piece of a body may take.
     pub patience: Duration,
     /// Bytes a second within one object.
@@ -60,6 +65,8 @@ impl S3Config {
             credentials: None,
             storage_classes: Vec::new(),
             kms_key: None,
+            lock: None,
+            renews_locks: false,
             patience: Duration::from_secs(60),
             rates: Rates::default(),
         }
@@ -86,6 +93,11 @@ impl S3Config {
     pub(super) fn storage_class(&self, key: &str) -> Option<StorageClass> {
         let found = self.storage_classes.iter().find(|(start, _)| key.starts_with(start.as_str()));
         found.map(|(_, class)| StorageClass::from(class.as_str()))
+    }
+
+    /// How a new object is locked.
+    pub(super) fn retention(&self, key: &str) -> Option<Retention> {
+        self.lock.filter(|_| Retention::is_of(key))
     }
 
     pub(super) fn encryption(&self) -> Option<ServerSideEncryption> {

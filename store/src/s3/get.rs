@@ -97,6 +97,7 @@ impl Bucket {
             Err(failed) if is_missing(&failed) => return Err(StoreError::NotFound { key: key.clone() }),
             Err(failed) => return Err(self.explain(failed, op, key.as_str())),
         };
+        self.renew_lock(op, key, &found).await?;
         let odd = |what| Trouble::Answer(what).lasting(op, key.as_str());
         let length = found.content_length().and_then(|length| u64::try_from(length).ok());
         let length = length.ok_or_else(|| odd("an object without a length"))?;

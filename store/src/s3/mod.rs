@@ -26,6 +26,7 @@ mod list;
 mod paced;
 mod presign;
 mod probe;
+mod retention;
 mod trouble;
 mod worker;
 
@@ -39,6 +40,7 @@ pub use answer::{is_absence, of_answer};
 pub use aws_credential_types::Credentials;
 pub use config::S3Config;
 pub use presign::Presigned;
+pub use retention::{BadRetention, LockMode, Retention};
 pub use trouble::Trouble;
 pub use worker::RuntimePause;
 

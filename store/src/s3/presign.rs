@@ -63,7 +63,11 @@ impl S3Store {
                 headers.push(("x-amz-server-side-encryption", "aws:kms".to_owned()));
                 headers.push(("x-amz-server-side-encryption-aws-kms-key-id", kms_key.clone()));
             }
-            bucket.presign(Op::Create, "PUT", &own, headers, expires, SystemTime::now()).await
+            let now = SystemTime::now();
+            if let Some(retention) = bucket.config.retention(own.as_str()) {
+                headers.extend(retention.headers(now));
+            }
+            bucket.presign(Op::Create, "PUT", &own, headers, expires, now).await
         })
         .await
     }
@@ -194,11 +198,15 @@ mod tests {
     use crate::s3::S3Config;
 
     fn store(endpoint: Option<&str>) -> S3Store {
+        block_on(S3Store::open(config(endpoint))).expect("a bucket")
+    }
+
+    fn config(endpoint: Option<&str>) -> S3Config {
         let mut config = S3Config::new("bucket", "a/b");
         config.endpoint = endpoint.map(str::to_owned);
         config.region = Some("eu-west-1".to_owned());
         config.credentials = Some(Credentials::new("name", "the-secret", Some("token/+".to_owned()), None, "test"));
-        block_on(S3Store::open(config)).expect("a bucket")
+        config
     }
 
     fn key() -> Key {
@@ -217,6 +225,20 @@ mod tests {
         assert!(!presigned.url.to_lowercase().contains("checksum-sha256="), "nothing is moved into the query");
         let names: Vec<&str> = presigned.headers.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["content-length", "if-none-match", "x-amz-checksum-sha256"]);
+    }
+
+    #[test]
+    fn the_signature_covers_the_lock_of_packs_and_manifests() {
+        let mut config = config(None);
+        config.lock = Some("GOVERNANCE:30".parse().expect("a retention"));
+        let store = block_on(S3Store::open(config)).expect("a bucket");
+        let locked = presign(&store);
+        let names: Vec<&str> = locked.headers.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names[3..], ["x-amz-object-lock-mode", "x-amz-object-lock-retain-until-date"]);
+        assert!(locked.url.contains("x-amz-object-lock-mode%3Bx-amz-object-lock-retain-until-date"), "{}", locked.url);
+        let change = Key::new("changes/1").expect("a key");
+        let free = block_on(store.presign_put(&change, 5, [7; 32], Duration::from_secs(60))).expect("signed");
+        assert_eq!(free.headers.len(), 3, "{:?}", free.headers);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! recorded by the recording store.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use copal_engine::client::Role;
@@ -12,12 +14,17 @@ use copal_lambda::environment::{BUCKET, Environment, OWNER_FINGERPRINT};
 use copal_lambda::failure::Failure;
 use copal_lambda::function::Function;
 use copal_lambda::services::Services;
+use copal_service::budget::Budget;
+use copal_service::check::Depth;
 use copal_service::faults::{Windows, plant};
 use copal_service::metrics::Metrics;
+use copal_service::prune::Options;
+use copal_service::report;
 use copal_store::Op;
-use copal_store::record::Record;
+use copal_store::record::{Event, Record};
 use copal_tests::kit::lambda::event::{batch, notification};
 use copal_tests::kit::{Client, DAY, How, Random, SeededEntropy, Tree, World, keep_last, path};
+use futures::executor::block_on;
 use serde_json::{Value, json};
 
 /// A call of S3 by a function, of many alike in one folder one.
@@ -57,6 +64,11 @@ pub(crate) fn of_jobs() -> BTreeSet<Call> {
     let some: Tree =
         files(1, 40, 900).into_iter().enumerate().filter(|(at, _)| at % 4 == 0).map(|(_, of)| of).collect();
     world.back_up(&client, &some);
+    // Runs that end early note where the next one goes on, and delete what was noted before.
+    for steps in 1..=4 {
+        story.cut_prune(steps);
+        story.cut_check(steps);
+    }
     for _ in 0..3 {
         story.run(Function::Prune);
         world.wait(DAY + Duration::from_secs(1));
@@ -124,6 +136,26 @@ impl Story<'_> {
         self.invoke(function, json!({ "job": job }));
     }
 
+    /// What the function prune does of a prune, in no more steps than these.
+    fn cut_prune(&mut self, steps: u64) {
+        let store = Record::new(&self.world.store);
+        let options = Options { budget: lasting(steps), ..Options::new([4096, 3072]) };
+        block_on(report::prune(&self.world.host_of(&store), &options)).expect("it ends well");
+        self.note(Function::Prune, &store.take());
+    }
+
+    /// The same of a check.
+    fn cut_check(&mut self, steps: u64) {
+        let store = Record::new(&self.world.store);
+        let depth = Depth::Data { part: 1, parts: 1 };
+        block_on(report::check(&self.world.host_of(&store), depth, &lasting(steps))).expect("it ends well");
+        self.note(Function::Check, &store.take());
+    }
+
+    fn note(&mut self, function: Function, events: &[Event]) {
+        self.calls.extend(events.iter().map(|event| Call::new(function.name(), action(event.op), &event.key)));
+    }
+
     fn invoke(&mut self, function: Function, payload: Value) {
         self.ask(function, payload).unwrap_or_else(|failure| panic!("{}: {failure}", function.name()));
     }
@@ -141,9 +173,15 @@ impl Story<'_> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime starts");
         let (deadline, mut metrics) = (Deadline::after(Duration::from_secs(900)), Metrics::default());
         let answer = runtime.block_on(function.work(&services, payload, deadline, &mut metrics));
-        self.calls.extend(store.take().iter().map(|event| Call::new(function.name(), action(event.op), &event.key)));
+        self.note(function, &store.take());
         answer
     }
+}
+
+/// A budget that lasts for so many steps.
+fn lasting(steps: u64) -> Budget {
+    let left = Arc::new(AtomicU64::new(steps));
+    Budget::until(move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err())
 }
 
 /// What IAM calls a call of the store, as `store::s3` makes it.

@@ -1,4 +1,4 @@
-//! Pages: what `infra/README.md` and `docs/operations.md` say, against the modules and the tests.
+//! Pages: what `infra/README.md` says, against the modules.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,47 +54,6 @@ fn every_statement_of_a_policy_says_which_call_needs_it() {
     }
     assert!(statements > 40, "{statements}");
 }
-
-#[test]
-fn every_command_of_the_operators_page_is_run_by_a_test_or_needs_aws() {
-    let page = fs::read_to_string(top().join("docs/operations.md")).expect("the page is there");
-    let mut commands = 0;
-    for block in page.split("```sh\n").skip(1) {
-        let block = block.split("```").next().unwrap_or_default().replace("\\\n", "");
-        for line in block.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
-            commands += 1;
-            let (command, remark) = line.split_once(" # ").unwrap_or((line, ""));
-            if remark.starts_with("needs AWS") {
-                continue;
-            }
-            let run = RUN.iter().filter(|(start, ..)| command.contains(start)).max_by_key(|(start, ..)| start.len());
-            let Some((_, file, needle)) = run else { panic!("no test is named that runs {line:?}") };
-            let test = fs::read_to_string(top().join(file)).expect("the test is there");
-            assert!(test.contains(needle), "{file} does not run {needle:?}, so {line:?} is untested");
-        }
-    }
-    assert!(commands > 20, "{commands}");
-}
-
-/// What stands in a command line, a test that runs such commands, and what shows that it does.
-const RUN: [(&str, &str, &str); 16] = [
-    ("init", "tests/src/kit/lambda/team.rs", "\"init\", \"--ingest\", \"service\""),
-    ("init --key-file", "cli/tests/kit/mod.rs", "\"--key-file\", \"key\", \"init\""),
-    ("key add --new-key-file", "cli/tests/key.rs", "\"key\", \"add\", \"--new-key-file\""),
-    ("backup /", "tests/tests/e2e_cloud.rs", "\"backup\", \"files\""),
-    ("client add", "tests/src/kit/lambda/team.rs", "\"client\", \"add\""),
-    ("client list", "cli/tests/managed/clients.rs", "\"client\", \"list\""),
-    ("client revoke", "tests/tests/infra/requests.rs", "\"client\", \"revoke\""),
-    ("status", "tests/tests/infra/requests.rs", "\"status\""),
-    ("policy set", "tests/tests/e2e_cloud.rs", "\"policy\", \"set\""),
-    ("forget", "tests/tests/e2e_cloud.rs", "\"forget\""),
-    ("prune --grace 0s", "cli/tests/golden/main.rs", "\"prune\", \"--grace\", \"0s\""),
-    ("check --full", "tests/tests/e2e_cloud.rs", "\"check\", \"--full\""),
-    ("restore", "tests/tests/e2e_cloud.rs", "\"restore\""),
-    ("snapshots", "tests/tests/e2e_cloud.rs", "\"snapshots\""),
-    ("cargo xtask lambda", "xtask/src/main.rs", "[\"lambda\"]"),
-    ("diff -r", "tests/tests/e2e_cloud.rs", "assert_same"),
-];
 
 /// The tables of the deployment itself, then of its modules and the example.
 fn reference() -> String {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use copal_lambda::environment::OBJECT_LOCK;
 use copal_tests::kit::lambda::team::PASSPHRASE;
 use copal_tests::kit::lambda::{Outcome, Team};
 use copal_tests::kit::s3::{Fate, Proxy, Seen};
@@ -14,24 +15,28 @@ use super::calls::{Call, LIST};
 
 /// What all five functions ask while a team uses the repository through the gateway.
 pub(crate) fn of_a_team() -> BTreeSet<Call> {
-    let team = Team::start();
+    let team = Team::with_locks();
     let noted: Arc<Mutex<BTreeSet<Call>>> = Arc::default();
     let proxies: BTreeMap<&'static str, Proxy> = FUNCTIONS
         .into_iter()
         .map(|function| {
             let (noted, folder) = (noted.clone(), format!("/{}/team/", team.bucket));
             let note = move |seen: &Seen| {
-                noted.lock().expect("nobody panics with it").extend(call(function, seen, &folder));
+                noted.lock().expect("nobody panics with it").extend(calls(function, seen, &folder));
                 Fate::Pass
             };
             (function, Proxy::start(team.server.address(), Duration::ZERO, note))
         })
         .collect();
     let cloud = team.cloud(|deployment| {
+        deployment.variables.push((OBJECT_LOCK.to_owned(), "GOVERNANCE:1".to_owned()));
         deployment.variables_of = proxies
             .iter()
             .map(|(function, proxy)| (*function, vec![("AWS_ENDPOINT_URL_S3".to_owned(), proxy.endpoint())]))
             .collect();
+        // What was locked for a day is locked for longer by a check that is told so.
+        let check = deployment.variables_of.entry("check").or_default();
+        check.push((OBJECT_LOCK.to_owned(), "GOVERNANCE:30".to_owned()));
     });
     let gateway = cloud.gateway();
     let owner = team.machine("owner", PASSPHRASE, &gateway, true);
@@ -58,33 +63,65 @@ pub(crate) fn of_a_team() -> BTreeSet<Call> {
     noted.clone()
 }
 
-/// The call that a request is; none where only its body says of what. Of deletions at once the recorded calls of the jobs
-/// tell each object, as IAM asks for each.
+/// The calls that a request is, as IAM is asked: of deletions at once one for each object.
 ///
 /// # Panics
-/// If no function should make such a request, or if it could replace an object.
-fn call(function: &'static str, seen: &Seen, folder: &str) -> Option<Call> {
+/// If no function should make such a request, if it could replace an object, or if it does not lock what it should.
+fn calls(function: &'static str, seen: &Seen, folder: &str) -> Vec<Call> {
     let path = percent_decode_str(seen.uri.path()).decode_utf8().expect("names are text");
     let query = seen.uri.query().unwrap_or_default();
     let Some(name) = path.strip_prefix(folder) else {
         if seen.method.as_str() == "POST" && query.split('&').any(|part| part.trim_end_matches('=') == "delete") {
-            assert_eq!(function, "prune", "{seen:?}");
-            return None;
+            let (_, inside) = folder[1..].split_once('/').expect("a bucket and a folder");
+            return deleted(&seen.body, inside)
+                .iter()
+                .map(|name| Call::new(function, "s3:DeleteObject", name))
+                .collect();
         }
         assert!(["GET", "HEAD"].contains(&seen.method.as_str()), "{function}: {seen:?}");
-        return Some(Call::new(function, LIST, ""));
+        return vec![Call::new(function, LIST, "")];
     };
     let action = match seen.method.as_str() {
         "GET" | "HEAD" => "s3:GetObject",
+        "PUT" if query.split('&').any(|part| part.trim_end_matches('=') == "retention") => "s3:PutObjectRetention",
         "PUT" => {
             assert_eq!(seen.headers.get("if-none-match").map(|value| value.as_bytes()), Some(&b"*"[..]), "{seen:?}");
+            let is_locked = ["packs/", "moved/", "manifests/"].iter().any(|folder| name.starts_with(folder));
+            assert_eq!(seen.headers.contains_key("x-amz-object-lock-mode"), is_locked, "{seen:?}");
             "s3:PutObject"
         }
         "DELETE" => "s3:DeleteObject",
         _ => panic!("{function} makes a request that no role is for: {seen:?}"),
     };
     assert!(!query.contains("uploads") && !query.contains("acl"), "{function}: {seen:?}");
-    Some(Call::new(function, action, name))
+    vec![Call::new(function, action, name)]
+}
+
+/// The objects that a deletion of many names.
+///
+/// # Panics
+/// If it names none, one outside the folder, or a version, which only another right deletes.
+fn deleted(body: &[u8], folder: &str) -> Vec<String> {
+    let body = std::str::from_utf8(body).expect("XML is text");
+    assert!(!body.contains("<VersionId>"), "{body}");
+    let keys: Vec<&str> = body.split("<Key>").skip(1).map(|rest| rest.split("</Key>").next().unwrap_or(rest)).collect();
+    assert!(!keys.is_empty(), "{body}");
+    let inside = |key: &str| key.strip_prefix(folder).unwrap_or_else(|| panic!("{key} is none of ours")).to_owned();
+    keys.into_iter().map(inside).collect()
+}
+
+#[test]
+fn a_deletion_of_many_asks_for_each_of_them() {
+    let seen = |body: &'static str| Seen {
+        count: 0,
+        method: http::Method::POST,
+        uri: "/bucket/?delete=".parse().expect("an address"),
+        headers: http::HeaderMap::new(),
+        body: body.into(),
+    };
+    let body = "<Delete><Object><Key>team/packs/ab/cd</Key></Object><Object><Key>team/roots/1</Key></Object></Delete>";
+    let asked = calls("prune", &seen(body), "/bucket/team/");
+    assert_eq!(asked, ["packs/ab/cd", "roots/1"].map(|name| Call::new("prune", "s3:DeleteObject", name)));
 }
 
 pub(crate) const FUNCTIONS: [&str; 5] = ["ingest", "compact", "prune", "check", "gateway"];

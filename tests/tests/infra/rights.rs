@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use super::calls::{self, Call, LIST};
+use super::drift::read;
 use super::plan::{EXAMPLES, Plan, statements, target, texts};
 use super::requests::{self, FUNCTIONS};
 
@@ -18,9 +19,10 @@ static CALLS: LazyLock<BTreeSet<Call>> = LazyLock::new(|| &calls::of_jobs() | &r
 #[test]
 fn what_a_function_does_its_role_allows() {
     for (name, plan) in plans() {
-        let asked: Vec<Value> = CALLS.iter().map(|call| request(&plan, call)).collect();
+        let calls = calls_in(&plan);
+        let asked: Vec<Value> = calls.iter().map(|call| request(&plan, call)).collect();
         let answers = evaluate(&asked);
-        let refused: Vec<_> = CALLS.iter().zip(answers).filter(|(_, answer)| answer != "Allowed").collect();
+        let refused: Vec<_> = calls.iter().zip(answers).filter(|(_, answer)| answer != "Allowed").collect();
         assert!(refused.is_empty(), "{name}: {refused:#?}");
     }
 }
@@ -29,13 +31,19 @@ fn what_a_function_does_its_role_allows() {
 fn the_recorded_calls_are_those_of_whole_jobs() {
     CALLS.iter().for_each(|Call { function, action, folder }| println!("{function} {action} {folder}"));
     let has = |function, action, folder: &str| CALLS.contains(&Call { function, action, folder: folder.to_owned() });
-    for folder in ["packs", "roots", "state", "index", "reports"] {
+    for folder in ["packs", "roots", "state", "index", "reports", "work"] {
         assert!(has("prune", "s3:DeleteObject", folder), "prune deletes {folder}");
     }
     assert!(has("prune", "s3:PutObject", "moved") && has("prune", "s3:PutObject", "expiries"));
     assert!(has("ingest", "s3:PutObject", "receipts") && has("ingest", "s3:GetObject", "changes"));
     assert!(has("check", "s3:PutObject", "reports") && has("check", "s3:PutObject", "roots"));
+    for job in ["prune", "check"] {
+        assert!(has(job, "s3:PutObject", "work") && has(job, "s3:GetObject", "work"), "a {job} goes on");
+    }
     assert!(has("compact", "s3:PutObject", "index"));
+    for folder in ["packs", "manifests"] {
+        assert!(has("check", "s3:PutObjectRetention", folder), "check locks {folder} anew");
+    }
     assert!(has("gateway", "s3:PutObject", "packs") && has("gateway", "s3:PutObject", "clients"));
 }
 
@@ -68,6 +76,7 @@ fn what_other_functions_destroy_or_decide_a_role_does_not_allow() {
 #[test]
 fn a_job_holds_no_right_that_nothing_uses() {
     for (name, plan) in plans() {
+        let calls = calls_in(&plan);
         let (bucket, root) = plan.place();
         let start = format!("arn:aws:s3:::{bucket}/{root}");
         for function in ["ingest", "compact", "prune", "check"] {
@@ -77,7 +86,7 @@ fn a_job_holds_no_right_that_nothing_uses() {
                         continue;
                     };
                     for action in texts(&statement["Action"]) {
-                        let is_used = CALLS
+                        let is_used = calls
                             .iter()
                             .any(|call| call.function == function && call.action == action && call.folder == folder);
                         assert!(is_used, "{name}: nothing makes {function} do {action} in {folder}/");
@@ -168,6 +177,28 @@ fn who_creates_may_seal_who_reads_may_open_and_schedules_start_their_functions()
 
 fn plans() -> BTreeMap<&'static str, Plan> {
     EXAMPLES.map(|name| (name, Plan::of(name))).into()
+}
+
+/// The calls of functions that are deployed so: where objects are locked, whoever creates one asks for its lock as well, and
+/// check, which reads it, when that ends, and for a later end.
+fn calls_in(plan: &Plan) -> BTreeSet<Call> {
+    let is_locked = |call: &Call| ["packs", "moved", "manifests"].contains(&&*call.folder);
+    let asked = |call: &Call| match call.action {
+        "s3:PutObject" => vec!["s3:PutObject", "s3:PutObjectRetention"],
+        "s3:GetObject" if call.function == "check" => {
+            vec!["s3:GetObject", "s3:GetObjectRetention", "s3:PutObjectRetention"]
+        }
+        action => vec![action],
+    };
+    let mut calls = BTreeSet::new();
+    for call in CALLS.iter() {
+        if is_locked(call) && read(plan, call.function).object_lock.is_some() {
+            calls.extend(asked(call).into_iter().map(|action| Call { action, ..call.clone() }));
+        } else if call.action != "s3:PutObjectRetention" {
+            calls.insert(call.clone());
+        }
+    }
+    calls
 }
 
 fn called(function: &'static str, action: &'static str, folder: &str) -> Call {

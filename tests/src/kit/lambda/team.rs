@@ -35,6 +35,17 @@ impl Team {
     pub fn start() -> Self {
         let server = Server::start(Kind::Versity);
         let bucket = server.bucket();
+        Self::on(server, bucket)
+    }
+
+    /// On a new server, in a bucket with Object Lock.
+    pub fn with_locks() -> Self {
+        let server = Server::keeping_versions(Kind::Versity);
+        let bucket = server.bucket_with_locks();
+        Self::on(server, bucket)
+    }
+
+    fn on(server: Server, bucket: String) -> Self {
         let store = Arc::new(server.store(&bucket, "team"));
         let mut team = Self { server, bucket, store, fingerprint: String::new() };
         let owner = team.machine("maker", PASSPHRASE, &team.address(), false);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::DATE;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Either, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::service::service_fn;
 use hyper_util::client::legacy::Client;
@@ -59,6 +59,8 @@ pub struct Seen {
     pub uri: Uri,
     /// Its headers.
     pub headers: HeaderMap,
+    /// The body of a POST, which says what is asked; of others nothing.
+    pub body: Bytes,
 }
 
 /// A proxy that runs until it is dropped. Every request waits for the latency before it is passed on.
@@ -77,7 +79,9 @@ struct Counts {
 }
 
 type Script = Arc<Mutex<dyn FnMut(&Seen) -> Fate + Send>>;
-type Passed = Client<HttpConnector, Incoming>;
+type Passed = Client<HttpConnector, Asked>;
+/// The body of a request, or what it was.
+type Asked = Either<Incoming, Full<Bytes>>;
 
 impl Proxy {
     /// In front of a server: each request is so much later.
@@ -154,15 +158,17 @@ async fn serve(listener: TcpListener, way: Way) {
     }
 }
 
-async fn pass(way: Way, mut request: Request<Incoming>) -> io::Result<Response<Passing>> {
+async fn pass(way: Way, request: Request<Incoming>) -> io::Result<Response<Passing>> {
     let together = way.counts.together.fetch_add(1, Ordering::Relaxed) + 1;
     way.counts.most.fetch_max(together, Ordering::Relaxed);
     let _leaves = Leaves(way.counts.clone());
+    let (mut request, body) = looked_into(request).await?;
     let seen = Seen {
         count: way.counts.requests.fetch_add(1, Ordering::Relaxed),
         method: request.method().clone(),
         uri: request.uri().clone(),
         headers: request.headers().clone(),
+        body,
     };
     let fate = (way.script.lock().expect("no script panics"))(&seen);
     tokio::time::sleep(way.latency).await;
@@ -199,6 +205,16 @@ async fn pass(way: Way, mut request: Request<Incoming>) -> io::Result<Response<P
     }
 }
 
+/// A request, and what it says in its body, if it is one to look into.
+async fn looked_into(request: Request<Incoming>) -> io::Result<(Request<Asked>, Bytes)> {
+    if request.method() != Method::POST {
+        return Ok((request.map(Either::Left), Bytes::new()));
+    }
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    Ok((Request::from_parts(head, Either::Right(Full::new(body.clone()))), body))
+}
+
 /// The answer with years of objects, in a listing or in the head, ten years later.
 async fn postdated(answer: Response<Incoming>) -> io::Result<Response<Passing>> {
     let (mut head, body) = answer.into_parts();
@@ -220,7 +236,7 @@ async fn postdated(answer: Response<Incoming>) -> io::Result<Response<Passing>> 
     Ok(Response::from_parts(head, body))
 }
 
-async fn refuse(request: Request<Incoming>, status: u16, code: &str) -> io::Result<Response<Passing>> {
+async fn refuse(request: Request<Asked>, status: u16, code: &str) -> io::Result<Response<Passing>> {
     let _ = request.into_body().collect().await;
     let text =
         format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>as the script says</Message></Error>");

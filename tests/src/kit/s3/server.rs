@@ -44,7 +44,15 @@ impl Server {
     /// # Panics
     /// If it is not installed, or does not answer.
     pub fn start(kind: Kind) -> Server {
-        Server::launched(kind, None)
+        Server::launched(kind, None, false)
+    }
+
+    /// Starts one that keeps earlier versions of objects in buckets that want it, as [`Server::bucket_with_locks`] does.
+    ///
+    /// # Panics
+    /// If it is not installed, or does not answer.
+    pub fn keeping_versions(kind: Kind) -> Server {
+        Server::launched(kind, None, true)
     }
 
     /// Starts MinIO, which can tell an address of new objects: those that [`Server::notify`] names.
@@ -52,11 +60,14 @@ impl Server {
     /// # Panics
     /// If it is not installed, or does not answer.
     pub fn telling(webhook: SocketAddr) -> Server {
-        Server::launched(Kind::Minio, Some(webhook))
+        Server::launched(Kind::Minio, Some(webhook), false)
     }
 
-    fn launched(kind: Kind, webhook: Option<SocketAddr>) -> Server {
+    fn launched(kind: Kind, webhook: Option<SocketAddr>, keeps_versions: bool) -> Server {
         let place = tempfile::tempdir().expect("a temporary directory");
+        if keeps_versions {
+            std::fs::create_dir(place.path().join(VERSIONS)).expect("a directory for versions");
+        }
         // Another process may take a port that was free a moment ago.
         for _ in 0..ATTEMPTS {
             let address = free_address();
@@ -103,6 +114,30 @@ impl Server {
         bucket
     }
 
+    /// A new, empty bucket with Object Lock, and so with versions.
+    ///
+    /// # Panics
+    /// If the server makes none.
+    pub fn bucket_with_locks(&self) -> String {
+        let bucket = format!("bucket-{}", self.buckets.fetch_add(1, Ordering::Relaxed));
+        let request = self.client().create_bucket().bucket(&bucket).object_lock_enabled_for_bucket(true);
+        runtime().block_on(request.send()).expect("the server makes a bucket with locks");
+        bucket
+    }
+
+    /// A client with all rights, for what no store of ours does.
+    pub fn client(&self) -> aws_sdk_s3::Client {
+        let config = aws_sdk_s3::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .http_client(aws_smithy_http_client::Builder::new().build_http())
+            .credentials_provider(Credentials::new(NAME, SECRET, None, None, "the kit"))
+            .region(Region::new(REGION))
+            .endpoint_url(self.endpoint())
+            .force_path_style(true)
+            .build();
+        aws_sdk_s3::Client::from_conf(config)
+    }
+
     /// Has the server tell its webhook of objects that appear below these folders of a bucket.
     ///
     /// # Panics
@@ -117,16 +152,7 @@ impl Server {
         };
         let queues = folders.iter().map(below).collect();
         let notifications = NotificationConfiguration::builder().set_queue_configurations(Some(queues)).build();
-        let config = aws_sdk_s3::Config::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .http_client(aws_smithy_http_client::Builder::new().build_http())
-            .credentials_provider(Credentials::new(NAME, SECRET, None, None, "the kit"))
-            .region(Region::new(REGION))
-            .endpoint_url(self.endpoint())
-            .force_path_style(true)
-            .build();
-        let client = aws_sdk_s3::Client::from_conf(config);
-        let request = client.put_bucket_notification_configuration().bucket(bucket);
+        let request = self.client().put_bucket_notification_configuration().bucket(bucket);
         let answer = runtime().block_on(request.notification_configuration(notifications).send());
         answer.expect("the server takes it");
     }
@@ -182,6 +208,10 @@ impl Drop for Server {
 
 fn launch(kind: Kind, place: &Path, address: SocketAddr, webhook: Option<SocketAddr>) -> Option<Child> {
     let (name, arguments): (_, &[&str]) = match kind {
+        Kind::Versity if place.join(VERSIONS).exists() => (
+            "versitygw",
+            &["--quiet", "--keep-alive", "--port", "ADDRESS", "posix", "--versioning-dir", "../versions", "objects"],
+        ),
         Kind::Versity => ("versitygw", &["--quiet", "--keep-alive", "--port", "ADDRESS", "posix", "objects"]),
         Kind::Minio => ("minio", &["server", "--quiet", "--address", "ADDRESS", "objects"]),
     };
@@ -249,6 +279,8 @@ const NAME: &str = "copal-tests";
 const SECRET: &str = "a secret of the kit's servers";
 /// What MinIO calls the webhook.
 const WEBHOOK: &str = "arn:minio:sqs::KIT:webhook";
+/// Where versitygw keeps earlier versions, beside the directory that it goes into first.
+const VERSIONS: &str = "versions";
 const REGION: &str = "us-east-1";
 const ATTEMPTS: u32 = 5;
 const STARTING: Duration = Duration::from_secs(60);

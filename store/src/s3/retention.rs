@@ -1,0 +1,205 @@
+//! Retention: for how long a version of an object cannot be deleted, which S3 calls Object Lock.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime};
+
+use aws_sdk_s3::operation::get_object::GetObjectOutput;
+use aws_sdk_s3::types::{ObjectLockMode, ObjectLockRetention, ObjectLockRetentionMode};
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
+
+use super::bucket::Bucket;
+use crate::{Key, Op, StoreError};
+
+/// For how long the versions of new packs and manifests are locked, in a bucket with Object Lock. Written `GOVERNANCE:30` or
+/// `COMPLIANCE:30`. A deletion then hides an object, and the version that it hides stays until its time is over.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Retention {
+    mode: LockMode,
+    days: u32,
+}
+
+/// Who can take a lock back.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum LockMode {
+    /// Whoever has a right of its own for it (`s3:BypassGovernanceRetention`).
+    Governance,
+    /// Nobody, until its time is over.
+    Compliance,
+}
+
+/// A text that names no retention.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a mode and days, like GOVERNANCE:30 or COMPLIANCE:30")]
+pub struct BadRetention(String);
+
+impl Retention {
+    /// That of a mode and days; none if they are none, or more than a hundred years, which S3 refuses.
+    pub fn new(mode: LockMode, days: u32) -> Option<Retention> {
+        (1..=DAYS_MOST).contains(&days).then_some(Retention { mode, days })
+    }
+
+    /// Whether objects of this name are locked: what a backup cannot be restored without, however much is rebuilt, and what
+    /// is written for good. Roots, index and state are replaced all the time, and can be made from these.
+    pub(super) fn is_of(key: &str) -> bool {
+        LOCKED.iter().any(|folder| key.starts_with(folder))
+    }
+
+    pub(super) fn mode(self) -> ObjectLockMode {
+        match self.mode {
+            LockMode::Governance => ObjectLockMode::Governance,
+            LockMode::Compliance => ObjectLockMode::Compliance,
+        }
+    }
+
+    /// When the lock of an object ends that is written now. This machine's clock is good enough for that: S3 refuses requests
+    /// whose signature is dated more than 15 minutes off.
+    pub(super) fn until(self, now: SystemTime) -> DateTime {
+        let end = now + Duration::from_secs(u64::from(self.days) * DAY);
+        // In whole seconds: of a fraction servers keep different parts.
+        DateTime::from_secs(DateTime::from(end).secs())
+    }
+
+    /// When a lock that ends then, or none, should end if it is renewed now; none if it lasts for half the time yet.
+    fn renewed(self, end: Option<&DateTime>, now: SystemTime) -> Option<DateTime> {
+        let half = DateTime::from(now + Duration::from_secs(u64::from(self.days) * DAY / 2));
+        end.is_none_or(|end| *end < half).then(|| self.until(now))
+    }
+
+    /// The headers of a creation.
+    pub(super) fn headers(self, now: SystemTime) -> [(&'static str, String); 2] {
+        let until = self.until(now).fmt(Format::DateTime).expect("it is at most a hundred years ahead");
+        [("x-amz-object-lock-mode", self.mode().as_str().to_owned()), ("x-amz-object-lock-retain-until-date", until)]
+    }
+}
+
+/// The lock of a version that is there.
+struct Lock {
+    mode: Option<ObjectLockMode>,
+    end: Option<DateTime>,
+}
+
+impl Bucket {
+    /// Sees to it that what was read stays locked, if this store does that.
+    pub(super) async fn renew_lock(&self, op: Op, key: &Key, found: &GetObjectOutput) -> Result<(), StoreError> {
+        let retention = self.config.retention(key.as_str()).filter(|_| self.config.renews_locks);
+        let Some(retention) = retention else { return Ok(()) };
+        // The version that was read: the name may have been hidden meanwhile.
+        let version = found.version_id().map(str::to_owned);
+        let end = found.object_lock_retain_until_date().copied();
+        let lock = match end {
+            Some(_) => Some(Lock { mode: found.object_lock_mode().cloned(), end }),
+            // Some servers say it only when they are asked for nothing else.
+            None => self.lock(op, key, version.clone()).await?,
+        };
+        let now = SystemTime::now();
+        let Some(Lock { mode, end }) = lock else { return Ok(()) };
+        let Some(until) = retention.renewed(end.as_ref(), now) else { return Ok(()) };
+        // A lock that lasts can be made longer, and no other one without a right of its own.
+        let lasts = end.is_some_and(|end| end > DateTime::from(now));
+        let mode = mode.filter(|_| lasts).unwrap_or_else(|| retention.mode());
+        let mode = ObjectLockRetentionMode::from(mode.as_str());
+        let lock = ObjectLockRetention::builder().mode(mode).retain_until_date(until).build();
+        let request = self.connection.client.put_object_retention().bucket(&self.config.bucket).key(self.name(key));
+        let request = request.set_version_id(version).retention(lock);
+        match self.answer(op, key.as_str(), self.config.patience, request.send()).await? {
+            Ok(_) => Ok(()),
+            Err(failed) if failed.status == Some(404) => Ok(()),
+            Err(failed) => Err(self.explain(failed, op, key.as_str())),
+        }
+    }
+
+    /// How a version is locked; none if it is gone.
+    async fn lock(&self, op: Op, key: &Key, version: Option<String>) -> Result<Option<Lock>, StoreError> {
+        let request = self.connection.client.head_object().bucket(&self.config.bucket).key(self.name(key));
+        let request = request.set_version_id(version);
+        match self.answer(op, key.as_str(), self.config.patience, request.send()).await? {
+            Ok(found) => Ok(Some(Lock {
+                mode: found.object_lock_mode().cloned(),
+                end: found.object_lock_retain_until_date().copied(),
+            })),
+            Err(failed) if failed.status == Some(404) => Ok(None),
+            Err(failed) => Err(self.explain(failed, op, key.as_str())),
+        }
+    }
+}
+
+impl FromStr for Retention {
+    type Err = BadRetention;
+
+    fn from_str(text: &str) -> Result<Retention, BadRetention> {
+        let bad = || BadRetention(text.to_owned());
+        let (mode, days) = text.split_once(':').ok_or_else(bad)?;
+        let mode = match mode {
+            "GOVERNANCE" => LockMode::Governance,
+            "COMPLIANCE" => LockMode::Compliance,
+            _ => return Err(bad()),
+        };
+        Retention::new(mode, days.parse().map_err(|_| bad())?).ok_or_else(bad)
+    }
+}
+
+impl fmt::Display for Retention {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.mode().as_str(), self.days)
+    }
+}
+
+const LOCKED: [&str; 3] = ["packs/", "moved/", "manifests/"];
+const DAYS_MOST: u32 = 36_500;
+const DAY: u64 = 24 * 3600;
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    #[test]
+    fn a_retention_is_a_mode_and_days() {
+        for text in ["GOVERNANCE:1", "COMPLIANCE:36500"] {
+            assert_eq!(text.parse::<Retention>().map(|of| of.to_string()).as_deref(), Ok(text));
+        }
+        for text in [
+            "",
+            "GOVERNANCE",
+            "governance:1",
+            "GOVERNANCE:",
+            "GOVERNANCE:0",
+            "GOVERNANCE:-1",
+            "COMPLIANCE:36501",
+            "NONE:1",
+        ] {
+            assert_eq!(text.parse::<Retention>(), Err(BadRetention(text.to_owned())));
+        }
+    }
+
+    #[test]
+    fn a_lock_lasts_for_its_days_from_now_on() {
+        let retention: Retention = "COMPLIANCE:2".parse().expect("a retention");
+        let headers = retention.headers(UNIX_EPOCH + Duration::from_millis(1_700_000_000_700));
+        let wanted = ["COMPLIANCE", "2023-11-16T22:13:20Z"];
+        assert_eq!(headers.map(|(_, value)| value), wanted);
+    }
+
+    #[test]
+    fn a_lock_is_renewed_once_half_of_its_time_is_over() {
+        let retention: Retention = "GOVERNANCE:10".parse().expect("a retention");
+        let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        let ending = |days: i64| DateTime::from_secs(1_700_000_000 + days * DAY.cast_signed());
+        for end in [None, Some(ending(-1)), Some(ending(4))] {
+            assert_eq!(retention.renewed(end.as_ref(), now), Some(ending(10)), "{end:?}");
+        }
+        for end in [ending(5), ending(10), ending(100)] {
+            assert_eq!(retention.renewed(Some(&end), now), None, "{end:?}");
+        }
+    }
+
+    #[test]
+    fn locked_are_packs_and_manifests() {
+        assert!(["packs/ab/1", "moved/ab/1", "manifests/c/1"].into_iter().all(Retention::is_of));
+        let others = ["roots/1", "index/1", "state/1", "keys/a/a", "tmp/1", "reports/check/1", "packs", "receipts/c/1"];
+        assert!(!others.into_iter().any(Retention::is_of));
+    }
+}
