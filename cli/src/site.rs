@@ -221,16 +221,6 @@ impl Site {
         }
     }
 
-    /// Whether something that looks like a repository is there.
-    pub fn holds_repository(&self) -> Result<bool, StoreError> {
-        for prefix in ["copal/", "keys/"] {
-            if !wait(self.store().list(prefix, None, 1))?.objects.is_empty() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     /// Whether there is anything but what a repository holds that was just begun: then it is somebody else's.
     pub fn holds_other_files(&self) -> Result<bool, std::io::Error> {
         match (&self.reached, self.directory()) {

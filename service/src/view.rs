@@ -190,18 +190,25 @@ async fn attempt(store: &dyn Store, parts: &Parts) -> Result<Attempt, JobError> 
         return again(format!("{name} is gone"));
     };
     let root = Root::decode(number, &bytes).map_err(|error| JobError::damaged(name, error))?;
-    match root.base {
-        _ if is_planted(Fault::BaseUnchecked) => {}
-        Some((base, hash)) if !is_there(store, base, hash).await? => {
-            return again(format!("the base of {name}, {}, is gone", layout::root(base)));
-        }
-        Some(_) => {}
-        // Without a base only the newest counts: this may be what a writer made that slept since there was none.
-        None if !is_newest(store, name).await? => return again(format!("{name} is not the newest any more")),
-        None => {}
+    let counts = async {
+        Ok(match root.base {
+            _ if is_planted(Fault::BaseUnchecked) => None,
+            Some((base, hash)) if !is_there(store, base, hash).await? => {
+                Some(format!("the base of {name}, {}, is gone", layout::root(base)))
+            }
+            Some(_) => None,
+            // Without a base only the newest counts: this may be what a writer made that slept since there was none.
+            None if !is_newest(store, name).await? => Some(format!("{name} is not the newest any more")),
+            None => None,
+        })
+    };
+    // Both come after the root; what a root names that does not count is of no interest.
+    let (counts, state): (Result<_, StoreError>, _) = futures::join!(counts, read_state(store, &root, parts));
+    if let Some(why) = counts? {
+        return again(why);
     }
     let hash = ObjectHash::of(&bytes);
-    match read_state(store, &root, parts).await? {
+    match state? {
         Ok((state, indexes)) => Ok(Attempt::Read(Box::new(View { root: Some((root, hash)), state, indexes }))),
         Err(gone) => again(format!("{gone}, which {name} names, is gone")),
     }

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::future::try_join_all;
 use sha2::{Digest, Sha256};
 
 use crate::fs::FsStore;
@@ -62,9 +63,7 @@ impl<S: Store> Cache<S> {
         if copies.is_empty() {
             return Ok(());
         }
-        for prefix in self.prefixes {
-            self.list_once(prefix).await?;
-        }
+        try_join_all(self.prefixes.iter().map(|prefix| self.list_once(prefix))).await?;
         let mut bytes: u64 = copies.iter().map(|copy| copy.stat.length).sum();
         let is_present = |copy: &Listed| self.known.lock().expect(KNOWN_HELD).present.contains(&copy.key);
         copies.sort_by_key(|copy| (is_present(copy), copy.stat.created));

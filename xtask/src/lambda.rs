@@ -73,7 +73,6 @@ pub(crate) fn run() -> Result<Tally, String> {
         }
         tally += count(test.env(PROGRAM_VARIABLE, runner).env("COPAL_TOOLS", target().join("tools")))?;
     }
-    println!("{tally}");
     Ok(tally)
 }
 

@@ -35,6 +35,10 @@ usage: cargo xtask <command>
   demo           build everything, serve a new repository with the web app, and say where it is
   bench browser FOLDER
                  measure what a browser's worker does with the folder's files, and the same natively
+  bench scale [CHUNKS]
+                 measure index, mark and the plan of a prune over made-up metadata, of a hundred million chunks by default
+  bench far FOLDER
+                 measure the command on a bucket that answers 50 ms late, beside one that does not
   bench [args]   run the measurements in bench/";
 
 fn main() -> ExitCode {
@@ -50,6 +54,8 @@ fn main() -> ExitCode {
         ["infra"] => infra::run().map(exit),
         ["lambda"] => lambda::run().map(exit),
         ["bench", "browser", folder] => speed::run(folder).map(|()| ExitCode::SUCCESS),
+        ["bench", "scale", chunks @ ..] => scale(chunks).map(|()| ExitCode::SUCCESS),
+        ["bench", "far", folder] => far(folder).map(|()| ExitCode::SUCCESS),
         ["bench", rest @ ..] => bench(rest),
         _ => Err(USAGE.to_owned()),
     };
@@ -67,7 +73,21 @@ fn webassembly() -> Result<ExitCode, String> {
 }
 
 fn exit(tally: tally::Tally) -> ExitCode {
+    println!("{tally}");
     if tally.verdict().is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn scale(chunks: &[&str]) -> Result<(), String> {
+    let example = ["run", "--release", "--package", "copal-engine", "--example", "scale", "--"];
+    command::succeed(command::cargo(&example).args(chunks))
+}
+
+fn far(folder: &str) -> Result<(), String> {
+    tools::set_up()?;
+    carried::release()?;
+    command::succeed(&mut command::cargo(&["build", "--workspace", "--all-features", "--example", "far_bucket"]))?;
+    let mut measure = std::process::Command::new(command::target().join("debug/examples/far_bucket"));
+    command::succeed(measure.arg(command::target().join("release/copal")).args(["50", folder]))
 }
 
 fn bench(arguments: &[&str]) -> Result<ExitCode, String> {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::command::{cargo, count, succeed};
 use crate::tally::Tally;
-use crate::{carried, infra, page, probe, reader, tools, wasm};
+use crate::{carried, infra, lambda, page, probe, reader, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -15,6 +15,8 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     heading("tools");
     tools::set_up()?;
     tools::set_up_infra()?;
+    tools::set_up_lambda()?;
+    tools::set_up_emulator()?;
 
     suite.stage("format", || cargo_succeeds(&["fmt", "--all", "--check"]));
     suite.stage("lints", || {
@@ -28,6 +30,8 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     // Tests hold what it renders against the code.
     suite.stage("infrastructure", infra::run);
     suite.stage("tests", || count(&mut cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"])));
+    // With the tests' programs at hand, which run once more against what is uploaded to Lambda.
+    suite.stage("functions for Lambda", lambda::run);
     suite.stage("documents", || {
         let mut command = cargo(&["doc", "--workspace", "--all-features", "--no-deps"]);
         succeed(command.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Tally::default())

@@ -134,13 +134,13 @@ impl BlockReader {
         kind: BlockKind,
         tools: &mut OpenTools,
     ) -> Result<OpenBlock, CopyError> {
-        let stored = self.stored(location)?;
+        let stored = self.stored(location, kind)?;
         self.open_stored(location.place, location.pack, location.pack_length, location.offset, kind, &stored, tools)
     }
 
-    /// The stored bytes of a block. Where a request takes a round trip, those that follow are read with them: a walk
-    /// through a tree wants them next.
-    fn stored(&self, location: &Location) -> Result<Bytes, CopyError> {
+    /// The stored bytes of a block. Where a request takes a round trip, its neighbours are read with it: of content those
+    /// that follow, of a tree also those before, since pages lie in front of what refers to them.
+    fn stored(&self, location: &Location, kind: BlockKind) -> Result<Bytes, CopyError> {
         let start = u64::from(location.offset);
         let wanted = start..start + u64::from(location.length);
         if !self.store.is_far() {
@@ -156,14 +156,16 @@ impl BlockReader {
         if let Some(bytes) = self.stretches.lock().expect("no reader panics").iter().find_map(part) {
             return Ok(bytes);
         }
-        let end = location.pack_length.min(start + STRETCH).max(wanted.end);
-        let bytes = self.read_part(location.place, location.pack, location.pack_length, start..end)?;
+        let first = if kind == BlockKind::Tree { start - start % STRETCH } else { start };
+        let end = location.pack_length.min(first + STRETCH).max(wanted.end);
+        let bytes = self.read_part(location.place, location.pack, location.pack_length, first..end)?;
         let mut stretches = self.stretches.lock().expect("no reader panics");
         if stretches.len() >= STRETCHES {
             stretches.pop_front();
         }
-        stretches.push_back(Stretch { pack: location.pack, start, bytes: bytes.clone() });
-        Ok(bytes.slice(..location.length as usize))
+        stretches.push_back(Stretch { pack: location.pack, start: first, bytes: bytes.clone() });
+        let at = (start - first) as usize;
+        Ok(bytes.slice(at..at + location.length as usize))
     }
 
     /// Opens a block whose stored bytes were read already.

@@ -110,7 +110,6 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
 /// Whether key slots are all there is: an `init` was interrupted before it wrote the descriptor, and nothing can have been
 /// stored since.
 pub(super) fn is_unfinished(store: &dyn Store) -> Result<bool, StoreError> {
-    // Asked of every repository that is opened: where there is a descriptor, that is all that is looked at.
     if !wait(objects::list(store, "copal/"))?.is_empty() {
         return Ok(false);
     }

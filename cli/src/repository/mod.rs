@@ -29,6 +29,7 @@ use copal_service::error::JobError;
 use copal_service::host::Host;
 use copal_service::objects;
 use copal_store::{Store, StoreError};
+use futures::future::try_join;
 
 pub use access::Access;
 pub use carried::{BadReader, Carried, Reader, carry};
@@ -40,6 +41,7 @@ pub use init::{Init, InitError, Initialised, add_slot, init};
 pub use join::{JoinError, join};
 pub use kept::kept_request_key;
 pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
+use unlock::read_slots;
 pub use unlock::{find_slots, unlock};
 
 use crate::entropy::SystemEntropy;
@@ -118,8 +120,7 @@ impl Repository {
         state_dir: impl FnOnce(RepositoryId) -> PathBuf,
     ) -> Result<Self, OpenError> {
         let store = site.store();
-        let descriptors = list_descriptors(&store)?;
-        let slots = find_slots(&store)?;
+        let (descriptors, slots) = wait(try_join(read_descriptors(&store), read_slots(&store)))?;
         if descriptors.is_empty() && slots.is_empty() {
             return Err(OpenError::NoRepository(site.location().clone()));
         }
@@ -139,7 +140,10 @@ impl Repository {
 
     /// Whether a repository is at a site, and not only what an interrupted `init` left.
     pub fn is_at(site: &Site) -> Result<bool, StoreError> {
-        Ok(site.holds_repository()? && !init::is_unfinished(&site.store())?)
+        let store = site.store();
+        let holds = |prefix| Ok::<_, StoreError>(!wait(store.list(prefix, None, 1))?.objects.is_empty());
+        // Asked of every repository that is opened: where there is a descriptor, that is all that is looked at.
+        Ok(holds("copal/")? || (holds("keys/")? && !init::is_unfinished(&store)?))
     }
 
     /// The repository's id.
@@ -192,12 +196,17 @@ type NamedDescriptor = (String, Result<Descriptor, DescriptorError>);
 
 /// All descriptors, the oldest first.
 pub fn list_descriptors(store: &dyn Store) -> Result<Vec<NamedDescriptor>, StoreError> {
+    wait(read_descriptors(store))
+}
+
+async fn read_descriptors(store: &dyn Store) -> Result<Vec<NamedDescriptor>, StoreError> {
+    let listed = objects::list(store, "copal/").await?;
+    let names: Vec<String> = listed.iter().map(|listed| listed.key.as_str().to_owned()).collect();
     let mut descriptors = Vec::new();
-    for listed in wait(objects::list(store, "copal/"))? {
-        let name = listed.key.as_str().to_owned();
-        let Some(version) = layout::trailing_number(&name) else { continue };
-        if let Some(bytes) = wait(objects::read(store, &name))? {
-            descriptors.push((name, Descriptor::decode(version, &bytes)));
+    for (name, read) in names.iter().zip(objects::read_many(store, &names).await) {
+        let Some(version) = layout::trailing_number(name) else { continue };
+        if let Some(bytes) = read? {
+            descriptors.push((name.clone(), Descriptor::decode(version, &bytes)));
         }
     }
     Ok(descriptors)

@@ -22,11 +22,15 @@ pub struct FoundSlot {
 
 /// All key slots. Each is stored twice; one whole copy is enough.
 pub fn find_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, StoreError> {
+    wait(read_slots(store))
+}
+
+pub(super) async fn read_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, StoreError> {
     let mut slots: BTreeMap<String, FoundSlot> = BTreeMap::new();
-    let listed = wait(objects::list(store, "keys/"))?;
+    let listed = objects::list(store, "keys/").await?;
     let names: Vec<String> = listed.iter().map(|listed| listed.key.as_str().to_owned()).collect();
     let mut unread: BTreeMap<String, StoreError> = BTreeMap::new();
-    for (object, read) in names.iter().zip(wait(objects::read_many(store, &names))) {
+    for (object, read) in names.iter().zip(objects::read_many(store, &names).await) {
         let Some((folder, _)) = object.rsplit_once('/') else { continue };
         if slots.get(folder).is_some_and(|found| found.slot.is_ok()) {
             continue;

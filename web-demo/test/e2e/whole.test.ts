@@ -128,7 +128,7 @@ test("with the passphrase a folder is backed up, browsed, searched, looked at, a
   expect(await page.locator("[data-row]").count()).toBeLessThan(80);
   await page.getByRole("navigation", { name: "Where you are" }).getByRole("button", { name: "Photos" }).click();
 
-  const arriving = page.waitForEvent("download");
+  const arriving = page.waitForEvent("download", { timeout: 150_000 });
   await page.getByRole("button", { name: "Download zip" }).click();
   const arrived = await arriving;
   expect(arrived.suggestedFilename()).toBe("Photos.zip");

@@ -6,6 +6,7 @@ import type { EntryFacts } from "../engine";
 import type { Private } from "../keep/private";
 import { isGoodName } from "../source/order";
 import { ZipWriter } from "../zip";
+import { Gathered } from "./gathered";
 
 /** Takes entries in tree order; of files the bytes in order, all of them verified. */
 export interface Target {
@@ -98,12 +99,15 @@ export class ZipTarget implements Target {
   /** Paths in which bytes are not text: two of them may look the same. */
   #unclear = new Set<string>();
 
+  readonly #place: Place;
+
   constructor(
-    private readonly place: Place,
+    place: Place,
     private readonly base: string,
     private readonly hasModes: boolean,
   ) {
-    this.#zip = new ZipWriter(place);
+    this.#place = new Gathered(place);
+    this.#zip = new ZipWriter(this.#place);
   }
 
   async begin(entry: EntryFacts): Promise<"special" | "bad-name" | null> {
@@ -139,11 +143,11 @@ export class ZipTarget implements Target {
 
   async finish(): Promise<void> {
     await this.#zip.finish();
-    await this.place.close();
+    await this.#place.close();
   }
 
   drop(): Promise<void> {
-    return this.place.drop();
+    return this.#place.drop();
   }
 }
 

@@ -1,0 +1,189 @@
+//! Far stores: where every request takes a round trip, few wait for each other.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use copal_cli::args::values::Percent;
+use copal_cli::backup::{Options, Source, backup};
+use copal_cli::filter::Selection;
+use copal_cli::history::{History, pages};
+use copal_cli::location::Location;
+use copal_cli::materialize::{Overwrite, TargetOptions};
+use copal_cli::repository::{Init, LocalClient, Repository, init};
+use copal_cli::restore::{Request, Scope, restore};
+use copal_cli::scan::{Root, Scan, ScanOptions};
+use copal_cli::site::Site;
+use copal_cli::wait::wait;
+use copal_engine::backup::change::Signs;
+use copal_engine::keys::slot::{Argon2Params, SlotInput};
+use copal_engine::receipt::IngestBy;
+use copal_engine::repository::Parameters;
+use copal_store::fs::FsStore;
+use copal_store::record::{Event, Record};
+use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
+use futures::channel::oneshot;
+
+#[test]
+fn opening_and_restoring_take_ten_round_trips_however_many_requests_there_are() {
+    let place = tempfile::tempdir().unwrap();
+    let (source, directory) = (place.path().join("source"), place.path().join("repository"));
+    for folder in 0..40 {
+        let folder = source.join(folder.to_string());
+        std::fs::create_dir_all(&folder).unwrap();
+        for file in 0..40 {
+            // Long names and different contents: several blocks of pages.
+            let name = format!("{file}-{}", "long name ".repeat(10));
+            std::fs::write(folder.join(name), noise(folder.as_os_str().len() as u64 * 131 + file, 3_000)).unwrap();
+        }
+    }
+    std::fs::create_dir(&directory).unwrap();
+    let far = Arc::new(Record::new(Far(FsStore::create(&directory).unwrap())));
+    let site = Site::reached(&Location::Directory(directory), far.clone());
+    let input = SlotInput::passphrase("a harbour in winter").unwrap();
+    init(&Init {
+        site: &site,
+        inputs: std::slice::from_ref(&input),
+        parameters: Parameters::default(),
+        ingest: IngestBy::Client,
+        argon2: Argon2Params { m_kib: 8 << 10, t: 1, p: 1 },
+        reader: None,
+    })
+    .unwrap();
+    let open = || Repository::open(&site, &input, |id| place.path().join(id.to_string())).unwrap();
+    let repository = open();
+    let client = LocalClient::load_or_register(&repository, "far").unwrap();
+    back_up(&repository, &client, &source);
+
+    far.take();
+    let repository = open();
+    let opened = far.take();
+    restore_newest(&repository, &place.path().join("out"));
+    let restored = far.take();
+    assert!(steps(&opened) <= 2, "opening takes {} steps: {opened:#?}", steps(&opened));
+    assert!(steps(&restored) <= 8, "restoring takes {} steps: {restored:#?}", steps(&restored));
+    assert!(restored.len() > 12);
+}
+
+/// The longest chain of requests of which each had to wait for the one before.
+fn steps(events: &[Event]) -> usize {
+    let mut depths: Vec<usize> = Vec::new();
+    for event in events {
+        let before = events.iter().zip(&depths).filter(|(other, _)| other.precedes(event));
+        depths.push(1 + before.map(|(_, depth)| *depth).max().unwrap_or(0));
+    }
+    depths.into_iter().max().unwrap_or(0)
+}
+
+fn back_up(repository: &Repository, client: &LocalClient, place: &Path) {
+    let root = Root::new(place).unwrap();
+    let options = Options {
+        host: "far".into(),
+        paths: vec![root.path().as_bytes().to_vec()],
+        label: String::new(),
+        tags: Vec::new(),
+        time: None,
+        user: String::new(),
+        force: false,
+        signs: Signs::default(),
+        is_dry_run: false,
+        skip_if_unchanged: false,
+        rewrite_budget: Percent::NONE,
+        threads: 2,
+        wait: None,
+    };
+    let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() }).unwrap());
+    let never = AtomicBool::new(false);
+    let mut source = Source::Tree { scan: &scan, ahead: None };
+    backup(repository, client, &mut source, &options, &Arc::default(), &never).unwrap();
+}
+
+fn restore_newest(repository: &Repository, target: &Path) {
+    let view = wait(copal_service::view::read(repository.store().as_ref())).unwrap();
+    let history = History::read(repository, &view).unwrap();
+    let snapshot = history.snapshots.last().unwrap();
+    let pages = pages(repository, &view, snapshot.domain);
+    let request = Request {
+        pages: &pages,
+        root: snapshot.root,
+        scope: Scope::whole(),
+        sources: snapshot.sources(),
+        selection: Selection::default(),
+        target: target.to_owned(),
+        options: TargetOptions {
+            overwrite: Overwrite::Always,
+            replace_full_directories: false,
+            no_owner: true,
+            no_xattrs: false,
+        },
+        numeric_owner: true,
+        deletes: false,
+        verifies: false,
+        is_dry_run: false,
+        threads: repository.site().readers(2),
+    };
+    restore(&request, &Default::default(), &|_| {}, &AtomicBool::new(false)).unwrap();
+}
+
+/// Bytes that do not compress.
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}
+
+/// A store of which every answer comes after a while, as from a bucket.
+struct Far(FsStore);
+
+async fn a_while() {
+    let (wake, woken) = oneshot::channel();
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(20));
+        let _ = wake.send(());
+    });
+    let _ = woken.await;
+}
+
+#[async_trait]
+impl Store for Far {
+    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        a_while().await;
+        self.0.create(key, bytes).await
+    }
+    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        a_while().await;
+        self.0.read(key).await
+    }
+    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        a_while().await;
+        self.0.read_range(key, range).await
+    }
+    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
+        a_while().await;
+        self.0.stat(key).await
+    }
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        a_while().await;
+        self.0.list(prefix, after, limit).await
+    }
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        a_while().await;
+        self.0.delete(key).await
+    }
+    async fn now(&self) -> Result<StoreTime, StoreError> {
+        self.0.now().await
+    }
+    fn is_far(&self) -> bool {
+        true
+    }
+}
