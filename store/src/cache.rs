@@ -287,23 +287,6 @@ mod tests {
     }
 
     #[test]
-    fn of_more_than_fits_the_oldest_copies_go_and_stay_readable_where_they_are_mapped() {
-        let (cache, place) = cache();
-        let cache = cache.within(20);
-        let contents = [b"segment1", b"segment2", b"segment3"];
-        let keys = contents.map(|bytes| named(bytes));
-        for (key, bytes) in keys.iter().zip(contents) {
-            block_on(cache.inner().create(key, Bytes::from_static(bytes))).expect("created elsewhere");
-        }
-        let mapped: Vec<Bytes> = keys.iter().map(|key| block_on(cache.map(key)).expect("map")).collect();
-        assert_eq!(mapped, contents.map(|bytes| bytes.as_slice()));
-        assert_eq!(keys.each_ref().map(|key| place.path().join(key.as_str()).exists()), [false, true, true]);
-        // What is longer than all there is room for is given and not kept.
-        let cache = cache.within(4);
-        assert_eq!(block_on(cache.map(&keys[0])).expect("map"), contents[0].as_slice());
-    }
-
-    #[test]
     fn what_was_created_here_is_not_read_back() {
         let (cache, _place) = cache();
         let key = named(b"run");
