@@ -61,6 +61,7 @@ module "function" {
 
   memory             = var.functions[each.key].memory
   timeout            = var.functions[each.key].timeout
+  storage            = contains(["prune", "check"], each.key) ? var.copies_mb : 512
   concurrency        = var.reserve_concurrency ? var.functions[each.key].concurrency : -1
   log_retention_days = var.log_retention_days
   kms_key_arn        = module.key.arn

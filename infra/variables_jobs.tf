@@ -20,6 +20,17 @@ variable "functions" {
   }
 }
 
+variable "copies_mb" {
+  description = "Temporary storage of prune and check (MB), for copies of the index: 32 bytes for each chunk of the largest domain. What does not fit is held in memory."
+  type        = number
+  default     = 4096
+
+  validation {
+    condition     = var.copies_mb >= 512 && var.copies_mb <= 10240
+    error_message = "512 to 10240 MB."
+  }
+}
+
 variable "reserve_concurrency" {
   description = "Whether the functions' concurrency is reserved. An account whose limit is 10 cannot; then two prunes may run at once, which costs time and harms nothing."
   type        = bool

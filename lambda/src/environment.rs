@@ -1,5 +1,7 @@
 //! Environment: the variables that configure a function, by name, and what they say.
 
+use std::path::PathBuf;
+
 use copal_engine::id::OwnerFingerprint;
 use copal_store::s3::Retention;
 
@@ -34,6 +36,9 @@ pub const QUOTA: &str = "COPAL_QUOTA";
 pub const DAILY_QUOTA: &str = "COPAL_DAILY_QUOTA";
 /// Of the gateway: `true` if anybody may read key slots, which are then open to guessing of passphrases.
 pub const OPEN_SLOTS: &str = "COPAL_OPEN_SLOTS";
+
+/// Where local copies of the index are kept, as most programs name it; `/tmp` without it.
+const TEMPORARY: &str = "TMPDIR";
 
 /// All of them. Besides them the functions use what AWS sets: region, credentials, the address of the Runtime API.
 pub const NAMES: &[&str] = &[
@@ -80,6 +85,8 @@ pub struct Environment {
     pub daily_quota: Option<u64>,
     /// Whether anybody may read key slots.
     pub open_slots: bool,
+    /// Where prune and check keep local copies of the index while they run.
+    pub temporary: PathBuf,
 }
 
 /// A variable that is missing or cannot be used.
@@ -133,6 +140,7 @@ impl Environment {
                 Some("true") => true,
                 Some(value) => return Err(bad(OPEN_SLOTS, value.to_owned(), "true or false")),
             },
+            temporary: set(TEMPORARY).map_or_else(|| PathBuf::from("/tmp"), PathBuf::from),
         })
     }
 

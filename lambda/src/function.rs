@@ -3,8 +3,10 @@
 use std::time::{Instant, SystemTime};
 
 use copal_service::metrics::Metrics;
+use copal_store::Store;
 use serde_json::Value;
 
+use crate::copies::Copies;
 use crate::deadline::Deadline;
 use crate::event::{BadEvent, Request};
 use crate::failure::Failure;
@@ -88,6 +90,13 @@ impl Function {
             (Request::Job(job), _) => return Err(BadEvent::Job(job.clone()).into()),
             _ => return Err(BadEvent::Form(format!("only a schedule asks for the job {:?}", self.name())).into()),
         }
+        // These read whole indexes; the others read pieces.
+        let copies = match self {
+            Function::Prune | Function::Check => Copies::begin(services.store, &services.environment.temporary),
+            Function::Ingest | Function::Compact => None,
+        };
+        let store: &dyn Store = copies.as_deref().map_or(services.store, |copies| copies);
+        let services = Services { store, ..*services };
         let mut run = services.begin(deadline, metrics).await?;
         match self {
             Function::Ingest => ingest::run(&mut run, request).await,

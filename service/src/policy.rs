@@ -16,53 +16,28 @@ use crate::view::View;
 
 /// The policy in force and the number of the change that holds it; none if there never was one.
 pub async fn current(host: &Host<'_>, view: &View) -> Result<Option<(u64, SignedPolicy)>, JobError> {
-    let found = in_force(host, view).await?;
-    Ok(found.map(|(number, brought)| (number, brought.policy)))
-}
-
-/// The same, and whether the owner has signed it.
-async fn in_force(host: &Host<'_>, view: &View) -> Result<Option<(u64, Brought)>, JobError> {
     let Some((number, hash)) = view.root.as_ref().and_then(|(root, _)| root.policy) else { return Ok(None) };
     let name = layout::change(number);
     let bytes = objects::read(host.store, &name).await?.ok_or_else(|| JobError::damaged(&name, "it is gone"))?;
     let change = Change::vouched(number, hash, &bytes).map_err(|error| JobError::damaged(&name, error))?;
-    let mut brought = of(&change, false).ok_or_else(|| JobError::damaged(&name, "it holds no policy"))?;
+    // Whoever made the root that names it has looked at who signed it.
+    let found = of(&change).or_else(|| last(&change, |_| true));
+    let mut policy = found.ok_or_else(|| JobError::damaged(&name, "it holds no policy"))?;
     if is_planted(Fault::GuardIgnored) {
-        brought.policy = brought.policy.with_guard(Floor::default(), None).expect("it is shorter without");
+        policy = policy.with_guard(Floor::default(), None).expect("it is shorter without");
     }
-    Ok(Some((number, brought)))
+    Ok(Some((number, policy)))
 }
 
-/// Whether the owner has signed the policy in force, so that only such a one may follow. One that cannot be read may be
-/// the owner's.
-pub(crate) async fn is_owners(host: &Host<'_>, view: &View) -> Result<bool, JobError> {
-    match in_force(host, view).await {
-        Err(JobError::Damaged { .. }) => Ok(true),
-        found => Ok(found?.is_some_and(|(_, brought)| brought.is_owners)),
-    }
+/// The policy that a change brings into force: its last one that can be read and that the owner has signed. Who has a
+/// client's key, and no more, decides nothing about what is kept.
+pub(crate) fn of(change: &Change) -> Option<SignedPolicy> {
+    last(change, |by_owner| by_owner)
 }
 
-/// A policy as a change brings it into force.
-pub(crate) struct Brought {
-    pub(crate) policy: SignedPolicy,
-    /// Whether the owner has signed it. Then only such a one follows it: who has a client's key, and no more, cannot take
-    /// the floor away.
-    pub(crate) is_owners: bool,
-}
-
-/// The policy that a change brings into force after one that the owner has signed or not: its last one that can be read
-/// and may follow.
-pub(crate) fn of(change: &Change, mut is_owners: bool) -> Option<Brought> {
-    let mut found = None;
-    for (bytes, by_owner) in change.operations.iter().filter_map(|operation| operation.policy()) {
-        if let Ok(policy) = SignedPolicy::decode(bytes)
-            && (by_owner || !is_owners)
-        {
-            is_owners = by_owner;
-            found = Some(Brought { policy, is_owners });
-        }
-    }
-    found
+fn last(change: &Change, counts: impl Fn(bool) -> bool) -> Option<SignedPolicy> {
+    let brought = change.operations.iter().filter_map(|operation| operation.policy());
+    brought.filter(|(_, by_owner)| counts(*by_owner)).filter_map(|(bytes, _)| SignedPolicy::decode(bytes).ok()).last()
 }
 
 /// What the policy in force keeps from being removed, whoever has forgotten it.

@@ -16,7 +16,7 @@ use copal_engine::state::{RunKind, RunReader, State, StateFold};
 use copal_store::{Store, StoreError};
 
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Fault, is_planted, windows};
 use crate::objects::{self, Call};
 
 /// The state as one root names it, or the parts of it that were asked for.
@@ -297,7 +297,7 @@ async fn read_index(
     domain: DomainId,
 ) -> Result<Result<Index<Bytes>, String>, JobError> {
     let of_domain = (domain, ObjectHash([0; ObjectHash::LEN]))..=(domain, ObjectHash([0xff; ObjectHash::LEN]));
-    let calls = state.segments.range(of_domain).map(|((_, hash), _)| -> Call<'_, _> {
+    let calls = state.segments.range(of_domain.clone()).map(|((_, hash), _)| -> Call<'_, _> {
         let name = layout::segment(*hash);
         Box::pin(async move {
             let bytes = match store.map(&objects::key(&name)).await {
@@ -308,8 +308,11 @@ async fn read_index(
             Segment::parse(bytes).map(Ok).map_err(|error| JobError::damaged(&name, error))
         })
     });
+    // Where they are not mapped at once, each is in memory as a whole while it is read.
+    let longest = state.segments.range(of_domain).map(|(_, record)| record.length).max().unwrap_or(0);
+    let few = (IN_FLIGHT / longest.max(1)).max(2).min(windows().together as u64) as usize;
     let mut segments = Vec::new();
-    for segment in objects::together(calls).await? {
+    for segment in objects::few_together(few, calls).await? {
         match segment {
             Ok(segment) => segments.push(segment),
             Err(gone) => return Ok(Err(gone)),
@@ -360,5 +363,7 @@ pub(crate) async fn runs_named_by(store: &dyn Store, root: &Root) -> Result<Opti
     Ok(Some(root.runs.iter().map(|run| run.hash).chain(overlays).collect()))
 }
 
+/// Bytes of segments that are read at the same time, about.
+const IN_FLIGHT: u64 = 64 << 20;
 /// A reader that finds something gone starts again from the newest root; if that stays the same for so long, it is lost.
 const ATTEMPTS: u32 = 8;

@@ -1,6 +1,6 @@
 //! A wrapper that keeps local copies of objects that never change: those whose name is the SHA-256 of their bytes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
@@ -22,6 +22,7 @@ pub struct Cache<S> {
     inner: S,
     local: FsStore,
     prefixes: &'static [&'static str],
+    bytes_max: u64,
     known: Mutex<Known>,
 }
 
@@ -33,13 +34,21 @@ struct Known {
     present: BTreeSet<Key>,
     /// Copies whose bytes match their name.
     sound: BTreeSet<Key>,
+    /// Copies that this process has made, the oldest first, and how long they are.
+    made: VecDeque<(Key, u64)>,
 }
 
 impl<S: Store> Cache<S> {
     /// Keeps copies in a directory, which is made if it is missing. Below each prefix, names must end in the SHA-256 of the
     /// object's bytes, in hexadecimal.
     pub fn open(inner: S, directory: &Path, prefixes: &'static [&'static str]) -> Result<Cache<S>, StoreError> {
-        Ok(Cache { inner, local: FsStore::create(directory)?, prefixes, known: Mutex::default() })
+        Ok(Cache { inner, local: FsStore::create(directory)?, prefixes, bytes_max: u64::MAX, known: Mutex::default() })
+    }
+
+    /// Holds copies of so many bytes at most: of those that this process makes the oldest go first. What is mapped stays
+    /// readable, and takes its room until nobody reads it any more.
+    pub fn within(self, bytes_max: u64) -> Cache<S> {
+        Cache { bytes_max, ..self }
     }
 
     /// The store beneath, without the copies.
@@ -98,9 +107,11 @@ impl<S: Store> Cache<S> {
 
     /// Keeps a copy of what the store has; gives it mapped if that went well.
     async fn keep(&self, key: &Key, bytes: Bytes) -> Bytes {
-        if self.prefix(key).is_none() || !is_named(key, &bytes) {
+        if self.prefix(key).is_none() || bytes.len() as u64 > self.bytes_max || !is_named(key, &bytes) {
             return bytes;
         }
+        let length = bytes.len() as u64;
+        self.make_room(length).await;
         let kept = self.local.create(key, bytes.clone()).await;
         let mapped = match kept {
             Ok(Created::New) => self.local.map(key).await.unwrap_or_else(|_| bytes.clone()),
@@ -111,8 +122,27 @@ impl<S: Store> Cache<S> {
         known.present.insert(key.clone());
         if matches!(kept, Ok(Created::New)) {
             known.sound.insert(key.clone());
+            known.made.push_back((key.clone(), length));
         }
         mapped
+    }
+
+    /// Deletes the oldest copies until there is room for one more.
+    async fn make_room(&self, length: u64) {
+        loop {
+            let oldest = {
+                let mut known = self.known.lock().expect(KNOWN_HELD);
+                let held: u64 = known.made.iter().map(|(_, length)| length).sum();
+                if held.saturating_add(length) <= self.bytes_max {
+                    return;
+                }
+                known.made.pop_front()
+            };
+            let Some((oldest, _)) = oldest else { return };
+            self.known.lock().expect(KNOWN_HELD).sound.remove(&oldest);
+            // A copy that cannot be removed is merely of no use.
+            let _ = self.local.delete(&oldest).await;
+        }
     }
 
     async fn list_once(&self, prefix: &'static str) -> Result<(), StoreError> {
@@ -128,7 +158,11 @@ impl<S: Store> Cache<S> {
 
     async fn forget(&self, key: &Key) {
         if self.prefix(key).is_some() {
-            self.known.lock().expect(KNOWN_HELD).present.remove(key);
+            {
+                let mut known = self.known.lock().expect(KNOWN_HELD);
+                known.present.remove(key);
+                known.made.retain(|(made, _)| made != key);
+            }
             let _ = self.local.delete(key).await;
         }
     }

@@ -28,6 +28,39 @@ fn a_lost_newest_root_stops_the_functions_until_a_rebuild_is_numbered_above_it()
 }
 
 #[test]
+fn lost_segments_state_runs_and_roots_stop_what_writes_until_the_owner_has_rebuilt_them() {
+    for lost in [&["index/"][..], &["state/"], &["roots/"], &["roots/", "index/", "state/"]] {
+        let world = World::start();
+        let (one, gone) = (world.save(&world.till, 1), world.save(&world.desk, 2));
+        world.decided(&["forget", &gone.id], &world.desk);
+        world.till.fill(3, 12);
+        let two = world.upload(&world.till);
+        lost.iter().for_each(|prefix| world.destroy(prefix, usize::MAX));
+        let Outcome::Response(answer) = world.cloud.run("check").outcome else { panic!("{lost:?}: the check ends") };
+        assert_eq!(answer["ok"], json!(false), "{lost:?}");
+        let before = world.names("");
+        let report = world.cloud.run("prune");
+        let Outcome::Error { kind, .. } = &report.outcome else { panic!("{lost:?}: {report:?}") };
+        assert!(["StateLost", "Damaged"].contains(&kind.as_str()), "{lost:?}: {report:?}");
+        assert_eq!(world.names(""), before, "{lost:?}: nothing is deleted on a state that is not whole");
+        world.owner.run(&["rebuild-index"]).unwrap();
+
+        // Everything goes on: what waited is decided, what was forgotten stays so, new snapshots are made.
+        world.decide();
+        for job in ["compact", "prune"] {
+            let report = world.cloud.run(job);
+            assert!(matches!(report.outcome, Outcome::Response(_)), "{lost:?}: {report:?}");
+        }
+        let three = world.save(&world.desk, 4);
+        let Outcome::Response(answer) = world.cloud.run("check").outcome else { panic!("{lost:?}: the check ends") };
+        assert_eq!(answer["ok"], json!(true), "{lost:?}: {answer}");
+        let listed = world.owner.run(&["snapshots", "--json"]).unwrap();
+        assert!(listed.contains(&one.id) && !listed.contains(&gone.id), "{lost:?}: {listed}");
+        world.is_whole(&[&one, &two, &three]);
+    }
+}
+
+#[test]
 fn a_deleted_pack_is_found_by_the_check_and_uploaded_again_by_a_machine_that_can_read_nothing() {
     let world = World::start();
     let one = world.save(&world.till, 1);

@@ -1,6 +1,6 @@
 //! Expiring under the signed policy, one scenario at a time.
 
-use copal_engine::change::Operation;
+use copal_engine::change::{Operation, OwnerSignature};
 use copal_engine::client::Role;
 use copal_engine::expiry::Expiry;
 use copal_engine::id::{ObjectHash, SnapshotId};
@@ -51,9 +51,12 @@ fn with_nothing_to_expire_or_no_policy_nothing_is_written() {
 fn the_policy_in_force_is_the_last_one_that_can_be_read() {
     let (world, client, _) = three_backups();
     world.change(&client, vec![keep_last(3), keep_last(2)]);
-    world.change(&client, vec![Operation::Policy(b"no policy".to_vec())]);
+    world.change(
+        &client,
+        vec![Operation::OwnerPolicy { policy: b"no policy".to_vec(), signature: OwnerSignature::NONE }],
+    );
     let (number, policy) = block_on(policy::current(&world.host(), &world.view())).unwrap().unwrap();
-    assert_eq!((number, Operation::Policy(policy.encode())), (1, keep_last(2)));
+    assert_eq!((number, Some((policy.encode().as_slice(), true))), (1, keep_last(2).policy()));
 }
 
 #[test]
@@ -137,7 +140,7 @@ fn what_expired_stays_away_after_a_rebuild() {
         assert_eq!(world.snapshot(snapshot).state, state);
     }
     let (number, policy) = block_on(policy::current(&world.host(), &world.view())).unwrap().unwrap();
-    assert_eq!((number, Operation::Policy(policy.encode())), (1, keep_last(1)));
+    assert_eq!((number, Some((policy.encode().as_slice(), true))), (1, keep_last(1).policy()));
     // The chain of expiries goes on.
     let fourth = world.back_up(&client, &tree([("a", &[4; 3000][..])]));
     world.wait(DAY);

@@ -14,7 +14,7 @@ use copal_service::ingest::{self, Scope};
 use copal_service::policy;
 use copal_service::prune::Options;
 use copal_store::Store;
-use copal_tests::kit::{Client, DAY, World, guarded, keep_last, tree};
+use copal_tests::kit::{Client, DAY, World, guarded, keep_last, keep_last_unsigned, tree};
 use futures::executor::block_on;
 
 #[test]
@@ -111,7 +111,7 @@ fn only_the_owner_takes_a_floor_away_or_ends_a_hold() {
     let (world, client, [.., suspicious]) = ravaged();
     world.change(&client, vec![guarded(1, Floor { last: 2, age: DAY }, HALF)]);
     // A client's key alone: a policy that the owner has not signed, and signatures by somebody else.
-    world.change(&client, vec![keep_last(1)]);
+    world.change(&client, vec![keep_last_unsigned(1)]);
     assert_eq!(in_force(&world), 1);
     for operation in [guarded(1, Floor::default(), None), release(suspicious)] {
         forge(&world, &client, operation);
@@ -152,7 +152,7 @@ fn a_damaged_policy_holds_up_no_ingest_and_gives_way_to_one_of_the_owners_alone(
         let [(refused, why)] = &fold(&world)[..] else { panic!("the expiry is refused") };
         assert_eq!(*refused, layout::expiry(1));
         assert!(why.contains(&name), "{why}");
-        write_after(&world, &client, (2, ObjectHash::of(&bytes)), keep_last(1));
+        write_after(&world, &client, (2, ObjectHash::of(&bytes)), keep_last_unsigned(1));
         let fourth = back_up(&world, &client, 4, FULL);
         assert_eq!(named(&world), Some(1));
         assert_eq!(world.snapshot(first).state, SnapshotState::Kept);
@@ -173,7 +173,7 @@ fn what_follows_a_change_that_a_rebuild_cannot_read_takes_no_policy_of_the_owner
         let (world, client, snapshots) = steady();
         world.change(&client, vec![guarded(9, Floor { last: 2, age: DAY }, HALF)]);
         // Who has the client's key, and not the owner's: ingest passes it over.
-        world.change(&client, vec![keep_last(1)]);
+        world.change(&client, vec![keep_last_unsigned(1)]);
         assert_eq!(in_force(&world), 1);
         let name = layout::change(1);
         if is_gone {
@@ -188,6 +188,31 @@ fn what_follows_a_change_that_a_rebuild_cannot_read_takes_no_policy_of_the_owner
         assert_eq!(expire(&world).expired, []);
         assert_eq!(states(&world, snapshots), [SnapshotState::Kept; 3]);
     }
+}
+
+#[test]
+fn no_policy_comes_into_force_that_the_owner_has_not_signed() {
+    let (world, client, snapshots) = steady();
+    let both = vec![Operation::Forget(vec![snapshots[0]]), keep_last_unsigned(1)];
+    world.write_change(&client, both);
+    let [(refused, why)] = &fold(&world)[..] else { panic!("it is told") };
+    assert_eq!(*refused, layout::change(1));
+    assert!(why.contains("owner"), "{why}");
+    // What any full client may decide counts all the same.
+    assert_eq!((named(&world), world.snapshot(snapshots[0]).state), (None, SnapshotState::Forgotten));
+    // Also where a policy of the owner's was in force, and a rebuild cannot know it.
+    world.change(&client, vec![guarded(9, Floor { last: 2, age: DAY }, HALF)]);
+    world.flip(&layout::change(2));
+    lose_state(&world);
+    world.rebuild();
+    world.write_change(&client, vec![keep_last_unsigned(1)]);
+    assert_eq!(fold(&world).len(), 1);
+    assert_eq!(named(&world), None);
+    lose_state(&world);
+    world.rebuild();
+    assert_eq!(named(&world), None);
+    world.wait(DAY);
+    assert_eq!(expire(&world).expired, []);
 }
 
 #[test]

@@ -20,7 +20,7 @@ use copal_cli::location::Location;
 use copal_cli::repository::{self, Init, LocalClient, Reader, Repository};
 use copal_cli::site::Site;
 use copal_cli::wait::wait;
-use copal_engine::change::Operation;
+use copal_engine::change::{Operation, OwnerSignature};
 use copal_engine::id::SnapshotId;
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::owner::TextPurpose;
@@ -136,7 +136,7 @@ impl<'a> Golden<'a> {
         self.change(vec![
             Operation::Pin(vec![*first, *second]),
             Operation::Tag { snapshots: vec![*first], add: vec![(added, sealed)], remove: vec![keys.tag_id("wrong")] },
-            Operation::Policy(policy.encode()),
+            Operation::OwnerPolicy { policy: policy.encode(), signature: OwnerSignature::NONE },
         ]);
         self.change(vec![Operation::Unpin(vec![*second]), Operation::Forget(vec![*first, *second])]);
         self.change(vec![Operation::Undelete(vec![*second]), Operation::Pin(vec![*labelled])]);

@@ -60,6 +60,7 @@ fn print(is_json: bool, at: &crate::serve::Listening) -> std::io::Result<()> {
 fn tell(is_quiet: bool, note: &JobNote) {
     match note {
         JobNote::Failed { job, why } => eprintln!("{job} failed: {why}"),
+        JobNote::NoPolicy { job, why } => eprintln!("{job} goes on without the policy: {why}"),
         JobNote::Rejected { client, number, why } if !is_quiet => {
             eprintln!("manifest {number} of client {} is rejected: {why}", Hex(*client).short());
         }

@@ -20,6 +20,7 @@ use copal_service::gateway::read_facts;
 use copal_service::host::Host;
 use copal_service::ingest::{self, Scope};
 use copal_service::metrics::{self, DAMAGE};
+use copal_service::view::Parts;
 use copal_service::{policy, prune, report, view};
 use copal_store::Store;
 
@@ -33,6 +34,13 @@ use crate::wait::wait;
 pub enum JobNote {
     /// It could not do its work.
     Failed {
+        /// Which.
+        job: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// It does its work without the policy, which cannot be read.
+    NoPolicy {
         /// Which.
         job: &'static str,
         /// Why.
@@ -237,7 +245,7 @@ impl Work {
                 Ok(())
             }),
             Upkeep::Prune => self.run("prune", |host, descriptor, metrics| {
-                let view = wait(view::read(host.store))?;
+                let view = wait(view::read_parts(host.store, &Parts::NOTHING))?;
                 let sizes = [descriptor.parameters.pack_target.into(), descriptor.parameters.tree_pack_target.into()];
                 let plain = prune::Options::new(sizes);
                 let policy = wait(policy::current(host, &view))?;
@@ -247,8 +255,15 @@ impl Work {
                 Ok(())
             }),
             Upkeep::Check => self.run("check", |host, _, metrics| {
-                let view = wait(view::read(host.store))?;
-                let policy = wait(policy::current(host, &view))?;
+                let policy = wait(async {
+                    let view = view::read_parts(host.store, &Parts::NOTHING).await?;
+                    policy::current(host, &view).await
+                });
+                // What stands in the way of the policy is what a check is there to find.
+                let policy = policy.unwrap_or_else(|error| {
+                    (self.note)(&JobNote::NoPolicy { job: "check", why: error.to_string() });
+                    None
+                });
                 let parts = policy.map_or(CHECK_PARTS, |(_, policy)| policy.check_parts());
                 metrics.checked(&wait(report::check(host, Depth::Data { part: 1, parts }, budget))?);
                 let findings = metrics.value(DAMAGE.name).unwrap_or_default() as u64;

@@ -208,6 +208,28 @@ fn prometheus_is_told_of_requests_and_jobs() {
 }
 
 #[test]
+fn a_policy_that_cannot_be_read_stops_no_check_and_is_what_it_finds() {
+    let machine = machine();
+    machine.backup(&[]);
+    fs::write(machine.path("policy.toml"), "keep-last = 3\n").unwrap();
+    machine.ok(&["policy", "set", "policy.toml"]);
+    machine.damage(&machine.names("changes/")[0], Harm::Flip);
+    let server = Server::start(&machine, &["--metrics-listen", "127.0.0.1:0", "--check-every", "1s"]);
+    let metrics = server.metrics.clone().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let text = loop {
+        let text = get(&metrics);
+        if text.contains("copal_succeeded{job=\"check\"}") {
+            break text;
+        }
+        assert!(Instant::now() < deadline, "{text}");
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    let damage = text.lines().find(|line| line.starts_with("copal_damage{job=\"check\"}")).unwrap();
+    assert!(!damage.ends_with(" 0.0"), "{damage}");
+}
+
+#[test]
 fn a_server_that_is_ended_in_the_middle_of_an_upload_leaves_the_repository_sound() {
     let machine = machine();
     machine.backup(&[]);

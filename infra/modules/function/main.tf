@@ -26,6 +26,9 @@ resource "aws_lambda_function" "this" {
   environment {
     variables = var.environment
   }
+  ephemeral_storage {
+    size = var.storage
+  }
   logging_config {
     log_format = "Text"
     log_group  = aws_cloudwatch_log_group.this.name

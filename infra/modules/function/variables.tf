@@ -45,6 +45,12 @@ variable "memory" {
   type        = number
 }
 
+variable "storage" {
+  description = "Temporary storage in MB."
+  type        = number
+  default     = 512
+}
+
 variable "timeout" {
   description = "Seconds that an invocation may take."
   type        = number

@@ -23,7 +23,6 @@ impl Pass<'_> {
         let (mut number, mut before) = head.unwrap_or((0, ObjectHash::NONE));
         let mut folded = 0;
         let mut by_id: Option<BTreeMap<SnapshotId, (ClientId, u64)>> = None;
-        let mut is_owners: Option<bool> = None;
         for _ in 0..CHANGES {
             let read = match self.next[0].take() {
                 Some(found) => found,
@@ -31,25 +30,18 @@ impl Pass<'_> {
             };
             let Some(bytes) = read else { break };
             self.load_snapshots().await?;
-            if let Some(verified) = verify_change(self.host, number + 1, Some(before), &bytes).await?.believed() {
+            if let Some(verified) = verify_change(self.host, number + 1, Some(before), &bytes).await? {
                 let by_id = by_id.get_or_insert_with(|| self.snapshots_by_id());
                 for operation in &verified.change.operations {
                     self.apply(operation, by_id).await?;
                 }
                 if verified.change.operations.iter().any(|operation| operation.policy().is_some()) {
-                    let before = match is_owners {
-                        Some(before) => before,
-                        None => policy::is_owners(self.host, &self.view).await?,
-                    };
-                    let brought = policy::of(&verified.change, before);
-                    if brought.is_some() {
+                    if policy::of(&verified.change).is_some() {
                         self.proposal.policy = Some((number + 1, verified.hash));
-                    } else if before {
-                        let why =
-                            "its policy cannot be read, or does not carry the owner's signature as that in force does";
+                    } else {
+                        let why = "its policy cannot be read, or does not carry the owner's signature";
                         self.refused.push((layout::change(number + 1), why.into()));
                     }
-                    is_owners = Some(brought.map_or(before, |brought| brought.is_owners));
                 }
             } else {
                 let why = "no full client has signed it, it lacks the owner's signature, or it does not follow the one before";
@@ -103,46 +95,22 @@ impl Pass<'_> {
     }
 }
 
-/// What can be told of an object below `changes/`.
-pub(crate) enum Told {
-    /// A change that counts.
-    Believed(VerifiedChange),
-    /// A change as its client has signed it, which must not be believed, and brings no policy of the owner's.
-    Refused,
-    /// Not what a client has signed, or refused although the owner has signed a policy in it: such a policy may have been
-    /// in force.
-    Doubtful,
-}
-
-impl Told {
-    /// The change, if it counts.
-    pub(crate) fn believed(self) -> Option<VerifiedChange> {
-        if let Told::Believed(change) = self { Some(change) } else { None }
-    }
-}
-
-/// Checks who signed a change and that it follows the one before, if that is known.
+/// The change in these bytes, if a full client and, where it has to, the owner have signed it, and it follows the one
+/// before, if that is known.
 pub(crate) async fn verify_change(
     host: &Host<'_>,
     number: u64,
     before: Option<ObjectHash>,
     bytes: &[u8],
-) -> Result<Told, JobError> {
-    let Ok(client) = Change::claimed_client(bytes) else { return Ok(Told::Doubtful) };
-    let Some(record) = clients::read(host, client).await? else { return Ok(Told::Doubtful) };
+) -> Result<Option<VerifiedChange>, JobError> {
+    let Ok(client) = Change::claimed_client(bytes) else { return Ok(None) };
+    let Some(record) = clients::read(host, client).await? else { return Ok(None) };
     let is_trusted = record.accepts_change(number, ObjectHash::of(bytes));
-    let Some(keys) = record.keys else { return Ok(Told::Doubtful) };
-    let Ok(verified) = Change::verify(host.repository, &keys.manifest, client, number, bytes) else {
-        return Ok(Told::Doubtful);
-    };
+    let Some(keys) = record.keys.filter(|_| is_trusted) else { return Ok(None) };
+    let Ok(verified) = Change::verify(host.repository, &keys.manifest, client, number, bytes) else { return Ok(None) };
     let is_vouched = verified.change.is_signed_by_owner(host.repository, &host.owner_key);
     let follows = before.is_none_or(|before| verified.change.previous == before);
-    let is_owners = |operation: &Operation| operation.policy().is_some_and(|(_, by_owner)| by_owner);
-    Ok(match is_vouched {
-        true if is_trusted && follows => Told::Believed(verified),
-        true if verified.change.operations.iter().any(is_owners) => Told::Doubtful,
-        _ => Told::Refused,
-    })
+    Ok((is_vouched && follows).then_some(verified))
 }
 
 /// Applies an operation to one snapshot; says whether anything changed. A pinned snapshot is not forgotten, and one

@@ -11,7 +11,7 @@ mod receipts;
 mod waiting;
 
 use added::{Added, height_in, sorted};
-pub(crate) use changes::{Told, apply_change, verify_change};
+pub(crate) use changes::{apply_change, verify_change};
 use findings::Findings;
 use receipts::write_receipts;
 pub(crate) use receipts::{receipt, write_receipt};

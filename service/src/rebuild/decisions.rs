@@ -16,7 +16,7 @@ use super::contents::Contents;
 use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::host::Host;
-use crate::ingest::{Told, apply_change, verify_change};
+use crate::ingest::{apply_change, verify_change};
 use crate::objects;
 use crate::policy;
 
@@ -35,13 +35,13 @@ pub(super) async fn fold(
     let snapshots = &mut proposal.delta.snapshots;
     // What was decided about an expiry cannot be told for sure: changes that it did not know may have come before it
     // was folded in. So nothing expires that the policy in force would keep with all that was changed since.
-    let mut replay = Replay::new(contents, now, changes.doubtful, snapshots.clone());
-    changes.believed.iter().for_each(|change| replay.change(change));
+    let mut replay = Replay::new(contents, now, snapshots.clone());
+    changes.iter().for_each(|change| replay.change(change));
     let unwanted = replay.unwanted();
 
-    let mut replay = Replay::new(contents, now, changes.doubtful, std::mem::take(snapshots));
+    let mut replay = Replay::new(contents, now, std::mem::take(snapshots));
     let mut open = expiries.iter().peekable();
-    for change in &changes.believed {
+    for change in &changes {
         while let Some((name, expiry)) = open.next_if(|(_, expiry)| expiry.change < change.change.number) {
             replay.expiry(name, expiry, &unwanted, report);
         }
@@ -53,18 +53,14 @@ pub(super) async fn fold(
     Ok(())
 }
 
-/// What is left of the chain of changes.
-struct Changes {
-    /// Those that count.
-    believed: Vec<VerifiedChange>,
-    /// The first one that may have brought a policy of the owner's, and does not count.
-    doubtful: Option<u64>,
-}
-
 /// The changes that count. Behind one that is damaged or gone there is nothing left to compare the chain with: the
 /// signature must do.
-async fn read_changes(host: &Host<'_>, proposal: &mut Proposal, report: &mut Report) -> Result<Changes, JobError> {
-    let mut changes = Changes { believed: Vec::new(), doubtful: None };
+async fn read_changes(
+    host: &Host<'_>,
+    proposal: &mut Proposal,
+    report: &mut Report,
+) -> Result<Vec<VerifiedChange>, JobError> {
+    let mut changes = Vec::new();
     let mut before = Some((0, ObjectHash::NONE));
     let mut last = 0;
     for listed in objects::list(host.store, "changes/").await? {
@@ -73,21 +69,18 @@ async fn read_changes(host: &Host<'_>, proposal: &mut Proposal, report: &mut Rep
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
         if number > last + 1 {
             report.unreadable.push((layout::change(last + 1), "it is not there".into()));
-            changes.doubtful.get_or_insert(last + 1);
         }
         last = number;
         let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
         let told = verify_change(host, number, previous, &bytes).await?;
         let hash = ObjectHash::of(&bytes);
-        before = matches!(told, Told::Believed(_)).then_some((number, hash));
+        before = told.is_some().then_some((number, hash));
         proposal.change_head = Some((number, hash));
-        let unreadable = (name.to_owned(), "it is not a change that a full client has signed".into());
         match told {
-            Told::Believed(change) => changes.believed.push(change),
-            Told::Refused => report.unreadable.push(unreadable),
-            Told::Doubtful => {
-                report.unreadable.push(unreadable);
-                changes.doubtful.get_or_insert(number);
+            Some(change) => changes.push(change),
+            None => {
+                let why = "it is not a change that a full client has signed, and the owner where that is needed";
+                report.unreadable.push((name.to_owned(), why.into()));
             }
         }
     }
@@ -124,7 +117,6 @@ struct InForce {
     number: u64,
     hash: ObjectHash,
     policy: SignedPolicy,
-    is_owners: bool,
 }
 
 /// Snapshots, while decisions are applied to them in order.
@@ -134,15 +126,13 @@ struct Replay<'a> {
     snapshots: Snapshots,
     by_id: BTreeMap<SnapshotId, (ClientId, u64)>,
     last_change: u64,
-    /// The first change that may have brought a policy of the owner's, and does not count.
-    doubtful: Option<u64>,
     policy: Option<InForce>,
 }
 
 impl<'a> Replay<'a> {
-    fn new(contents: &'a Contents<'a>, now: Time, doubtful: Option<u64>, snapshots: Snapshots) -> Self {
+    fn new(contents: &'a Contents<'a>, now: Time, snapshots: Snapshots) -> Self {
         let by_id = snapshots.iter().filter_map(|(key, record)| Some((record.as_ref()?.id, *key))).collect();
-        Self { contents, now, snapshots, by_id, last_change: 0, doubtful, policy: None }
+        Self { contents, now, snapshots, by_id, last_change: 0, policy: None }
     }
 
     fn change(&mut self, verified: &VerifiedChange) {
@@ -150,10 +140,8 @@ impl<'a> Replay<'a> {
             self.apply(operation);
         }
         let number = verified.change.number;
-        let is_behind_doubtful = self.doubtful.is_some_and(|doubtful| doubtful < number);
-        let is_owners = is_behind_doubtful || self.policy.as_ref().is_some_and(|in_force| in_force.is_owners);
-        if let Some(policy::Brought { policy, is_owners }) = policy::of(&verified.change, is_owners) {
-            self.policy = Some(InForce { number, hash: verified.hash, policy, is_owners });
+        if let Some(policy) = policy::of(&verified.change) {
+            self.policy = Some(InForce { number, hash: verified.hash, policy });
         }
         self.last_change = number;
     }

@@ -38,16 +38,24 @@ pub fn path(text: &str) -> TreePath {
 }
 
 /// A policy that keeps so many snapshots of each series, leaves garbage for a day, and lets a check read half of the
-/// packs.
+/// packs; for the owner to sign.
 ///
 /// # Panics
 /// Never: it is a sound policy.
 pub fn keep_last(count: u32) -> Operation {
+    guarded(count, Floor::default(), None)
+}
+
+/// The same as somebody writes it who has a client's key and not the owner's.
+///
+/// # Panics
+/// Never: it is a sound policy.
+pub fn keep_last_unsigned(count: u32) -> Operation {
     let rules = Policy { last: Some(Count::N(count)), ..Policy::default() };
     Operation::Policy(SignedPolicy::new(rules, "", DAY, 2).expect("a sound policy").encode())
 }
 
-/// The same with a guard, for the owner to sign.
+/// The policy of [`keep_last`] with a guard, for the owner to sign.
 ///
 /// # Panics
 /// If the hold is none.

@@ -33,7 +33,7 @@ use super::tasks::pause;
 use super::watch::Watch;
 use crate::kit::client::Claims;
 use crate::kit::repository::key;
-use crate::kit::{Client, How, Random, Repository, Tree, guarded, keep_last, path};
+use crate::kit::{Client, How, Random, Repository, Tree, guarded, keep_last, keep_last_unsigned, path};
 
 /// What the outside world remembers, whoever dies.
 #[derive(Default)]
@@ -323,7 +323,7 @@ impl Scene<'_> {
             nth => {
                 is_forged = true;
                 match nth {
-                    13 => keep_last(1),
+                    13 => keep_last_unsigned(1),
                     _ if self.random.chance(500) => release(some.clone()),
                     _ => guarded(1, Floor::default(), None),
                 }

@@ -24,8 +24,6 @@ pub(super) struct Law {
     pub(super) number: u64,
     /// The policy in force and the change that holds it.
     pub(super) policy: Option<(u64, SignedPolicy)>,
-    /// Whether the owner has signed it.
-    is_owners: bool,
     /// Snapshots that the owner has released.
     pub(super) released: BTreeSet<SnapshotId>,
     /// Snapshots that somebody has forgotten, and the changes that say so.
@@ -64,11 +62,10 @@ impl Law {
         if let Operation::Release { snapshots, .. } = operation {
             self.released.extend(snapshots);
         }
-        if let Some((bytes, by_owner)) = operation.policy()
-            && (by_owner || !self.is_owners)
+        if let Some((bytes, true)) = operation.policy()
             && let Ok(policy) = SignedPolicy::decode(bytes)
         {
-            (self.policy, self.is_owners) = (Some((self.number, policy)), by_owner);
+            self.policy = Some((self.number, policy));
         }
     }
 

@@ -1,0 +1,174 @@
+//! Memory: what a function holds of a large index that it reads from a real S3 server.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use copal_engine::id::{ChunkId, DomainId, ObjectHash};
+use copal_engine::index::SegmentWriter;
+use copal_engine::layout::{self, Place};
+use copal_engine::pack::{PackKind, PackWriter};
+use copal_lambda::copies::Copies;
+use copal_service::commit::{Proposal, commit};
+use copal_service::view;
+use copal_store::cache::Cache;
+use copal_store::memory::MemoryStore;
+use copal_store::{Key, Store};
+use copal_tests::kit::SeededEntropy;
+use copal_tests::kit::lambda::{Cloud, Outcome, World};
+use futures::executor::block_on;
+
+#[test]
+fn a_check_maps_the_index_and_holds_little_of_it_in_memory() {
+    let world = World::start();
+    let segments: u64 = (0..4).map(|number| add_segment(&world, number)).sum();
+    assert!(segments > 60 << 20, "{segments} bytes");
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let at = |directory: &Path| {
+        let temporary = ("TMPDIR".to_owned(), directory.display().to_string());
+        let cloud = world.cloud(|deployment| {
+            deployment.variables.push(temporary);
+            deployment.timeout = Duration::from_secs(600);
+        });
+        most_held(&cloud)
+    };
+    let without = at(Path::new("/proc/no/such/place"));
+    let with = at(place.path());
+    println!("{segments} bytes of index: {with} bytes held with copies, {without} without");
+    assert!(with + segments / 2 < without, "{with} of {segments} bytes are held, {without} without copies");
+    assert_eq!(fs::read_dir(place.path()).expect("it is there").count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn nothing_is_left_of_a_run_nor_of_one_that_was_killed() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let store = MemoryStore::new();
+    let key = put(&store, b"segment");
+    // No process has the greatest number.
+    let killed = place.path().join(format!("copal-copies-{}", u32::MAX));
+    fs::create_dir_all(killed.join("index")).expect("a directory");
+    let other = place.path().join("other");
+    fs::create_dir(&other).expect("a directory");
+    {
+        let copies = Copies::begin(&store, place.path()).expect("there is room");
+        assert!(!killed.exists());
+        assert_eq!(block_on(copies.map(&key)).expect("it is there"), b"segment".as_slice());
+        let own = place.path().join(format!("copal-copies-{}", std::process::id()));
+        assert!(own.join(key.as_str()).exists(), "it is mapped from there");
+    }
+    let left: Vec<_> =
+        fs::read_dir(place.path()).expect("it is there").map(|entry| entry.expect("it is").path()).collect();
+    assert_eq!(left, [other]);
+}
+
+#[test]
+fn a_run_does_not_believe_what_an_earlier_one_has_read() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let store = MemoryStore::new();
+    let key = put(&store, b"segment");
+    let read = || {
+        let copies = Copies::begin(&store, place.path()).expect("there is room");
+        block_on(copies.map(&key)).expect("it is there")
+    };
+    assert_eq!(read(), b"segment".as_slice());
+    store.corrupt(&key, |bytes| bytes[0] ^= 1).expect("it is there");
+    assert_ne!(read(), b"segment".as_slice());
+}
+
+#[test]
+fn of_more_than_fits_the_oldest_copies_go_and_stay_readable_where_they_are_mapped() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let store = MemoryStore::new();
+    let contents = [b"segment1", b"segment2", b"segment3"];
+    let keys = contents.map(|bytes| put(&store, bytes));
+    let open = || Cache::open(&store, place.path(), &["index/"]).expect("a directory");
+    let cache = open().within(20);
+    let mapped: Vec<Bytes> = keys.iter().map(|key| block_on(cache.map(key)).expect("it is there")).collect();
+    assert_eq!(mapped, contents.map(|bytes| bytes.as_slice()));
+    assert_eq!(keys.each_ref().map(|key| place.path().join(key.as_str()).exists()), [false, true, true]);
+    // What is longer than all there is room for is given and not kept.
+    let cache = open().within(4);
+    assert_eq!(block_on(cache.map(&keys[0])).expect("it is there"), contents[0].as_slice());
+    assert!(!place.path().join(keys[0].as_str()).exists());
+}
+
+#[test]
+fn without_a_place_for_files_there_are_no_copies() {
+    assert!(Copies::begin(&MemoryStore::new(), Path::new("/proc/no/such/place")).is_none());
+}
+
+fn put(store: &MemoryStore, bytes: &'static [u8]) -> Key {
+    let key = Key::new(layout::segment(ObjectHash::of(bytes))).expect("a sound name");
+    block_on(store.create(&key, Bytes::from_static(bytes))).expect("it is new");
+    key
+}
+
+/// Runs a check; the most memory of its own that the process held meanwhile, mapped files aside.
+fn most_held(cloud: &Cloud) -> u64 {
+    let has_ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let mut most = 0;
+            while !has_ended.load(Ordering::Relaxed) {
+                most = most.max(held_by_functions());
+                thread::sleep(Duration::from_millis(5));
+            }
+            most
+        });
+        let report = cloud.run("check");
+        has_ended.store(true, Ordering::Relaxed);
+        assert!(matches!(report.outcome, Outcome::Response(_)), "{report:?}");
+        watching.join().expect("it only watches")
+    })
+}
+
+/// Memory of the functions' processes that this one has started and that no file stands behind.
+fn held_by_functions() -> u64 {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let held = processes.filter_map(|entry| {
+        let status = fs::read_to_string(entry.path().join("status")).ok()?;
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        if field("Name:")? != "copal-lambda" || field("PPid:")? != std::process::id().to_string() {
+            return None;
+        }
+        field("RssAnon:")?.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    held.max().unwrap_or(0) << 10
+}
+
+/// Adds a segment, of whose pack nobody knows; gives its length.
+fn add_segment(world: &World, number: u8) -> u64 {
+    let domain = DomainId([7; 16]);
+    let mut writer = PackWriter::new(PackKind::Data, domain, [number; 16], vec![vec![1]]).expect("a pack");
+    let ids: Vec<ChunkId> = (0..ENTRIES).map(|at| id(number, at)).collect();
+    for block in ids.chunks(60_000) {
+        writer.add_block(&[0; 9], 0, 0, block.iter().copied(), []).expect("it fits");
+    }
+    let pack = writer.finish();
+    let mut segment = SegmentWriter::new(domain, [number; 16]);
+    segment.add_pack(pack.id, Place::Packs, &pack.table).expect("they fit");
+    let segment = segment.finish().expect("there are entries");
+    let length = segment.bytes.len() as u64;
+    let mut proposal = Proposal::default();
+    proposal.delta.segments.insert((domain, segment.hash), Some(segment.record));
+    proposal.segments.push((segment.hash, segment.bytes));
+    let entropy = SeededEntropy::new(u64::from(number) + 50);
+    let host = world.repository.host(world.store.as_ref(), &entropy);
+    let before = block_on(view::read(world.store.as_ref())).expect("the state can be read");
+    assert!(block_on(commit(&host, &before, proposal)).expect("the store takes it").is_some());
+    length
+}
+
+fn id(pack: u8, at: usize) -> ChunkId {
+    let mixed = ((u64::from(pack) << 32) + at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut bytes = [pack; 24];
+    bytes[..8].copy_from_slice(&mixed.to_be_bytes());
+    bytes[8..16].copy_from_slice(&(at as u64).to_be_bytes());
+    ChunkId(bytes)
+}
+
+/// Entries of a segment.
+const ENTRIES: usize = 700_000;
