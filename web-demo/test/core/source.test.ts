@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import { readExcludes } from "../../src/core/source/excludes";
 import { compareNames, comparePaths, isGoodName } from "../../src/core/source/order";
-import { ChosenList, type Listed, asking, columnsOf, filesOf, giverOf, handOut } from "../../src/core/source/list";
+import { ChosenList, type Listed, asking, columnsOf, filesOf, handOut } from "../../src/core/source/list";
 import { type Scanned, ahead, scanHandle, scanList } from "../../src/core/source/tree";
 
 const bytes = (text: string) => Buffer.from(text, "utf8");
@@ -12,7 +12,8 @@ const none = readExcludes([]);
 /** A scan of files as the coordinator has them, which it asks the page for. */
 async function* listed(files: Listed[], excludes: typeof none): AsyncGenerator<Scanned> {
   const kept = filesOf(files);
-  yield* scanList(new ChosenList(await columnsOf(kept), giverOf(kept)), excludes);
+  const unread = () => Promise.reject(new Error("not here"));
+  yield* scanList(new ChosenList(await columnsOf(kept), { open: async (number) => kept.at(number).file, read: unread }), excludes);
 }
 
 async function all(scan: AsyncIterable<Scanned>): Promise<string[]> {
@@ -142,8 +143,25 @@ describe("scan", () => {
     port1.close();
   });
 
+  test("what is asked for at once goes and comes in one message, and shares a buffer", async () => {
+    const files = filesOf(["one", "", "three"].map((text, at) => ({ path: `P/${at}`, file: file(text, at) })));
+    const { port1, port2 } = new MessageChannel();
+    handOut(files, port1);
+    const giver = asking(port2);
+    let messages = 0;
+    const take = port2.onmessage!;
+    port2.onmessage = (event) => (messages++, take.call(port2, event));
+    const [read, opened] = await Promise.all([Promise.all([0, 1, 2].map((at) => giver.read(at))), giver.open(2)]);
+    expect(messages).toBe(1);
+    expect(read.map(({ bytes, modified }) => `${new TextDecoder().decode(bytes)} ${modified}`)).toEqual(["one 0", " 1", "three 2"]);
+    expect(new Set(read.map(({ bytes }) => bytes.buffer)).size).toBe(1);
+    expect(await opened.text()).toBe("three");
+    port1.close();
+  });
+
   test("a file of a list that cannot be read is told by the browser's name for it, and the others come", async () => {
-    const gone = Object.assign(file(), { arrayBuffer: () => Promise.reject(new DOMException("", "NotReadableError")) });
+    const gone = Object.defineProperty(file(), "size", { value: 2 });
+    gone.arrayBuffer = () => Promise.reject(new DOMException("", "NotReadableError"));
     const files = filesOf([gone, file("there")].map((file, at) => ({ path: `P/${at}`, file })));
     const { port1, port2 } = new MessageChannel();
     handOut(files, port1);

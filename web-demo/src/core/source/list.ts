@@ -2,6 +2,9 @@
 //! paths, sizes and times in columns, and asks for a file when it is read: a hundred thousand files take hundreds of
 //! megabytes, their names a few.
 
+import { buffersOf } from "../buffers";
+import { readTogether } from "./together";
+
 /** A file with its path below what was chosen; the first component is the chosen folder's own name. */
 export interface Listed {
   path: string;
@@ -93,44 +96,57 @@ export async function columnsOf(files: Files): Promise<Columns> {
   return { text: paths.join(""), ends, sizes, times };
 }
 
-/** Gives files of the page. */
-export function giverOf(files: Files): Giver {
-  const open = async (number: number) => files.at(number).file;
-  const read = async (number: number) => {
-    const { file } = files.at(number);
-    return { bytes: new Uint8Array(await file.arrayBuffer()), modified: file.lastModified };
-  };
-  return { open, read };
-}
-
 /** Hands out files by their numbers until the port is closed. */
 export function handOut(files: Files, port: MessagePort): void {
-  const giver = giverOf(files);
-  port.onmessage = async ({ data: { id, number, how } }: MessageEvent<Wish>) => {
-    try {
-      const given = await giver[how](number);
-      port.postMessage({ id, given } satisfies Given, given instanceof File ? [] : [given.bytes.buffer]);
-    } catch (error) {
-      port.postMessage({ id, reason: error instanceof Error ? error.name : "unknown" } satisfies Given);
-    }
+  port.onmessage = async ({ data }: MessageEvent<Wish[]>) => {
+    const given = await give(files, data);
+    port.postMessage(given, buffersOf(given.flatMap((one) => ("content" in one ? one.content.bytes : []))));
   };
 }
 
-/** Asks the other end of a port for files. */
+/** What was wished for at once; what is to be read of it is read together, if that can be. */
+async function give(files: Files, wishes: Wish[]): Promise<Given[]> {
+  const found = wishes.map(({ id, number, how }) => ({ id, how, file: files.at(number).file }));
+  const read = found.filter(({ how }) => how === "read");
+  const contents = read.length > 1 ? await readTogether(read.map(({ file }) => file)) : null;
+  const together = new Map(contents?.map((bytes, at) => [read[at]!.id, bytes]));
+  return Promise.all(
+    found.map(async ({ id, how, file }) => {
+      if (how === "open") return { id, file };
+      try {
+        // Not later than its bytes: a file that is written meanwhile is seen to be another one the next time.
+        const modified = file.lastModified;
+        return { id, content: { bytes: together.get(id) ?? new Uint8Array(await file.arrayBuffer()), modified } };
+      } catch (error) {
+        return { id, reason: error instanceof Error ? error.name : "unknown" };
+      }
+    }),
+  );
+}
+
+/** Asks the other end of a port for files. What is asked for at once goes in one message, and comes back in one. */
 export function asking(port: MessagePort): Giver {
   const asked = new Map<number, { resolve: (given: never) => void; reject: (error: Error) => void }>();
+  let wishes: Wish[] = [];
   let next = 0;
-  port.onmessage = ({ data }: MessageEvent<Given>) => {
-    const { resolve, reject } = asked.get(data.id)!;
-    asked.delete(data.id);
-    if ("given" in data) resolve(data.given as never);
-    else reject(new DOMException("reading failed", data.reason));
+  port.onmessage = ({ data }: MessageEvent<Given[]>) => {
+    for (const given of data) {
+      const { resolve, reject } = asked.get(given.id)!;
+      asked.delete(given.id);
+      if ("reason" in given) reject(new DOMException("reading failed", given.reason));
+      else resolve(("file" in given ? given.file : given.content) as never);
+    }
+  };
+  const send = () => {
+    port.postMessage(wishes);
+    wishes = [];
   };
   const ask = <T>(number: number, how: Wish["how"]) =>
     new Promise<T>((resolve, reject) => {
       const id = next++;
       asked.set(id, { resolve, reject });
-      port.postMessage({ id, number, how } satisfies Wish);
+      if (wishes.length === 0) queueMicrotask(send);
+      wishes.push({ id, number, how });
     });
   return { open: (number) => ask(number, "open"), read: (number) => ask(number, "read") };
 }
@@ -141,7 +157,7 @@ interface Wish {
   how: "open" | "read";
 }
 
-type Given = { id: number; given: File | Content } | { id: number; /** The browser's name for it. */ reason: string };
+type Given = { id: number; file: File } | { id: number; content: Content } | { id: number; /** The browser's name for it. */ reason: string };
 
 /** Files looked at between two breaths of the page. */
 const AT_ONCE = 1_000;

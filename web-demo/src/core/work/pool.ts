@@ -1,5 +1,6 @@
 //! Pool: the workers that read, compress and seal, and which of them is asked next.
 
+import { buffersOf } from "../buffers";
 import type { Parameters } from "../engine";
 import type { Block, FromWorker, Read, Sealed, Spent, ToWorker } from "./protocol";
 
@@ -77,7 +78,7 @@ class Pool implements Labour {
 
   async read(files: (File | Uint8Array<ArrayBuffer>)[]): Promise<Read[]> {
     const bytes = files.reduce((sum, file) => sum + (file instanceof File ? file.size : file.length), 0);
-    const read = files.flatMap((file) => (file instanceof File ? [] : [file.buffer]));
+    const read = buffersOf(files.flatMap((file) => (file instanceof File ? [] : file)));
     const answer = await this.#least().ask((job) => ({ type: "read", job, files }), read, bytes);
     if (answer.type !== "read") throw new Error("another answer than was asked for");
     return answer.results;

@@ -1,7 +1,9 @@
 //! Worker: reads files in slices, cuts and names their chunks, compresses and seals blocks under the numbers that it is
 //! told. It knows the key that names chunks and the one that makes nonces; the cipher's own it can use and not see.
 
+import { buffersOf, release } from "../buffers";
 import { Chunker, Sealer, load } from "../engine";
+import { readTogether } from "../source/together";
 import type { Block, FromWorker, Read, Spent, ToWorker } from "./protocol";
 
 let chunker: Chunker;
@@ -36,9 +38,8 @@ async function take(message: ToWorker): Promise<void> {
       return;
     case "read": {
       const spent = nothing();
-      const results: Read[] = [];
-      for (const file of message.files) results.push(await whole(file, spent));
-      return tell({ type: "read", job: message.job, results, spent }, results.flatMap(buffers));
+      const results = await small(message.files, spent);
+      return tell({ type: "read", job: message.job, results, spent }, buffersOf(results.flatMap((read) => (read.kind === "failed" ? [] : read.bytes))));
     }
     case "stream":
       streams.set(message.job, { credit: WINDOWS_AHEAD, wake: null, dropped: false });
@@ -70,10 +71,14 @@ async function seal({ counter, kind, ids, lengths, raw }: Block, spent: Spent): 
   spent.compress += compressed - begun;
   const cipher = { name: "AES-GCM", iv, additionalData };
   const sealed = await crypto.subtle.encrypt(cipher, cipherKey, plaintext);
-  mine.opened(counter, new Uint8Array(await crypto.subtle.decrypt(cipher, cipherKey, sealed)));
+  release(plaintext.buffer);
+  const opened = await crypto.subtle.decrypt(cipher, cipherKey, sealed);
+  mine.opened(counter, new Uint8Array(opened));
+  release(opened);
   const stored = new Uint8Array(iv.length + sealed.byteLength);
   stored.set(iv);
   stored.set(new Uint8Array(sealed), iv.length);
+  release(sealed);
   spent.seal += performance.now() - compressed;
   return stored;
 }
@@ -82,7 +87,19 @@ function nothing(): Spent {
   return { read: 0, hash: 0, compress: 0, seal: 0 };
 }
 
-/** Reads a small file. */
+/** Reads small files, where they were not read yet: together, if that can be. */
+async function small(files: (File | Uint8Array<ArrayBuffer>)[], spent: Spent): Promise<Read[]> {
+  const begun = performance.now();
+  const unread = files.filter((file) => file instanceof File);
+  const contents = unread.length > 1 ? await readTogether(unread) : null;
+  spent.read += performance.now() - begun;
+  const results: Read[] = [];
+  let at = 0;
+  for (const file of files) results.push(await whole(file instanceof File ? (contents?.[at++] ?? file) : file, spent));
+  return results;
+}
+
+/** Reads and cuts a small file. */
 async function whole(file: File | Uint8Array<ArrayBuffer>, spent: Spent): Promise<Read> {
   let bytes: Uint8Array<ArrayBuffer>;
   const begun = performance.now();
@@ -118,6 +135,8 @@ async function stream(job: number, file: File): Promise<void> {
       const window = new Uint8Array(left.length + slice.length);
       window.set(left);
       window.set(slice, left.length);
+      release(left.buffer);
+      release(slice.buffer);
       const read = performance.now();
       const { ids, lengths, consumed } = chunker.cut(window, at === file.size);
       const spent = { ...nothing(), read: read - begun, hash: performance.now() - read };
@@ -133,10 +152,6 @@ async function stream(job: number, file: File): Promise<void> {
   } finally {
     streams.delete(job);
   }
-}
-
-function buffers(read: Read): ArrayBuffer[] {
-  return read.kind === "failed" ? [] : [read.bytes.buffer];
 }
 
 function tell(message: FromWorker, transfer: Transferable[] = []): void {
