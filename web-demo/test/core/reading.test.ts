@@ -94,6 +94,17 @@ describe("reader", () => {
     await expect(take()).rejects.toMatchObject({ name: "NotFoundError" });
   });
 
+  test("a buffer that several files came in is spent with the last of them", async () => {
+    const [both, alone] = [new Uint8Array(10), new Uint8Array(3)];
+    const contents = [both.subarray(0, 4), both.subarray(4), alone];
+    const opened = await readAll(contents.map((bytes) => async () => ({ bytes, modified: 7 })), {
+      ...labour(note()),
+      read: async (files) => (files as Uint8Array<ArrayBuffer>[]).map((bytes) => ({ kind: "inline", bytes })),
+    });
+    expect(opened.map(({ spent }) => spent)).toEqual([null, both.buffer, alone.buffer]);
+    expect(opened.map(({ size, modified }) => [size, modified])).toEqual([[4, 7], [6, 7], [3, 7]]);
+  });
+
   test("a file that cannot be opened does not keep the others from being read", async () => {
     const files = [async () => new File(["a"], "a"), () => Promise.reject(new DOMException("", "NotReadableError")), async () => new File(["b"], "b")];
     const opened = await readAll(files, labour(note()));

@@ -1,25 +1,38 @@
-import { expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 
 import { Control } from "../../src/core/coordinator/control";
 import type { Scanned } from "../../src/core/source/tree";
+import type { Block, Read } from "../../src/core/work/protocol";
 
-const said = vi.hoisted(() => ({ missed: 0 }));
+const said = vi.hoisted(() => ({ missed: 0, actions: [] as unknown[] }));
 
 vi.mock("../../src/core/engine", () => ({
-  // As far as the end of the scan.
+  // As far as the end of the scan. All chunks are new, and every second file fills a block.
   Backup: class {
     source = "s";
     undecided = [];
     unlisted = 0;
     tally = { files: 1, newBytes: 0 };
+    #lengths: number[] = [];
+    #ends = 0;
     nextManifest = () => null;
     basis = () => false;
     takeBlockKey = () => new Uint8Array(32);
-    compare = (files: unknown[]) => new Uint8Array(files.length);
+    compare = (files: { size: number }[]) => Uint8Array.from(files, ({ size }) => (size > 1 ? 1 : 0));
     takeSame = () => {};
-    actions = () => [];
+    actions = () => said.actions.splice(0);
     sealerKey = () => new Uint8Array(64);
+    sealed = () => {};
     free = () => {};
+    begin = () => {};
+    chunks = (_ids: Uint8Array, lengths: Uint32Array) => {
+      this.#lengths.push(...lengths);
+      return new Uint8Array(lengths.length).fill(1);
+    };
+    end = () => {
+      if (++this.#ends % 2 === 1) return;
+      said.actions.push({ type: "seal", counter: this.#ends, kind: "data", ids: new Uint8Array(0), lengths: Uint32Array.from(this.#lengths.splice(0)), raw: null });
+    };
     miss = () => void (said.missed += 1);
     finish = () => {
       throw new Error("enough");
@@ -29,20 +42,90 @@ vi.mock("../../src/core/engine", () => ({
 
 const { BackupRun } = await import("../../src/core/backup/run");
 
-test("what could not be saved makes the snapshot incomplete, what was left out on purpose does not", async () => {
-  const scan = async function* (): AsyncGenerator<Scanned> {
-    yield { kind: "left-out", path: "P/a", why: "excluded", detail: null };
-    yield { kind: "left-out", path: "P/b", why: "unreadable", detail: "NotReadableError" };
-    yield { kind: "left-out", path: "P/c", why: "bad-name", detail: null };
-    yield { kind: "file", path: "P/d", size: 1, modified: 1, open: async () => new File(["x"], "d") };
-  };
+beforeEach(() => Object.assign(said, { missed: 0, actions: [] }));
+
+/** A run up to the end of the scan. */
+async function run(scan: () => AsyncGenerator<Scanned>, labour: object = {}) {
   const kept = { read: async () => null, write: async () => {}, remove: async () => {}, list: async () => [], create: () => Promise.reject(new Error("full")), file: () => Promise.reject(new Error("full")) };
   const site = {
-    client: { facts: { client: "c" } }, descriptor: {}, gateway: {}, labour: { workers: 1, begin: () => {} }, kept, sign: null,
+    client: { facts: { client: "c" } }, descriptor: {}, gateway: {}, labour: { workers: 1, begin: () => {}, ...labour }, kept, sign: null,
     openView: async () => ({ free: () => {} }), random: (length: number) => new Uint8Array(length), now: () => 1,
   };
   const run = new BackupRun(site as unknown as ConstructorParameters<typeof BackupRun>[0], { host: "h", label: "", paths: ["P"], program: "p", scan }, new Control());
   await expect(run.run()).rejects.toThrow("enough");
+  return run;
+}
+
+/** Seals a block by noting what it holds. */
+function sealing(blocks: string[]) {
+  return async ({ raw }: Block) => {
+    blocks.push(new TextDecoder().decode(raw));
+    return { stored: new Uint8Array(1), raw: raw.buffer };
+  };
+}
+
+const chunk = (bytes: Uint8Array<ArrayBuffer>) => ({ ids: new Uint8Array(24), lengths: Uint32Array.of(bytes.length), bytes });
+
+test("what could not be saved makes the snapshot incomplete, what was left out on purpose does not", async () => {
+  const { ledger } = await run(async function* () {
+    yield { kind: "left-out", path: "P/a", why: "excluded", detail: null };
+    yield { kind: "left-out", path: "P/b", why: "unreadable", detail: "NotReadableError" };
+    yield { kind: "left-out", path: "P/c", why: "bad-name", detail: null };
+    yield { kind: "file", path: "P/d", size: 1, modified: 1, open: async () => new File(["x"], "d") };
+  });
   expect(said.missed).toBe(2);
-  expect(run.ledger.leftOut).toMatchObject({ excluded: 1, unreadable: 1, badNames: 1 });
+  expect(ledger.leftOut).toMatchObject({ excluded: 1, unreadable: 1, badNames: 1 });
+});
+
+test("what small files came in is given back with the last of them, and blocks have their bytes all the same", async () => {
+  const shared = new TextEncoder().encode("one,two,three,");
+  const ends = [4, 8, 14];
+  const parts = ends.map((end, at) => shared.subarray(ends[at - 1] ?? 0, end));
+  const blocks: string[] = [];
+  const lengths: number[] = [];
+  const read = async (files: Uint8Array<ArrayBuffer>[]): Promise<Read[]> => files.map((bytes) => ({ kind: "chunks", ...chunk(bytes) }));
+  await run(
+    async function* () {
+      for (const [at, bytes] of parts.entries()) {
+        yield { kind: "file", path: `P/${at}`, size: bytes.length, modified: 1, open: () => Promise.reject(), read: async () => ({ bytes, modified: 1 }) };
+      }
+      // Is looked at when all of these were taken, and fills the second block.
+      const last = async () => {
+        lengths.push(shared.buffer.byteLength);
+        return { bytes: new TextEncoder().encode("four"), modified: 1 };
+      };
+      yield { kind: "file", path: "P/4", size: 5 << 20, modified: 1, open: last as never };
+    },
+    {
+      read,
+      seal: sealing(blocks),
+      stream: async function* (file: { bytes: Uint8Array<ArrayBuffer> }) {
+        yield chunk(file.bytes);
+      },
+    },
+  );
+  expect(lengths).toEqual([0]);
+  expect(blocks).toEqual(["one,two,", "three,four"]);
+});
+
+test("windows of a large file are given back one by one, and blocks have their bytes all the same", async () => {
+  const windows = ["first ", "second ", "third"].map((text) => new TextEncoder().encode(text));
+  const blocks: string[] = [];
+  const left: number[] = [];
+  await run(
+    async function* () {
+      for (const name of ["a", "b"]) yield { kind: "file", path: `P/${name}`, size: 5 << 20, modified: 1, open: async () => new File([name], name) };
+    },
+    {
+      seal: sealing(blocks),
+      stream: async function* (file: File) {
+        for (const window of file.name === "a" ? windows : []) {
+          yield chunk(window);
+          left.push(window.buffer.byteLength);
+        }
+      },
+    },
+  );
+  expect(left).toEqual([0, 0, 0]);
+  expect(blocks).toEqual(["first second third"]);
 });

@@ -1,5 +1,6 @@
 //! Output: what a session gives out: blocks on their way to the workers and back, packs on their way to the server.
 
+import { release } from "../buffers";
 import type { Backup } from "../engine";
 import { type Patience } from "../gateway/retry";
 import { Uploads } from "../gateway/uploads";
@@ -32,6 +33,11 @@ export class Output {
   /** Takes the next chunks of a file; what is new of them is kept until its block is sealed. */
   take(ids: Uint8Array, lengths: Uint32Array, bytes: Uint8Array): void {
     this.#held.add(bytes, lengths, this.backup.chunks(ids, lengths));
+  }
+
+  /** What was taken may be overwritten now. */
+  keep(): void {
+    this.#held.keep();
   }
 
   /** Does what the session has asked for, as far as there is room. */
@@ -75,6 +81,7 @@ export class Output {
     this.backup.sealed(block.counter, stored);
     this.#held.reuse(raw);
     ledger.sealedBytes += stored.length;
+    release(stored.buffer);
   }
 
   async #store(number: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
@@ -90,5 +97,6 @@ export class Output {
     this.ledger.uploadMs += performance.now() - begun;
     this.ledger.storedBytes += bytes.length;
     this.packs += 1;
+    release(bytes.buffer);
   }
 }

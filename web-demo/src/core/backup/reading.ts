@@ -20,6 +20,8 @@ export interface Opened {
   size: number;
   modified: number;
   read: Read;
+  /** What nobody needs any more once this file is taken: several may have come in one buffer. */
+  spent: ArrayBuffer | null;
 }
 
 /** What was found so far. */
@@ -113,13 +115,19 @@ export class Reader {
 export async function readAll(files: (() => Promise<File | Content>)[], labour: Labour): Promise<Opened[]> {
   const opened = await Promise.all(files.map((open) => open().catch((error: unknown) => String((error as Error)?.name ?? "unknown"))));
   const there = opened.filter((file) => typeof file !== "string");
+  // Not later than their bytes.
+  const times = there.map((file) => (file instanceof File ? file.lastModified : file.modified));
   const reads = there.length > 0 ? await labour.read(there.map((file) => (file instanceof File ? file : file.bytes))) : [];
-  let at = 0;
+  const last = new Map<ArrayBuffer, number>();
+  for (const [at, read] of reads.entries()) if (read.kind !== "failed") last.set(read.bytes.buffer, at);
+  let next = 0;
   return opened.map((file) => {
-    if (typeof file === "string") return { size: 0, modified: 0, read: { kind: "failed", reason: file } };
-    const read = reads[at++]!;
-    const [size, modified] = file instanceof File ? [file.size, file.lastModified] : [0, file.modified];
-    return { size: read.kind === "failed" ? size : read.bytes.length, modified, read };
+    if (typeof file === "string") return { size: 0, modified: 0, read: { kind: "failed", reason: file }, spent: null };
+    const at = next++;
+    const read = reads[at]!;
+    const modified = times[at]!;
+    if (read.kind === "failed") return { size: 0, modified, read, spent: null };
+    return { size: read.bytes.length, modified, read, spent: last.get(read.bytes.buffer) === at ? read.bytes.buffer : null };
   });
 }
 

@@ -3,6 +3,7 @@
 //! the service answers.
 
 import type { BackupResult } from "../api";
+import { release } from "../buffers";
 import type { Backup, Client, Descriptor, FileFacts, View } from "../engine";
 import { Backup as BackupClass, receipt as readReceipt } from "../engine";
 import type { Gateway } from "../gateway/client";
@@ -200,7 +201,10 @@ class Attempt {
       case "read":
         ledger.currentFile = item.facts.path;
         try {
-          await this.#file(item.facts, item.open, await item.result);
+          const opened = await item.result;
+          await this.#file(item.facts, item.open, opened);
+          await this.#output.pump();
+          if (opened.spent) this.#release(opened.spent);
         } finally {
           reader.taken(item.cost);
         }
@@ -208,11 +212,17 @@ class Attempt {
       case "stream":
         ledger.currentFile = item.facts.path;
         await this.#large(item.facts, item.open);
+        await this.#output.pump();
         break;
     }
     ledger.filesDone += 1;
-    await this.#output.pump();
     await this.#secureIfDue();
+  }
+
+  /** Gives back what files came in that were taken. */
+  #release(buffer: ArrayBuffer): void {
+    this.#output.keep();
+    release(buffer);
   }
 
   /** Takes a file that was read whole. One that could not be is opened anew: it may have been changed a moment ago. */
@@ -248,6 +258,8 @@ class Attempt {
       const before = ledger.bytesDone;
       try {
         const file = await open();
+        // Not later than its bytes: a file that is written meanwhile is seen to be another one the next time.
+        const modified = file.lastModified;
         for await (const { ids, lengths, bytes } of this.site.labour.stream(file)) {
           await this.control.gate();
           // What has come of it is claimed with the rest.
@@ -257,9 +269,10 @@ class Attempt {
           ledger.bytesDone += bytes.length;
           ledger.newBytes = this.#backup.tally.newBytes;
           await this.#output.pump();
+          this.#release(bytes.buffer);
           await this.#secureIfDue();
         }
-        this.#backup.end({ path: facts.path, size: file.size, modified: file.lastModified });
+        this.#backup.end({ path: facts.path, size: file.size, modified });
         return;
       } catch (error) {
         if (!(error instanceof DOMException) || error.name === "AbortError") throw error;
