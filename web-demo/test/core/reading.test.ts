@@ -81,6 +81,20 @@ describe("reader", () => {
     expect(work.most).toBeLessThanOrEqual(32 << 20);
   });
 
+  test("entries that nobody takes do not gather, and all come once somebody does", async () => {
+    let scanned = 0;
+    const endless = (async function* (): AsyncGenerator<Scanned> {
+      for (; scanned < 5_000; scanned++) yield { kind: "directory", path: `${scanned}` };
+    })();
+    const reader = new Reader({ compare: (files) => new Uint8Array(files.length) }, labour(note()), new Control());
+    void reader.run(endless);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(scanned).toBeLessThanOrEqual(2 * 512);
+    let taken = 0;
+    for await (const _ of reader.items) taken += 1;
+    expect(taken).toBe(5_000);
+  });
+
   test("what fails in the scan reaches whoever takes", async () => {
     const reader = new Reader({ compare: (files) => new Uint8Array(files.length) }, labour(note()), new Control());
     const broken = (async function* () {

@@ -149,7 +149,7 @@ const WHOLE = 4 << 20;
 /** Entries compared at once. */
 const BATCH = 512;
 /** Entries and bytes that are ahead of the session. */
-const ITEMS_AHEAD = 4_096;
+const ITEMS_AHEAD = 512;
 const BYTES_AHEAD = 32 << 20;
 /** What an entry costs beside its bytes. */
 const ITEM = 512;
