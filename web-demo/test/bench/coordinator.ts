@@ -1,5 +1,5 @@
 //! A coordinator whose server is not there: every upload is answered at once. It backs up with the product's own run and
-//! workers what the page has chosen, or files that are made of slices of one when they are read, which take no memory.
+//! workers what the page has chosen, or what another process makes when it is read.
 
 import { Ledger } from "../../src/core/backup/progress";
 import { BackupRun, type Site } from "../../src/core/backup/run";
@@ -30,9 +30,9 @@ export interface Outcome {
   spent: Record<string, number>;
 }
 
-self.onmessage = async ({ data }: MessageEvent<{ order: Order; origin: Origin; base: File }>) => {
+self.onmessage = async ({ data }: MessageEvent<{ order: Order; origin: Origin; maker: MessagePort }>) => {
   try {
-    self.postMessage(await measure(data.order, data.origin, data.base));
+    self.postMessage(await measure(data.order, data.origin, data.maker));
   } catch (error) {
     self.postMessage(String((error as Error)?.stack ?? error));
   }
@@ -42,7 +42,7 @@ let module: WebAssembly.Module | null = null;
 /** Goes on until the next measurement, so that it can be asked how long its threads were busy. */
 let labour: Labour | null = null;
 
-async function measure(order: Order, origin: Origin, base: File): Promise<Outcome> {
+async function measure(order: Order, origin: Origin, maker: MessagePort): Promise<Outcome> {
   module ??= await WebAssembly.compileStreaming(fetch(wasmUrl));
   await load({ module_or_path: module });
   const descriptor = new Descriptor(1, bytesOf(order.given.descriptor));
@@ -80,7 +80,7 @@ async function measure(order: Order, origin: Origin, base: File): Promise<Outcom
     random: (length: number) => crypto.getRandomValues(new Uint8Array(length)),
   } as unknown as Site;
   const { source } = order;
-  const scan = () => (source === "folder" ? scanned(origin, () => false) : made(source, base));
+  const scan = () => (source === "folder" ? scanned(origin, () => false) : made(source, maker));
   const run = new BackupRun(site, { host: "measured", label: "", paths: ["made"], program: "measured", scan }, control);
   const begun = performance.now();
   await run.run().catch((error: unknown) => {
@@ -94,22 +94,15 @@ async function measure(order: Order, origin: Origin, base: File): Promise<Outcom
   return outcome;
 }
 
-/** Files of slices from all over one, shorter than most chunks: hardly a chunk comes twice. */
-async function* made({ files, bytes }: { files: number; bytes: number }, base: File): AsyncGenerator<Scanned> {
+/** Files that the maker makes. */
+async function* made({ files, bytes }: { files: number; bytes: number }, maker: MessagePort): AsyncGenerator<Scanned> {
   yield { kind: "directory", path: "made" };
   for (let number = 0; number < files; number++) {
-    const open = async () => {
-      let state = number + 1;
-      const parts: Blob[] = [];
-      for (let left = bytes; left > 0; ) {
-        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-        const length = Math.min(left, PART + (state % PART));
-        const start = Math.floor((state / 2 ** 32) * (base.size - length));
-        parts.push(base.slice(start, start + length));
-        left -= length;
-      }
-      return new File(parts, "made", { lastModified: MODIFIED });
-    };
+    const open = () =>
+      new Promise<File>((resolve) => {
+        maker.onmessage = ({ data }: MessageEvent<File>) => resolve(data);
+        maker.postMessage({ number, bytes });
+      });
     yield { kind: "file", path: `made/${String(number).padStart(6, "0")}`, size: bytes, modified: MODIFIED, open };
   }
 }
@@ -118,5 +111,5 @@ function bytesOf(digits: string): Uint8Array {
   return Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }
 
-const PART = 24 << 10;
+/** What the maker's files say of when they were changed. */
 const MODIFIED = 1_700_000_000_000;

@@ -4,6 +4,12 @@ import { ofInput, sendable } from "../../src/core/folders";
 import type { Order, Outcome } from "./coordinator";
 import coordinatorUrl from "./coordinator.ts?worker&url";
 
+/** Another site, which is another process. */
+const maker = document.createElement("iframe");
+maker.src = `http://localhost:${location.port}/maker.html`;
+addEventListener("message", ({ source }) => source === maker.contentWindow && (document.body.dataset["ready"] = "yes"));
+document.body.append(maker);
+
 const worker = new Worker(coordinatorUrl, { type: "module" });
 
 function chosen(id: string): FileList {
@@ -14,10 +20,11 @@ window.measure = async (order) => {
   const { origin, handed } = order.source === "folder" ? await sendable(ofInput(chosen("folder"))) : { origin: null, handed: [] };
   return new Promise((resolve, reject) => {
     worker.onmessage = ({ data }: MessageEvent<Outcome | string>) => (typeof data === "string" ? reject(new Error(data)) : resolve(data));
-    worker.postMessage({ order, origin, base: chosen("file")[0] }, handed);
+    const { port1, port2 } = new MessageChannel();
+    maker.contentWindow!.postMessage({ base: chosen("file")[0], port: port1 }, "*", [port1]);
+    worker.postMessage({ order, origin, maker: port2 }, [...handed, port2]);
   });
 };
-document.body.dataset["ready"] = "yes";
 
 declare global {
   interface Window {
