@@ -97,7 +97,5 @@ export class Output {
     this.ledger.uploadMs += performance.now() - begun;
     this.ledger.storedBytes += bytes.length;
     this.packs += 1;
-    // Not given back at once: a request has a copy of its own, which the browser drops when a collector runs, and packs
-    // are what makes it run.
   }
 }
