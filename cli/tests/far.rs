@@ -30,7 +30,7 @@ use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 use futures::channel::oneshot;
 
 #[test]
-fn opening_and_restoring_take_ten_round_trips_however_many_requests_there_are() {
+fn opening_restoring_and_saving_take_few_round_trips_however_many_requests_there_are() {
     let place = tempfile::tempdir().unwrap();
     let (source, directory) = (place.path().join("source"), place.path().join("repository"));
     for folder in 0..40 {
@@ -68,6 +68,13 @@ fn opening_and_restoring_take_ten_round_trips_however_many_requests_there_are() 
     assert!(steps(&opened) <= 2, "opening takes {} steps: {opened:#?}", steps(&opened));
     assert!(steps(&restored) <= 8, "restoring takes {} steps: {restored:#?}", steps(&restored));
     assert!(restored.len() > 12);
+    back_up(&repository, &client, &source);
+    let unchanged = far.take();
+    std::fs::write(source.join("new"), noise(1, 100_000)).unwrap();
+    back_up(&repository, &client, &source);
+    let changed = far.take();
+    assert!(steps(&unchanged) <= 26, "a backup of nothing new takes {} steps: {unchanged:#?}", steps(&unchanged));
+    assert!(steps(&changed) <= 29, "a backup takes {} steps: {changed:#?}", steps(&changed));
 }
 
 /// The longest chain of requests of which each had to wait for the one before.
@@ -148,7 +155,7 @@ struct Far(FsStore);
 async fn a_while() {
     let (wake, woken) = oneshot::channel();
     thread::spawn(move || {
-        thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(60));
         let _ = wake.send(());
     });
     let _ = woken.await;
@@ -181,6 +188,7 @@ impl Store for Far {
         self.0.delete(key).await
     }
     async fn now(&self) -> Result<StoreTime, StoreError> {
+        a_while().await;
         self.0.now().await
     }
     fn is_far(&self) -> bool {

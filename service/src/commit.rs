@@ -40,46 +40,53 @@ pub struct Proposal {
 /// Writes the runs and the next root. Gives the root if this writer won; none if another one did, and then everything
 /// that was decided has to be decided again on the new root.
 pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<Option<(Root, ObjectHash)>, JobError> {
-    if proposal.rebuilt_as.is_none() {
-        view::refuse_rootless(host, view).await?;
-        if let Some((_, evidence)) = view::lost_by_deletions(host.store, view).await? {
-            return Err(JobError::StateLost { evidence });
-        }
-    }
     let nothing = State::default();
     let (old, state) = match (&proposal.rebuilt_as, &view.root) {
         (None, Some((root, _))) => (root.runs.as_slice(), &view.state),
         _ => (&[][..], &nothing),
     };
     let number = proposal.rebuilt_as.unwrap_or(view.number() + 1);
-    let mut delta = proposal.delta;
-    if !write_overlays(host, state, number, proposal.overlay, &mut delta).await? {
-        return Ok(None);
-    }
+    let (overlay, mut delta) = (proposal.overlay, proposal.delta);
     let segments = proposal.segments.into_iter().map(|(hash, bytes)| -> Call<'_, _> {
         Box::pin(async move { put(host.store, layout::segment(hash), bytes).await })
     });
-    let delta = &delta;
-    let kinds = RunKind::RECORDS
-        .into_iter()
-        .map(|kind| -> Call<'_, _> { Box::pin(async move { write_records(host, old, kind, delta).await }) });
-    // None of these refers to another.
-    let (_, written) = futures::try_join!(objects::together(segments), objects::together(kinds))?;
-    let Some(written) = written.into_iter().collect::<Option<Vec<Vec<RunRef>>>>() else { return Ok(None) };
-    let runs = written.concat();
+    let runs = async {
+        if !write_overlays(host, state, number, overlay, &mut delta).await? {
+            return Ok(None);
+        }
+        let delta = &delta;
+        let kinds = RunKind::RECORDS
+            .into_iter()
+            .map(|kind| -> Call<'_, _> { Box::pin(async move { write_records(host, old, kind, delta).await }) });
+        Ok(objects::together(kinds).await?.into_iter().collect::<Option<Vec<Vec<RunRef>>>>())
+    };
+    let is_newest_known = async { if proposal.rebuilt_as.is_some() { Ok(()) } else { refuse_older(host, view).await } };
+    let now = async { Ok(host.now().await?) };
+    // None of these refers to another, and none counts before a root names it.
+    let (_, runs, (), time) = futures::try_join!(objects::together(segments), runs, is_newest_known, now)?;
+    let Some(runs) = runs else { return Ok(None) };
     let before = view.root.as_ref().map(|(root, _)| root);
     let root = Root {
         number,
         random: host.random(),
         base: if proposal.rebuilt_as.is_some() { None } else { view.base() },
-        time: host.now().await?,
+        time,
         rebuilt: proposal.rebuilt_as.is_some(),
-        runs,
+        runs: runs.concat(),
         change_head: proposal.change_head.or(before.and_then(|root| root.change_head)),
         policy: proposal.policy.or(before.and_then(|root| root.policy)),
         expiry_head: proposal.expiry_head.or(before.and_then(|root| root.expiry_head)),
     };
     create(host.store, root).await
+}
+
+/// Refuses to write on this root where something tells of a newer one that is gone.
+async fn refuse_older(host: &Host<'_>, view: &View) -> Result<(), JobError> {
+    let lost = match view.root {
+        Some(_) => view::lost_by_deletions(host.store, view).await?,
+        None => view::lost_newer(host, view).await?,
+    };
+    lost.map_or(Ok(()), |(_, evidence)| Err(JobError::StateLost { evidence }))
 }
 
 /// Creates a root and says whether it won: the object was created or is its own, and afterwards its base is still there,

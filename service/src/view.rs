@@ -101,6 +101,14 @@ impl View {
             .any(|place| self.state.doomed.contains_key(&layout::pack(place, pack)))
     }
 
+    /// What [`Parts::HEADS`] names, of a view that has it.
+    pub(crate) fn heads(&self) -> View {
+        let State { segments, heads, doomed, overlays, .. } = &self.state;
+        let (segments, heads, doomed) = (segments.clone(), heads.clone(), doomed.clone());
+        let state = State { segments, heads, doomed, overlays: overlays.clone(), ..State::default() };
+        View { root: self.root.clone(), state, indexes: BTreeMap::new() }
+    }
+
     /// The domains that have an index, ascending.
     pub fn domains(&self) -> Vec<DomainId> {
         let named = self.state.segments.keys().chain(self.state.overlays.keys()).map(|(domain, _)| *domain);

@@ -13,8 +13,9 @@ use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::repository::IngestBy;
 use copal_engine::state::SnapshotState;
 use copal_service::error::JobError;
-use copal_service::ingest::{Scope, ingest};
-use copal_store::record::Record;
+use copal_service::ingest::{Scope, ingest, ingest_on};
+use copal_store::Op;
+use copal_store::record::{Event, Record};
 use copal_tests::kit::craft::{claim, data_pack, id, tree_pack};
 use futures::executor::block_on;
 
@@ -312,6 +313,32 @@ fn an_event_that_comes_twice_changes_nothing() {
     let roots = world.names("roots/");
     assert_eq!(world.ingest().unwrap(), []);
     assert_eq!(world.names("roots/"), roots);
+}
+
+#[test]
+fn a_state_that_was_read_before_is_not_read_again_and_not_written_on_when_it_is_old() {
+    let (world, client) = begin();
+    world.back_up(&client, &random_tree(1, 3, 900));
+    let before = world.view();
+    let decide = |number: u64| {
+        write_by_hand(&world, &client, client.domain, &[], None);
+        let record = Record::new(&world.store);
+        let (host, scope) = (world.host_of(&record), Scope::Client(client.id));
+        let receipts = block_on(ingest_on(&before, &host, IngestBy::Client, scope, &|_| false)).unwrap();
+        let decided: Vec<u64> = receipts.iter().map(|receipt| receipt.number).collect();
+        assert_eq!(decided, [number]);
+        assert_eq!(world.view().state.heads[&client.id].number, number);
+        record.events()
+    };
+    let count = |events: &[Event], op: Op, name: &str| {
+        events.iter().filter(|event| event.op == op && event.key.starts_with(name)).count()
+    };
+    let first = decide(2);
+    // Whoever wins looks once more whether the base is there.
+    assert_eq!(count(&first, Op::Read, &layout::root(before.number())), 1);
+    let second = decide(3);
+    assert_eq!(count(&second, Op::Create, "roots/"), 1);
+    assert_eq!(world.view().number(), before.number() + 2);
 }
 
 #[test]

@@ -105,8 +105,11 @@ impl Basis {
                 continue;
             }
             let name = layout::manifest(*signer, *number);
-            let Some(bytes) = wait(objects::read(repository.store().as_ref(), &name))? else { continue };
-            let Ok(Some(signed_by)) = wait(clients::read(&repository.host(), *signer)) else { continue };
+            let host = repository.host();
+            let (bytes, signed_by) =
+                wait(async { futures::join!(objects::read(host.store, &name), clients::read(&host, *signer)) });
+            let Some(bytes) = bytes? else { continue };
+            let Ok(Some(signed_by)) = signed_by else { continue };
             let Some(public) = signed_by.keys else { continue };
             let verified = Manifest::verify(repository.id(), &public.manifest, *signer, *number, &bytes);
             let Some(claim) = verified.ok().and_then(|verified| verified.manifest.snapshot) else { continue };

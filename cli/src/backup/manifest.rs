@@ -9,7 +9,7 @@ use copal_engine::layout::{self, Place};
 use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::receipt::{IngestBy, Outcome, Reason, Receipt};
 use copal_service::error::JobError;
-use copal_service::ingest::{Scope, ingest};
+use copal_service::ingest::{Scope, ingest_on};
 use copal_service::objects;
 use copal_service::view::View;
 use copal_store::StoreError;
@@ -28,6 +28,8 @@ pub(super) struct Chain<'a> {
     hash: ObjectHash,
     /// The last number that the state has decided.
     decided: u64,
+    /// What this process has answered itself.
+    answers: Vec<Receipt>,
 }
 
 /// A manifest that was added.
@@ -42,7 +44,8 @@ impl<'a> Chain<'a> {
     pub(super) fn find(access: Access<'a>, client: &'a LocalClient, view: &View) -> Result<Self, JobError> {
         let head = view.state.heads.get(&client.id);
         let (number, hash) = head.map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
-        let mut chain = Self { access, client, root_seen: view.base(), number, hash, decided: number };
+        let mut chain =
+            Self { access, client, root_seen: view.base(), number, hash, decided: number, answers: Vec::new() };
         while let Some(next) = chain.read(chain.number + 1)? {
             chain.number += 1;
             chain.hash = next;
@@ -93,11 +96,12 @@ impl<'a> Chain<'a> {
     }
 
     /// Decides about what was added, where that is the client's own business. `own` are the packs that this process
-    /// stored itself.
-    pub(super) fn decide(&self, own: &HashSet<PackId>) -> Result<(), JobError> {
+    /// stored itself; the view is the state that was read before.
+    pub(super) fn decide(&mut self, view: &View, own: &HashSet<PackId>) -> Result<(), JobError> {
         if self.access.decides() {
             let is_own = |pack: &PackId| own.contains(pack);
-            wait(ingest(&self.access.host(), IngestBy::Client, Scope::Client(self.client.id), &is_own))?;
+            let scope = Scope::Client(self.client.id);
+            self.answers = wait(ingest_on(view, &self.access.host(), IngestBy::Client, scope, &is_own))?;
         }
         Ok(())
     }
@@ -127,6 +131,10 @@ impl<'a> Chain<'a> {
     }
 
     fn receipt(&self, claimed: Claimed) -> Result<Option<Receipt>, JobError> {
+        let is_it = |answer: &&Receipt| (answer.number, answer.manifest) == (claimed.number, claimed.hash);
+        if let Some(receipt) = self.answers.iter().find(is_it) {
+            return Ok(Some(receipt.clone()));
+        }
         let name = layout::receipt(self.client.id, claimed.number);
         let Some(bytes) = wait(objects::read(self.access.store().as_ref(), &name))? else { return Ok(None) };
         let receipt = Receipt::decode(self.client.id, claimed.number, &bytes);

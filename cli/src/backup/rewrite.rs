@@ -17,7 +17,7 @@ use copal_engine::pack::{Pack, PackKind};
 use copal_engine::seal::BlockKind;
 use copal_engine::tree::{Page, VerifiedPage};
 use copal_service::prune::{Live, Sparse, SparseBlock};
-use copal_service::view;
+use copal_service::view::{self, View};
 use copal_store::Store;
 
 use super::BackupError;
@@ -70,7 +70,8 @@ pub fn rewrite(
         let chain = Chain::find(repository.into(), client, &view)?;
         let (packs, own) = (0, HashSet::new());
         let done = Rewritten::default();
-        let mut writer = Writer { session, output, chain, packs, own, listed: Instant::now(), done, interrupted };
+        let listed = Instant::now();
+        let mut writer = Writer { view: &view, session, output, chain, packs, own, listed, done, interrupted };
         let mut source = Source { reader: &reader, keys: &keys, tools: OpenTools::new(), open: VecDeque::new() };
         for live in &sparse.live {
             if interrupted.load(Ordering::Relaxed) {
@@ -97,6 +98,7 @@ pub fn rewrite(
 }
 
 struct Writer<'a> {
+    view: &'a View,
     session: Session,
     output: Output,
     chain: Chain<'a>,
@@ -121,7 +123,7 @@ impl Writer<'_> {
         self.packs = 0;
         for packs in self.session.take_listing().packs.chunks(MANIFEST_PACKS) {
             let claimed = self.chain.add(packs.to_vec(), None)?;
-            self.chain.decide(&self.own)?;
+            self.chain.decide(self.view, &self.own)?;
             let answer = self.chain.answer(claimed, &mut Patience::of(SERVICE_ANSWERS), self.interrupted)?;
             let receipt = answer.ok_or(BackupError::Unanswered { number: claimed.number })?;
             if let Some(why) = refusal(&receipt)? {

@@ -76,8 +76,29 @@ pub async fn ingest(
     Ok(work(host, by, scope, is_attested).await?.receipts)
 }
 
+/// The same by who has read a state before: where it is still the newest, it is not read again.
+pub async fn ingest_on(
+    view: &View,
+    host: &Host<'_>,
+    by: IngestBy,
+    scope: Scope<'_>,
+    is_attested: &(dyn Fn(&PackId) -> bool + Sync),
+) -> Result<Vec<Receipt>, JobError> {
+    Ok(work_on(Some(view.heads()), host, by, scope, is_attested).await?.receipts)
+}
+
 /// The same, and tells also which changes and expiries are not believed.
 pub async fn work(
+    host: &Host<'_>,
+    by: IngestBy,
+    scope: Scope<'_>,
+    is_attested: &(dyn Fn(&PackId) -> bool + Sync),
+) -> Result<Report, JobError> {
+    work_on(None, host, by, scope, is_attested).await
+}
+
+async fn work_on(
+    mut known: Option<View>,
     host: &Host<'_>,
     by: IngestBy,
     scope: Scope<'_>,
@@ -92,9 +113,20 @@ pub async fn work(
         Scope::Decisions => Some(Vec::new()),
     };
     for _ in 0..ATTEMPTS {
-        let view = view::read_parts(host.store, &Parts::HEADS).await?;
+        let was_known = known.is_some();
+        let view = match known.take() {
+            Some(view) => view,
+            None => view::read_parts(host.store, &Parts::HEADS).await?,
+        };
         let number = view.number();
-        let mut pass = Pass::new(host, view, by, is_attested).await?;
+        let newest = async { if was_known { view::newest_number(host.store).await.map(Some) } else { Ok(None) } };
+        let (pass, newest) = futures::join!(Pass::new(host, view, by, is_attested), newest);
+        // A state that was read long ago is of use only as long as it is the newest. If another root has its number
+        // meanwhile, the one that is written on it does not win.
+        if newest?.is_some_and(|newest| newest != number) {
+            continue;
+        }
+        let mut pass = pass?;
         pass.references = stale.as_ref();
         let decided = match pass.go(&mut waiting).await {
             Ok(()) if pass.is_idle() => return Ok(report),
@@ -198,11 +230,9 @@ impl<'a> Pass<'a> {
 
     /// Everything that one root decides. Without a list of clients, finds those for which something waits.
     async fn go(&mut self, waiting: &mut Option<Vec<ClientId>>) -> Result<(), JobError> {
+        let is_asked_for = waiting.is_some();
         let clients = match waiting {
-            Some(clients) => {
-                self.write_missing_receipts(clients.iter().copied()).await?;
-                clients
-            }
+            Some(clients) => clients,
             None => {
                 self.write_missing_receipts(self.view.state.heads.keys().copied()).await?;
                 let found = clients::below_behind(self.host.store, "manifests/", &self.view.state.heads).await?;
@@ -214,7 +244,9 @@ impl<'a> Pass<'a> {
                 self.open.extend(some);
                 continue;
             }
-            let found = self.look(some).await?;
+            // Nothing is decided about a client before it has what it is owed.
+            let owed = self.write_missing_receipts(some.iter().copied().filter(|_| is_asked_for));
+            let ((), found) = futures::try_join!(owed, self.look(some))?;
             let domains = found.iter().filter_map(|waiting| waiting.domain);
             self.open(domains.collect()).await?;
             for waiting in found {
@@ -233,20 +265,26 @@ impl<'a> Pass<'a> {
 
     /// Works the chain of one client.
     async fn work(&mut self, waiting: Waiting) -> Result<(), JobError> {
-        let Waiting { client, manifest, record, mut findings, next: second, .. } = waiting;
+        let Waiting { client, manifest, record, mut findings, next: second, is_answered, .. } = waiting;
         // Whether the client may write cannot be told: it waits, others do not.
         let Ok(record) = record else { return Ok(()) };
         let head = self.view.state.heads.get(&client);
         let (mut number, mut before) = head.map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
         let mut decisions = Vec::new();
-        let mut second = Some(second);
+        let (mut second, mut first_answered) = (Some(second), Some(is_answered));
         let mut next = self.read_glimpsed(client, number + 1, manifest).await?;
         while let Some(Claimed { hash, bytes }) = next {
             if decisions.len() == MANIFESTS || (self.is_full() && !decisions.is_empty()) {
                 self.open.push(client);
                 break;
             }
-            self.refuse_older_state(client, number + 1).await?;
+            let is_answered = match first_answered.take() {
+                Some(is_answered) => is_answered,
+                None => self.is_answered(client, number + 1).await?,
+            };
+            if is_answered {
+                self.refuse_older_state(client, number + 1).await?;
+            }
             let verdict = match bytes {
                 Some(bytes) => {
                     let place = (client, number + 1, before);
@@ -281,15 +319,12 @@ impl<'a> Pass<'a> {
     /// An answer to a manifest that this root has not decided was given by a newer root. If that is not there any more,
     /// nothing is written.
     async fn refuse_older_state(&self, client: ClientId, number: u64) -> Result<(), JobError> {
-        let name = layout::receipt(client, number);
-        if objects::read(self.host.store, &name).await?.is_none() {
-            return Ok(());
-        }
         let newest = view::newest_heads(self.host.store).await?;
         if newest.state.heads.get(&client).is_some_and(|head| head.number >= number) {
             // Another ingest was faster; this pass will lose, and be repeated.
             return Ok(());
         }
+        let name = layout::receipt(client, number);
         Err(JobError::StateLost { evidence: format!("{name} answers what root {} has not seen", newest.number()) })
     }
 

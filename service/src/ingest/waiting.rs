@@ -26,6 +26,8 @@ pub(super) struct Waiting {
     pub(super) findings: Option<Findings>,
     /// The manifest after it.
     pub(super) next: Glimpse,
+    /// Whether the manifest has an answer, though the root has not decided it.
+    pub(super) is_answered: bool,
 }
 
 /// What was seen of a manifest before it is its turn: so much is held of many at once.
@@ -59,11 +61,12 @@ impl Pass<'_> {
                 read => Ok(read),
             }
         };
-        let (manifest, record, next) = futures::try_join!(manifest, record, next)?;
+        let answered = self.is_answered(client, number);
+        let (manifest, record, next, is_answered) = futures::try_join!(manifest, record, next, answered)?;
         if matches!(manifest, Glimpse::Absent) {
             return Ok(None);
         }
-        let mut waiting = Waiting { client, manifest, record, domain: None, findings: None, next };
+        let mut waiting = Waiting { client, manifest, record, domain: None, findings: None, next, is_answered };
         if let Ok(Some(record)) = &waiting.record
             && let Some(keys) = &record.keys
             && let Glimpse::Read(Claimed { bytes: Some(bytes), .. }) = &waiting.manifest
@@ -74,6 +77,11 @@ impl Pass<'_> {
             waiting.findings = self.find_small_packs(&verified.manifest).await?;
         }
         Ok(Some(waiting))
+    }
+
+    /// Whether there is an answer to a manifest.
+    pub(super) async fn is_answered(&self, client: ClientId, number: u64) -> Result<bool, JobError> {
+        Ok(self.host.store.stat(&objects::key(layout::receipt(client, number))).await?.is_some())
     }
 
     async fn glimpse(&self, client: ClientId, number: u64) -> Result<Glimpse, JobError> {

@@ -21,7 +21,7 @@ use copal_engine::repository::{IngestBy, Parameters};
 use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::host::Host;
-use copal_service::ingest::{Scope, ingest};
+use copal_service::ingest::{Scope, ingest_on};
 use copal_service::view::{self, View};
 use copal_store::{Created, StoreError};
 
@@ -232,7 +232,7 @@ impl Client {
         for (at, part) in parts.into_iter().enumerate() {
             let claim = snapshot.as_ref().filter(|_| at + 1 == count);
             written = self.write_manifest(host, view, part, claim, how).await?;
-            let receipt = self.answer(host, written, run, how).await?;
+            let receipt = self.answer(host, view, written, run, how).await?;
             match receipt {
                 Some(receipt) if receipt.outcome == Outcome::Accepted => {}
                 other => return Ok(Err(other.map(Box::new))),
@@ -283,6 +283,7 @@ impl Client {
     async fn answer(
         &self,
         host: &Host<'_>,
+        view: &View,
         written: Written,
         run: &Run<'_>,
         how: &How<'_>,
@@ -290,7 +291,8 @@ impl Client {
         let name = layout::receipt(self.id, written.number);
         for _ in 0..how.patience * 4 {
             if how.ingests {
-                ingest(host, IngestBy::Client, Scope::Client(self.id), &|pack| run.made.contains(pack)).await?;
+                let (scope, is_own) = (Scope::Client(self.id), |pack: &PackId| run.made.contains(pack));
+                ingest_on(view, host, IngestBy::Client, scope, &is_own).await?;
             }
             match host.store.read(&key(&name)).await {
                 Ok(bytes) => {

@@ -101,8 +101,8 @@ impl Assembly<'_, '_> {
     /// Takes the answers to what was claimed, in order, as long as patience lasts; gives why one was rejected, if one
     /// was. What may be named again is carried on.
     fn settle(&mut self, mut patience: Patience) -> Result<Option<String>, BackupError> {
-        let Some(chain) = &self.chain else { return Ok(None) };
-        chain.decide(&self.own)?;
+        let Some(chain) = &mut self.chain else { return Ok(None) };
+        chain.decide(&self.attempt.view, &self.own)?;
         let mut refused = None;
         while let Some(claim) = self.carried.claims.front() {
             let Some(receipt) = chain.answer(claim.claimed, &mut patience, self.attempt.interrupted)? else { break };
@@ -146,8 +146,8 @@ impl Assembly<'_, '_> {
         if is_interrupted {
             if !self.attempt.options.is_dry_run && self.has_new() {
                 self.claim_so_far()?;
-                if let Some(chain) = &self.chain {
-                    chain.decide(&self.own)?;
+                if let Some(chain) = &mut self.chain {
+                    chain.decide(&self.attempt.view, &self.own)?;
                 }
             }
             return Err(BackupError::Interrupted);
