@@ -187,7 +187,7 @@ export class Gateway {
     if (one.signed) return this.#sendTo(one.method, one.url, body, true, patience, headers);
     const { fetch } = this.options;
     const init: RequestInit = { method: one.method, headers, signal: patience.signal, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store" };
-    if (body) init.body = body.bytes;
+    if (body) init.body = sendable(body.bytes);
     return reached(fetch(one.url, init), patience.signal);
   }
 
@@ -228,7 +228,7 @@ export class Gateway {
         Object.assign(all, await this.#signer.headers({ method, uri, digest: body?.digest ?? EMPTY, seconds }));
       }
       const init: RequestInit = { method, headers: all, signal: patience.signal, credentials: "omit", cache: "no-store", redirect: "error" };
-      if (body) init.body = body.bytes;
+      if (body) init.body = sendable(body.bytes);
       const response = await reached(fetch(uri, init), patience.signal);
       const ahead = isSigned && isFirst && response.status === 401 ? await clockAhead(response.clone()) : null;
       if (ahead === null) return response;
@@ -279,6 +279,13 @@ async function passing<T>(body: Promise<T>): Promise<T> {
   });
 }
 
+/** What a request is given to send. Chromium copies bytes into the request and keeps the copy until the request is collected,
+ * which nothing hurries: the collector does not count it. A `Blob` goes to the browser's own process at once, and there as soon
+ * as the buffers that it was made of are collected, which are counted. */
+function sendable(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | Blob {
+  return bytes.length > SMALL ? new Blob([bytes]) : bytes;
+}
+
 /** What anybody may read. */
 function isOpen(key: string): boolean {
   return key.startsWith("copal/");
@@ -321,3 +328,5 @@ export function brief(signal: AbortSignal = new AbortController().signal): Patie
 
 /** SHA-256 of nothing. */
 const EMPTY = fromHex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+/** Bytes of a body that may lie about. */
+const SMALL = 64 << 10;
