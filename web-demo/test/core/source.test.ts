@@ -143,6 +143,25 @@ describe("scan", () => {
     port1.close();
   });
 
+  test("the time of a file is not later than its bytes: one that is written while it is read is another file the next time", async () => {
+    // Browsers ask the disk for the time as it is then; here somebody writes when the reading begins.
+    class Written extends File {
+      #writes = 0;
+      override get size() { return (this.#writes += 1, super.size); }
+      override get lastModified() { return this.#writes; }
+    }
+    const files = filesOf(["one", "three"].map((text) => ({ path: `P/${text}`, file: new Written([text], text) })));
+    for (const wanted of [[0, 1], [0]]) {
+      const { port1, port2 } = new MessageChannel();
+      handOut(files, port1);
+      const giver = asking(port2);
+      const before = wanted.map((at) => files.at(at).file.lastModified);
+      const read = await Promise.all(wanted.map((at) => giver.read(at)));
+      expect(read.map(({ modified }) => modified)).toEqual(before);
+      port1.close();
+    }
+  });
+
   test("what is asked for at once goes and comes in one message, and shares a buffer", async () => {
     const files = filesOf(["one", "", "three"].map((text, at) => ({ path: `P/${at}`, file: file(text, at) })));
     const { port1, port2 } = new MessageChannel();

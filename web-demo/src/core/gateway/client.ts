@@ -280,8 +280,8 @@ async function passing<T>(body: Promise<T>): Promise<T> {
 }
 
 /** What a request is given to send. Chromium copies bytes into the request and keeps the copy until the request is collected,
- * which nothing hurries: the collector does not count it. A `Blob` goes to the browser's own process at once, and there as soon
- * as the buffers that it was made of are collected, which are counted. */
+ * which nothing hurries: the collector does not count it. A `Blob` goes to the browser's own process at once, which lets go of it
+ * when the tab has collected it: with the buffers that it was made of, which are counted. */
 function sendable(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | Blob {
   return bytes.length > SMALL ? new Blob([bytes]) : bytes;
 }

@@ -106,16 +106,19 @@ export function handOut(files: Files, port: MessagePort): void {
 
 /** What was wished for at once; what is to be read of it is read together, if that can be. */
 async function give(files: Files, wishes: Wish[]): Promise<Given[]> {
-  const found = wishes.map(({ id, number, how }) => ({ id, how, file: files.at(number).file }));
+  const found = wishes.map(({ id, number, how }) => {
+    const { file } = files.at(number);
+    // Not later than its bytes, also of those that are read together: a file that is written meanwhile is seen to be another
+    // one the next time.
+    return { id, how, file, modified: file.lastModified };
+  });
   const read = found.filter(({ how }) => how === "read");
   const contents = read.length > 1 ? await readTogether(read.map(({ file }) => file)) : null;
   const together = new Map(contents?.map((bytes, at) => [read[at]!.id, bytes]));
   return Promise.all(
-    found.map(async ({ id, how, file }) => {
+    found.map(async ({ id, how, file, modified }) => {
       if (how === "open") return { id, file };
       try {
-        // Not later than its bytes: a file that is written meanwhile is seen to be another one the next time.
-        const modified = file.lastModified;
         return { id, content: { bytes: together.get(id) ?? new Uint8Array(await file.arrayBuffer()), modified } };
       } catch (error) {
         return { id, reason: error instanceof Error ? error.name : "unknown" };
