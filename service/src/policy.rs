@@ -20,7 +20,8 @@ pub async fn current(host: &Host<'_>, view: &View) -> Result<Option<(u64, Signed
     let name = layout::change(number);
     let bytes = objects::read(host.store, &name).await?.ok_or_else(|| JobError::damaged(&name, "it is gone"))?;
     let change = Change::vouched(number, hash, &bytes).map_err(|error| JobError::damaged(&name, error))?;
-    // Whoever made the root that names it has looked at who signed it.
+    // A root that was made before policies had to be the owner's may name one that is not, as the golden repository's does:
+    // it stays in force until the owner sets another.
     let found = of(&change).or_else(|| last(&change, |_| true));
     let mut policy = found.ok_or_else(|| JobError::damaged(&name, "it holds no policy"))?;
     if is_planted(Fault::GuardIgnored) {

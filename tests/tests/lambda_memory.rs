@@ -18,6 +18,7 @@ use copal_store::cache::Cache;
 use copal_store::memory::MemoryStore;
 use copal_store::{Key, Store};
 use copal_tests::kit::SeededEntropy;
+use copal_tests::kit::craft::spread_id;
 use copal_tests::kit::lambda::{Cloud, Outcome, World};
 use futures::executor::block_on;
 
@@ -143,7 +144,7 @@ fn held_by_functions() -> u64 {
 fn add_segment(world: &World, number: u8) -> u64 {
     let domain = DomainId([7; 16]);
     let mut writer = PackWriter::new(PackKind::Data, domain, [number; 16], vec![vec![1]]).expect("a pack");
-    let ids: Vec<ChunkId> = (0..ENTRIES).map(|at| id(number, at)).collect();
+    let ids: Vec<ChunkId> = (0..ENTRIES).map(|at| spread_id(number, at)).collect();
     for block in ids.chunks(60_000) {
         writer.add_block(&[0; 9], 0, 0, block.iter().copied(), []).expect("it fits");
     }
@@ -160,14 +161,6 @@ fn add_segment(world: &World, number: u8) -> u64 {
     let before = block_on(view::read(world.store.as_ref())).expect("the state can be read");
     assert!(block_on(commit(&host, &before, proposal)).expect("the store takes it").is_some());
     length
-}
-
-fn id(pack: u8, at: usize) -> ChunkId {
-    let mixed = ((u64::from(pack) << 32) + at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mut bytes = [pack; 24];
-    bytes[..8].copy_from_slice(&mixed.to_be_bytes());
-    bytes[8..16].copy_from_slice(&(at as u64).to_be_bytes());
-    ChunkId(bytes)
 }
 
 /// Entries of a segment.

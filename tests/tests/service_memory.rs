@@ -12,6 +12,7 @@ use copal_engine::pack::{Pack, PackKind, PackWriter, PageView};
 use copal_engine::receipt::{Outcome, Reason};
 use copal_engine::repository::IngestBy;
 use copal_service::ingest::{Scope, work};
+use copal_tests::kit::craft::spread_id;
 use copal_tests::kit::{Client, Slow, World};
 use counting::measured;
 
@@ -81,7 +82,7 @@ fn put(world: &World, client: &Client, number: u8, shape: Shape) -> (PackId, u64
     let pack = match shape {
         Shape::Chunks(count) => {
             let mut writer = writer(client, number, PackKind::Data);
-            let ids: Vec<ChunkId> = (0..count).map(|at| id(number, at)).collect();
+            let ids: Vec<ChunkId> = (0..count).map(|at| spread_id(number, at)).collect();
             for block in ids.chunks(60_000) {
                 writer.add_block(&[0; 9], 0, 0, block.iter().copied(), []).unwrap();
             }
@@ -89,7 +90,7 @@ fn put(world: &World, client: &Client, number: u8, shape: Shape) -> (PackId, u64
         }
         Shape::Pages(count) => {
             let mut writer = writer(client, number, PackKind::Tree);
-            let ids: Vec<ChunkId> = (0..count).map(|at| id(number, at)).collect();
+            let ids: Vec<ChunkId> = (0..count).map(|at| spread_id(number, at)).collect();
             for block in ids.chunks(60_000) {
                 let rows = block.iter().map(|_| PageView { replaces: None, height: 1, references: &[] });
                 writer.add_block(&[0; 9], 0, 0, block.iter().copied(), rows).unwrap();
@@ -98,10 +99,10 @@ fn put(world: &World, client: &Client, number: u8, shape: Shape) -> (PackId, u64
         }
         Shape::References(count) => {
             let mut writer = writer(client, number, PackKind::Tree);
-            let ids: Vec<ChunkId> = (0..count).map(|at| id(number, at)).collect();
+            let ids: Vec<ChunkId> = (0..count).map(|at| spread_id(number, at)).collect();
             for (page, references) in ids.chunks(100_000).enumerate() {
                 let row = PageView { replaces: None, height: 1, references };
-                writer.add_block(&[0; 9], 0, 0, [id(0xff, page)], [row]).unwrap();
+                writer.add_block(&[0; 9], 0, 0, [spread_id(0xff, page)], [row]).unwrap();
             }
             writer.finish()
         }
@@ -122,12 +123,4 @@ fn claim(world: &World, client: &Client, packs: Vec<(PackId, u64)>) -> u64 {
     let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
     world.put(&layout::manifest(client.id, number), bytes);
     number
-}
-
-fn id(pack: u8, at: usize) -> ChunkId {
-    let mixed = ((u64::from(pack) << 32) + at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mut bytes = [pack; 24];
-    bytes[..8].copy_from_slice(&mixed.to_be_bytes());
-    bytes[8..16].copy_from_slice(&(at as u64).to_be_bytes());
-    ChunkId(bytes)
 }

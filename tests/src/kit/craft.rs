@@ -13,6 +13,15 @@ pub fn id(byte: u8) -> ChunkId {
     ChunkId([byte; 24])
 }
 
+/// One of many ids, each another, in no order.
+pub fn spread_id(pack: u8, at: usize) -> ChunkId {
+    let mixed = ((u64::from(pack) << 32) + at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut bytes = [pack; 24];
+    bytes[..8].copy_from_slice(&mixed.to_be_bytes());
+    bytes[8..16].copy_from_slice(&(at as u64).to_be_bytes());
+    ChunkId(bytes)
+}
+
 /// A data pack of one block whose bytes nobody can open.
 ///
 /// # Panics

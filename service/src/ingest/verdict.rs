@@ -1,0 +1,99 @@
+//! Verdict: what is decided about one manifest, and what a rejection has to look for first.
+
+use std::collections::BTreeSet;
+
+use copal_engine::client::{ClientRecord, Role};
+use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash};
+use copal_engine::ingest::{Verdict, judge, judge_client};
+use copal_engine::manifest::Manifest;
+use copal_engine::receipt::Reason;
+
+use super::added::{height_in, sorted};
+use super::findings::Findings;
+use super::{Pass, accept, known};
+use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
+use crate::view;
+
+impl Pass<'_> {
+    /// Decides about one manifest of a chain, and takes what it brings if it is accepted.
+    pub(super) async fn judge(
+        &mut self,
+        (client, number, before): (ClientId, u64, ObjectHash),
+        bytes: &[u8],
+        record: Option<&ClientRecord>,
+        findings: Option<Findings>,
+    ) -> Result<Verdict, JobError> {
+        let Some(record) = record else {
+            return Ok(Verdict::rejected(Reason::UnknownClient, "no sound record of the client"));
+        };
+        let Some(keys) = &record.keys else {
+            return Ok(Verdict::rejected(Reason::UnknownClient, "the client has not joined"));
+        };
+        let verified = match Manifest::verify(self.host.repository, &keys.manifest, client, number, bytes) {
+            Ok(verified) => verified,
+            Err(error) => return Ok(Verdict::rejected(Reason::BadSignature, error.to_string())),
+        };
+        if verified.manifest.previous != before {
+            return Ok(Verdict::rejected(Reason::BrokenChain, "it does not name the manifest before it"));
+        }
+        let verdict = judge_client(&verified, record);
+        if !verdict.is_accepted() {
+            return Ok(verdict);
+        }
+        // Only who holds the owner's secret is believed: another client could stop all others with a false number.
+        if let Some((seen, _)) = verified.manifest.root_seen
+            && record.role == Role::Full
+            && seen > self.view.number()
+            && seen > view::newest_heads(self.host.store).await?.number()
+        {
+            let evidence = format!("manifest {number} of client {client} has seen root {seen}");
+            return Err(JobError::StateLost { evidence });
+        }
+        let findings = match findings {
+            Some(findings) => findings,
+            None => self.find_packs(&verified.manifest).await?,
+        };
+        let domain = verified.manifest.domain;
+        let root = verified.manifest.snapshot.as_ref().map(|claim| claim.root);
+        let mut verdict = {
+            let mut ids = known::referred_to(&findings, &sorted(accept::heights_of(&findings)), root);
+            if let Some(added) = self.added.get(&domain) {
+                ids.retain(|id| added.height(id).is_none());
+            }
+            let heights = self.resolve(domain, &ids).await?;
+            let known: Vec<(ChunkId, u8)> =
+                ids.into_iter().zip(heights).filter_map(|(id, of)| Some((id, of?))).collect();
+            let added = self.added.get(&domain);
+            let resolve = |id: &ChunkId| added.and_then(|added| added.height(id)).or_else(|| height_in(&known, id));
+            judge(&verified, record, &findings, resolve)
+        };
+        if is_planted(Fault::RootPageUnchecked) && verdict.packs.is_empty() && verdict.missing.iter().eq(&root) {
+            verdict = Verdict::default();
+        }
+        let rests_on_index = |(reason, _): &(Reason, String)| matches!(reason, Reason::Unresolved | Reason::Height);
+        if !verdict.missing.is_empty() {
+            self.refuse_rejection_by_older_state(domain).await?;
+        }
+        if verdict.reasons.iter().any(rests_on_index) {
+            self.verify_segments(domain).await?;
+        }
+        if verdict.is_accepted() {
+            self.accept(&verified, record, findings).await?;
+        }
+        Ok(verdict)
+    }
+
+    /// What does not resolve may have been accepted by a root that is lost: a rejection is final, and so it looks for the
+    /// answers that others got who write to the domain.
+    async fn refuse_rejection_by_older_state(&mut self, domain: DomainId) -> Result<(), JobError> {
+        self.view.load_snapshots(self.host.store).await?;
+        let snapshots = self.view.state.snapshots.iter();
+        let of_domain = snapshots.filter(|(_, snapshot)| snapshot.domain == domain).map(|((client, _), _)| *client);
+        let clients: BTreeSet<ClientId> = of_domain.collect();
+        match view::lost_by_receipts(self.host.store, &self.view, clients.into_iter()).await? {
+            Some((_, evidence)) => Err(JobError::StateLost { evidence }),
+            None => Ok(()),
+        }
+    }
+}
