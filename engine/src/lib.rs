@@ -9,6 +9,7 @@
 pub mod id;
 pub mod limits;
 pub mod path;
+pub mod room;
 pub mod time;
 pub mod wire;
 

@@ -1,57 +1,76 @@
-//! Memory: what mark and the plan of a prune need beside the segments of the index, counted by the allocator.
+//! Memory: what mark and the plan of a prune need beside the segments of the index: of the program's own memory, counted by
+//! the allocator, and of room that a host may have in files.
+#[path = "../examples/scale/apart.rs"]
+mod apart;
 #[path = "../examples/scale/counting.rs"]
 mod counting;
 #[path = "../examples/scale/metadata.rs"]
 #[allow(dead_code)] // Reason: the measurement uses more of it.
 mod metadata;
 
-use std::time::Duration;
-
+use apart::Apart;
 use copal_engine::index::Segment;
 use copal_engine::mark::{Graph, InventoryBuilder, Marks};
-use copal_engine::plan::{Rules, plan};
-use copal_engine::time::Time;
+use copal_engine::plan::plan;
 use counting::measured;
 use metadata::Metadata;
 
 /// One test, so that nothing else allocates meanwhile.
 #[test]
-fn mark_needs_less_than_ten_bytes_for_each_chunk_and_a_prune_less_than_forty() {
-    let metadata = Metadata { chunks: 1_000_000 };
+fn mark_and_prune_need_little_room_for_each_chunk_and_the_same_memory_for_however_many() {
+    let [half, whole] = [1_000_000, 2_000_000].map(needed);
+    println!("of a million chunks: {half:?}; of two: {whole:?}");
+    for Needed { chunks, mark, prune } in [half, whole] {
+        let each = |bytes: usize| bytes as f64 / chunks as f64;
+        assert!(each(mark.room) < 10.0, "mark: {:.1} bytes of room a chunk", each(mark.room));
+        assert!(each(prune.room) < 40.0, "prune: {:.1} bytes of room a chunk", each(prune.room));
+    }
+    // Of each pack, here 300 chunks, a little is known by heart.
+    for (name, half, whole) in [("mark", half.mark.own, whole.mark.own), ("prune", half.prune.own, whole.prune.own)] {
+        assert!(whole < 80_000_000, "{name}: {whole} bytes of memory");
+        let more = whole.saturating_sub(half) as f64 / 1e6;
+        assert!(more < 0.6, "{name}: {more:.2} bytes of memory for each chunk more");
+    }
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Needed {
+    chunks: u64,
+    mark: Peak,
+    prune: Peak,
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Peak {
+    own: usize,
+    room: usize,
+}
+
+fn needed(chunks: u64) -> Needed {
+    let metadata = Metadata { chunks };
     let segments = metadata.segments(1 << 18);
     let view = || -> Vec<Segment<&[u8]>> {
         segments.iter().map(|segment| Segment::parse(segment.bytes()).expect("it was parsed before")).collect()
     };
-    let (reach, mark) = measured(|| {
-        let mut graph = Graph::new(view()).expect("few enough");
+    let scratch = Apart::default();
+    let (ids, own) = measured(|| {
+        let mut graph = Graph::new(view(), &scratch).expect("few enough");
         for pack in metadata.packs() {
             graph.add_table(&pack.table).expect("few enough");
         }
-        graph.finish();
-        (graph.reach([metadata.root()]), graph.count())
+        graph.finish().expect("few enough");
+        let reach = graph.reach([metadata.root()]);
+        assert_eq!((reach.reached.count(), reach.unresolved.len()), (u64::from(graph.count()), 0));
+        graph.count()
     });
-    assert_eq!((reach.0.reached.count(), reach.0.unresolved.len()), (u64::from(reach.1), 0));
-    let (planned, prune) = measured(|| {
-        let mut inventory = InventoryBuilder::new(view()).expect("few enough");
+    let mark = Peak { own, room: scratch.most() };
+    let (flagged, own) = measured(|| {
+        let mut inventory = InventoryBuilder::new(view(), &scratch).expect("few enough");
         metadata.fill(&mut inventory).expect("few enough");
-        let inventory = inventory.finish();
-        let marks = Marks::new(inventory.entries());
-        plan(&inventory, &[], &marks, |_| false, &rules())
+        let inventory = inventory.finish().expect("few enough");
+        let marks = Marks::new(&scratch, inventory.entries());
+        plan(&inventory, &[], &marks, |_| false, &metadata::rules()).marks.iter().count()
     });
-    assert_eq!(planned.marks.iter().count() as u64, u64::from(reach.1), "everything is flagged");
-    let each = |bytes: usize| bytes as f64 / metadata.chunks as f64;
-    println!("mark: {:.1} bytes for each chunk; inventory and plan: {:.1}", each(mark), each(prune));
-    assert!(each(mark) < 10.0, "mark: {:.1}", each(mark));
-    assert!(each(prune) < 40.0, "prune: {:.1}", each(prune));
-}
-
-fn rules() -> Rules {
-    Rules {
-        grace: Duration::from_secs(24 * 3600),
-        now: Time(1 << 60),
-        dead_most: 2,
-        trapped_most: 5,
-        pack_target: [32 << 20, 8 << 20],
-        rewrite_most: 0,
-    }
+    assert_eq!(flagged as u64, u64::from(ids), "everything is flagged");
+    Needed { chunks, mark, prune: Peak { own, room: scratch.most() } }
 }

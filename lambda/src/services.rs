@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use copal_engine::repository::Descriptor;
+use copal_engine::room::Scratch;
 use copal_service::gateway::read_facts;
 use copal_service::host::{Entropy, Host};
 use copal_service::metrics::Metrics;
@@ -22,6 +23,8 @@ pub struct Services<'a> {
     pub store: &'a dyn Store,
     /// Random bytes.
     pub entropy: &'a dyn Entropy,
+    /// Room for what grows with a domain.
+    pub scratch: &'a dyn Scratch,
 }
 
 /// One invocation: the repository, as its descriptor describes it now, and what becomes of the run.
@@ -47,6 +50,7 @@ impl Services<'_> {
         let host = Host {
             store: self.store,
             entropy: self.entropy,
+            scratch: self.scratch,
             repository: descriptor.repository,
             owner_key: descriptor.owner_key,
         };

@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use copal_service::scratch::Files;
 use copal_store::Store;
 use copal_store::retry::{Backoff, Retry};
 use copal_store::s3::{BadConfig, S3Config, S3Store};
@@ -55,7 +56,9 @@ fn run_jobs(function: Function) -> Result<(), Error> {
             Err(error) => return refuse(error),
         };
         let store = patient(bucket);
-        let services = Services { environment: &environment, store: &store, entropy: &SystemEntropy };
+        let scratch = Files::new(&environment.temporary);
+        let services =
+            Services { environment: &environment, store: &store, entropy: &SystemEntropy, scratch: &scratch };
         lambda_runtime::run(service_fn(async |event: LambdaEvent<Value>| {
             let LambdaEvent { payload, context } = event;
             let deadline = Deadline::at(context.deadline());

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackTag};
-use copal_engine::index::{Mark, OverlayRun, write_overlay};
+use copal_engine::index::{FoldedRun, Mark, NewMarks, OverlayRun};
 use copal_engine::layout;
 use copal_engine::root::Root;
-use copal_engine::state::{self, OverlayRecord, Run, RunKind, RunReader, RunRef, State, StateDelta};
+use copal_engine::state::{self, Older, OverlayRecord, RunKind, RunReader, RunRef, State, StateDelta};
 use copal_store::{Created, Store};
 
 use crate::error::JobError;
@@ -113,10 +113,11 @@ async fn create(store: &dyn Store, root: Root) -> Result<Option<(Root, ObjectHas
 }
 
 /// Creates an object named by its hash.
-pub async fn put(store: &dyn Store, name: String, bytes: Vec<u8>) -> Result<(), JobError> {
+pub async fn put(store: &dyn Store, name: String, bytes: impl Into<Bytes>) -> Result<(), JobError> {
+    let bytes = bytes.into();
     let length = bytes.len() as u64;
     let object = objects::key(&name);
-    if store.create(&object, Bytes::from(bytes)).await? == Created::Exists {
+    if store.create(&object, bytes).await? == Created::Exists {
         let stat = store.stat(&object).await?;
         if stat.is_some_and(|stat| stat.length != length) {
             return Err(JobError::damaged(name, "an object of another length has its name"));
@@ -161,8 +162,7 @@ async fn write_records(
     Ok(Some(runs))
 }
 
-/// Writes the runs of the overlays that change, each folded with as many of its domain's newest as keeps their number
-/// small, and notes their names in the delta. False if one of these is gone.
+/// Writes the runs of the overlays that change, and notes their names in the delta. False if one that is folded is gone.
 async fn write_overlays(
     host: &Host<'_>,
     old: &State,
@@ -170,28 +170,48 @@ async fn write_overlays(
     changes: BTreeMap<DomainId, BTreeMap<(ChunkId, PackTag), Mark>>,
     delta: &mut StateDelta,
 ) -> Result<bool, JobError> {
-    for (domain, mut records) in changes.into_iter().filter(|(_, records)| !records.is_empty()) {
-        let old = old.overlays_of(domain);
-        let counts: Vec<u64> = old.iter().map(|(_, run)| run.records).collect();
-        let folded = state::runs_to_fold(records.len() as u64, &counts);
-        for (hash, _) in &old[..folded] {
-            let name = layout::state(*hash);
-            let Some(bytes) = objects::read_hashed(host.store, &name, *hash).await? else { return Ok(false) };
-            let run = OverlayRun::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
-            for (copy, mark) in run.iter() {
-                records.entry(copy).or_insert(mark);
-            }
-            delta.overlays.insert((domain, *hash), None);
+    for (domain, records) in changes {
+        let mut marks = NewMarks::new(host.scratch);
+        records.into_iter().for_each(|(copy, mark)| marks.push(copy, mark));
+        if !write_marks(host, old, (root, domain), &marks, delta).await? {
+            return Ok(false);
         }
-        if folded == old.len() {
-            records.retain(|_, record| !record.bits.is_empty());
+    }
+    Ok(true)
+}
+
+/// Writes the run of a domain's overlay, for the root of this number: new marks, folded with as many of the newest runs as
+/// keeps their number small. Notes its name in the delta. False if one of those is gone.
+pub(crate) async fn write_marks(
+    host: &Host<'_>,
+    old: &State,
+    (root, domain): (u64, DomainId),
+    marks: &NewMarks<'_>,
+    delta: &mut StateDelta,
+) -> Result<bool, JobError> {
+    if marks.is_empty() {
+        return Ok(true);
+    }
+    let old = old.overlays_of(domain);
+    let counts: Vec<u64> = old.iter().map(|(_, run)| run.records).collect();
+    let folded = state::runs_to_fold(marks.len() as u64, &counts);
+    let mut runs = Vec::new();
+    for (hash, _) in &old[..folded] {
+        let name = layout::state(*hash);
+        let Some(bytes) = objects::map_hashed(host.store, &name, *hash).await? else { return Ok(false) };
+        let run = OverlayRun::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
+        if run.domain() != domain {
+            return Err(JobError::damaged(name, "it is of another domain"));
         }
-        if !records.is_empty() {
-            let Run { reference, bytes } = write_overlay(domain, host.random(), &records);
-            let record = OverlayRecord { root, length: reference.length, records: reference.records };
-            delta.overlays.insert((domain, reference.hash), Some(record));
-            put(host.store, layout::state(reference.hash), bytes).await?;
-        }
+        runs.push(run);
+        delta.overlays.insert((domain, *hash), None);
+    }
+    let older = if folded == old.len() { Older::Nothing } else { Older::Runs };
+    if let Some(FoldedRun { reference, room }) = marks.fold(domain, host.random(), &runs, older) {
+        let record = OverlayRecord { root, length: reference.length, records: reference.records };
+        delta.overlays.insert((domain, reference.hash), Some(record));
+        let bytes = Bytes::from_owner(room).slice(..reference.length as usize);
+        put(host.store, layout::state(reference.hash), bytes).await?;
     }
     Ok(true)
 }

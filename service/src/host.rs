@@ -1,6 +1,7 @@
 //! Host: what a job needs of the world besides its parameters.
 
 use copal_engine::id::RepositoryId;
+use copal_engine::room::Scratch;
 use copal_engine::time::Time;
 use copal_store::{Store, StoreError};
 
@@ -17,6 +18,8 @@ pub struct Host<'a> {
     pub store: &'a dyn Store,
     /// Random bytes, for what must never be made twice.
     pub entropy: &'a dyn Entropy,
+    /// Room for what grows with a domain.
+    pub scratch: &'a dyn Scratch,
     /// The repository.
     pub repository: RepositoryId,
     /// The owner's Ed25519 public key, which vouches for clients.

@@ -24,4 +24,5 @@ mod progress;
 pub mod prune;
 pub mod rebuild;
 pub mod report;
+pub mod scratch;
 pub mod view;

@@ -60,6 +60,16 @@ pub async fn read_hashed(store: &dyn Store, name: &str, hash: ObjectHash) -> Res
     }
 }
 
+/// The same, mapped where the store can: for what is as large as an index.
+pub async fn map_hashed(store: &dyn Store, name: &str, hash: ObjectHash) -> Result<Option<Bytes>, JobError> {
+    match store.map(&key(name)).await {
+        Ok(bytes) if ObjectHash::of(&bytes) == hash => Ok(Some(bytes)),
+        Ok(_) => Err(JobError::damaged(name, "its bytes do not have the hash it is named by")),
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// The hash of an object of a known length, read piece by piece; none if it is not there, or shorter than that.
 pub async fn hash(store: &dyn Store, name: &str, length: u64) -> Result<Option<ObjectHash>, StoreError> {
     let object = key(name);

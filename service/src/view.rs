@@ -339,13 +339,16 @@ async fn read_overlay(
     domain: DomainId,
 ) -> Result<Result<Overlay<Bytes>, String>, JobError> {
     let names: Vec<ObjectHash> = state.overlays_of(domain).into_iter().map(|(hash, _)| hash).collect();
-    let read = match read_runs(store, &names).await? {
-        Ok(read) => read,
-        Err(gone) => return Ok(Err(gone)),
-    };
+    let calls = names.iter().map(|hash| -> Call<'_, _> {
+        let hash = *hash;
+        // There may be a mark for every entry of the index.
+        Box::pin(async move { objects::map_hashed(store, &layout::state(hash), hash).await })
+    });
+    let mapped = objects::together(calls).await?;
     let mut runs = Vec::new();
-    for (hash, bytes) in names.into_iter().zip(read) {
-        let damaged = |error| JobError::damaged(layout::state(hash), error);
+    for (hash, bytes) in names.iter().zip(mapped) {
+        let Some(bytes) = bytes else { return Ok(Err(layout::state(*hash))) };
+        let damaged = |error| JobError::damaged(layout::state(*hash), error);
         let run = OverlayRun::parse(bytes).map_err(damaged)?;
         run.verify().map_err(damaged)?;
         runs.push(run);

@@ -6,6 +6,7 @@ use copal_engine::client::Role;
 use copal_engine::id::{ClientId, OwnerFingerprint};
 use copal_engine::layout;
 use copal_engine::receipt::Outcome;
+use copal_engine::room::Memory;
 use copal_engine::state::SnapshotState;
 use copal_lambda::deadline::Deadline;
 use copal_lambda::environment::{BUCKET, Environment, OWNER_FINGERPRINT, PREFIX};
@@ -310,7 +311,7 @@ fn work(
     time: Duration,
 ) -> Result<(Value, Metrics), Failure> {
     let entropy = SeededEntropy::new(9);
-    let services = Services { environment, store, entropy: &entropy };
+    let services = Services { environment, store, entropy: &entropy, scratch: &Memory };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime starts");
     let mut metrics = Metrics::default();
     let answer = runtime.block_on(function.work(&services, payload, Deadline::after(time), &mut metrics))?;

@@ -12,6 +12,7 @@ use copal_engine::keys::domain::DomainKey;
 use copal_engine::keys::owner::{KemPublic, fingerprint};
 use copal_engine::keys::secret::Secret;
 use copal_engine::repository::{Descriptor, DescriptorError};
+use copal_engine::room::Memory;
 use copal_service::clients;
 use copal_service::host::Host;
 use copal_store::Store;
@@ -182,6 +183,7 @@ impl Enrolled {
         Host {
             store: self.store.as_ref(),
             entropy: &SystemEntropy,
+            scratch: &Memory,
             repository: self.credentials.repository,
             owner_key: self.descriptor.owner_key,
         }

@@ -9,6 +9,7 @@ use copal_engine::id::ClientId;
 use copal_engine::keys::client::ClientKeys;
 use copal_engine::layout;
 use copal_engine::repository::DescriptorError;
+use copal_engine::room::Memory;
 use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::host::Host;
@@ -74,7 +75,7 @@ pub fn join(site: &Site, enrollment: &Enrollment, address: &str, state_dir: &Pat
     let descriptor = newest.map_err(|error| other(Some(error)))?;
     owners_kem(&descriptor, enrollment.repository, enrollment.owner).map_err(|error| other(Some(error)))?;
     let (repository, owner_key) = (enrollment.repository, descriptor.owner_key);
-    let host = Host { store: store.as_ref(), entropy: &SystemEntropy, repository, owner_key };
+    let host = Host { store: store.as_ref(), entropy: &SystemEntropy, scratch: &Memory, repository, owner_key };
     let kept = kept(enrollment, state_dir)?;
     let record = wait(clients::read(&host, id))?.ok_or(JoinError::Unknown(id))?;
     if let Some(done) = finished(&record, kept.as_ref())? {

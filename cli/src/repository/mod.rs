@@ -28,6 +28,7 @@ use copal_engine::wire::record::RecordError;
 use copal_service::error::JobError;
 use copal_service::host::Host;
 use copal_service::objects;
+use copal_service::scratch::Files;
 use copal_store::{Store, StoreError};
 use futures::future::try_join;
 
@@ -62,6 +63,7 @@ pub struct Repository {
     /// The key slot that opened it.
     pub slot: SlotId,
     state_dir: PathBuf,
+    scratch: Files,
 }
 
 /// Why a repository cannot be opened.
@@ -135,7 +137,16 @@ impl Repository {
             Newest::Damaged(object, fault) => (None, Some((object, fault))),
             Newest::None => (None, None),
         };
-        Ok(Self { store, site: site.clone(), descriptor, descriptor_fault, owner: Arc::new(owner), slot, state_dir })
+        Ok(Self {
+            store,
+            site: site.clone(),
+            descriptor,
+            descriptor_fault,
+            owner: Arc::new(owner),
+            slot,
+            state_dir,
+            scratch: Files::default(),
+        })
     }
 
     /// Whether a repository is at a site, and not only what an interrupted `init` left.
@@ -161,9 +172,11 @@ impl Repository {
         &self.store
     }
 
-    /// Keeps copies of the index and the state in a directory, and reads them there.
+    /// Keeps copies of the index and the state in a directory, and reads them there; what jobs need for a while lies there
+    /// as well.
     pub fn keep_copies_in(&mut self, directory: &Path) {
         self.store = self.site.cached_store(directory);
+        self.scratch = Files::new(directory);
     }
 
     /// What jobs of the service work with.
@@ -171,6 +184,7 @@ impl Repository {
         Host {
             store: self.store.as_ref(),
             entropy: &SystemEntropy,
+            scratch: &self.scratch,
             repository: self.id(),
             owner_key: self.owner.verifying_key(),
         }

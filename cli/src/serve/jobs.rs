@@ -20,6 +20,7 @@ use copal_service::gateway::read_facts;
 use copal_service::host::Host;
 use copal_service::ingest::{self, Scope};
 use copal_service::metrics::{self, DAMAGE};
+use copal_service::scratch::Files;
 use copal_service::view::Parts;
 use copal_service::{policy, prune, report, view};
 use copal_store::Store;
@@ -290,6 +291,7 @@ impl Work {
                 let host = Host {
                     store: self.store.as_ref(),
                     entropy: &SystemEntropy,
+                    scratch: &Files::default(),
                     repository: descriptor.repository,
                     owner_key: descriptor.owner_key,
                 };

@@ -1,22 +1,29 @@
-//! Counts the bytes that are in use.
+//! Counts the bytes that are in use: of the program's own memory, and of room that a host would have in files.
 #![allow(unsafe_code)] // Reason: an allocator is an unsafe trait; each call is passed on as it is.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
 /// The result, and the most bytes that were in use at once on the way, beside those before.
 pub(crate) fn measured<T>(run: impl FnOnce() -> T) -> (T, usize) {
     let before = USED.load(Relaxed);
     PEAK.store(before, Relaxed);
     let result = run();
-    (result, PEAK.load(Relaxed).saturating_sub(before))
+    (result, usize::try_from(PEAK.load(Relaxed) - before).unwrap_or(0))
+}
+
+/// Says that so many bytes, which are about to be allocated or were just given back, are not the program's own: negative
+/// if they are given back.
+#[allow(dead_code)] // Reason: not every program that counts has such.
+pub(crate) fn set_apart(bytes: isize) {
+    USED.fetch_sub(bytes, Relaxed);
 }
 
 /// Passes everything on to the system's allocator and counts.
 struct Counting;
 
-static USED: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
+static USED: AtomicIsize = AtomicIsize::new(0);
+static PEAK: AtomicIsize = AtomicIsize::new(0);
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
@@ -24,7 +31,8 @@ static COUNTING: Counting = Counting;
 // SAFETY: every call goes to the system's allocator with the arguments it came with.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let used = USED.fetch_add(layout.size(), Relaxed) + layout.size();
+        let size = layout.size().cast_signed();
+        let used = USED.fetch_add(size, Relaxed) + size;
         PEAK.fetch_max(used, Relaxed);
         // SAFETY: the caller's promises are those that the system's allocator asks for.
         unsafe { System.alloc(layout) }
@@ -32,15 +40,15 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // Large ones are moved by the kernel, page by page.
-        let used = USED.fetch_add(size, Relaxed) + size - layout.size();
-        USED.fetch_sub(layout.size(), Relaxed);
+        let more = size.cast_signed() - layout.size().cast_signed();
+        let used = USED.fetch_add(more, Relaxed) + more;
         PEAK.fetch_max(used, Relaxed);
         // SAFETY: the same.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        USED.fetch_sub(layout.size(), Relaxed);
+        USED.fetch_sub(layout.size().cast_signed(), Relaxed);
         // SAFETY: the same.
         unsafe { System.dealloc(pointer, layout) }
     }

@@ -1,12 +1,15 @@
 //! Metadata of a large repository, made up: ids, tables, pages and segments as backups of random data would make them,
 //! without any payload.
 
+use std::time::Duration;
+
 use copal_engine::id::{ChunkId, DomainId, PackId};
 use copal_engine::index::ranged::SegmentHead;
-use copal_engine::index::{Segment, SegmentWriter, Sequence, merge};
+use copal_engine::index::{NewSegment, Segment, SegmentWriter, Sequence, merge};
 use copal_engine::layout::Place;
 use copal_engine::mark::{InventoryBuilder, InventoryLimit, PackItem};
 use copal_engine::pack::{Pack, PackKind, PackTable, PackWriter, PageView};
+use copal_engine::plan::Rules;
 use copal_engine::state::SegmentRecord;
 use copal_engine::time::Time;
 
@@ -23,6 +26,8 @@ pub(crate) struct MadePack {
     pub(crate) item: PackItem,
     /// Its table.
     pub(crate) table: PackTable,
+    /// The object.
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Metadata {
@@ -92,12 +97,20 @@ impl Metadata {
     /// # Panics
     /// If the number is larger than a segment may be.
     pub(crate) fn segments(&self, most: u64) -> Vec<Segment<Vec<u8>>> {
+        let parse = |segment: NewSegment| Segment::parse(segment.bytes).expect("it was just written");
+        self.new_segments(most).into_iter().map(parse).collect()
+    }
+
+    /// The same, as objects.
+    ///
+    /// # Panics
+    /// If the number is larger than a segment may be.
+    pub(crate) fn new_segments(&self, most: u64) -> Vec<NewSegment> {
         let mut segments = Vec::new();
         let mut writer = SegmentWriter::new(DOMAIN, random(0));
         let mut close = |writer: &mut SegmentWriter| {
             let full = std::mem::replace(writer, SegmentWriter::new(DOMAIN, random(segments.len() as u64 + 1)));
-            let segment = full.finish().map(|segment| Segment::parse(segment.bytes).expect("it was just written"));
-            segments.extend(segment);
+            segments.extend(full.finish());
         };
         for pack in self.packs() {
             if writer.len() as u64 + PACK_CHUNKS > most {
@@ -110,7 +123,7 @@ impl Metadata {
     }
 
     /// Adds all packs to an inventory, ascending as a prune meets them.
-    pub(crate) fn fill<B: AsRef<[u8]>>(&self, inventory: &mut InventoryBuilder<B>) -> Result<(), InventoryLimit> {
+    pub(crate) fn fill<B: AsRef<[u8]>>(&self, inventory: &mut InventoryBuilder<'_, B>) -> Result<(), InventoryLimit> {
         // Names of packs are hashes: which one comes next is only known once all were made.
         let numbers = 0..self.pack_count();
         let mut order: Vec<(PackId, u32)> = numbers.map(|number| (self.pack(number).item.id, number as u32)).collect();
@@ -153,6 +166,19 @@ pub(crate) fn merged(segments: &[Segment<Vec<u8>>]) -> Result<Vec<Segment<Vec<u8
     Ok(merged)
 }
 
+/// What a prune is asked that copies nothing.
+pub(crate) fn rules() -> Rules {
+    Rules {
+        grace: Duration::from_secs(24 * 3600),
+        now: Time(1 << 60),
+        dead_most: 2,
+        trapped_most: 5,
+        pack_target: [32 << 20, 8 << 20],
+        rewrite_most: 0,
+        rewrite_entries: 0,
+    }
+}
+
 fn head(id: &ChunkId) -> u64 {
     u64::from_be_bytes(*id.as_bytes().first_chunk().expect("an id is longer"))
 }
@@ -183,7 +209,7 @@ fn made(pack: Pack) -> MadePack {
         is_healthy: true,
         accepted: Time(1),
     };
-    MadePack { item, table: pack.table }
+    MadePack { item, table: pack.table, bytes: pack.bytes }
 }
 
 fn below_page(height: u8, page: u64, below: u64) -> Vec<ChunkId> {
@@ -218,11 +244,12 @@ fn mixed(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-const DOMAIN: DomainId = DomainId([4; 16]);
-/// Chunks of a leaf, pages of an inner page.
+/// The domain of everything.
+pub(crate) const DOMAIN: DomainId = DomainId([4; 16]);
 /// Entries of a merged segment, about, and bytes that are fed to a merge at once.
 const MERGED: usize = 1 << 20;
 const PIECE: u64 = 1 << 17;
+/// Chunks of a leaf, pages of an inner page.
 const LEAF: u64 = 10;
 const INNER: u64 = 64;
 const BLOCK_CHUNKS: u64 = 10;

@@ -115,20 +115,10 @@ mod tests {
 
     use super::*;
     use crate::id::{ChunkId, PackTag};
+    use crate::index::overlay::tests::{DOMAIN, marks};
     use crate::index::{Overlay, OverlayRun, write_overlay};
     use crate::state::Run;
     use crate::time::Time;
-
-    const DOMAIN: DomainId = DomainId([4; 16]);
-
-    type Marks = BTreeMap<Copied, Mark>;
-
-    fn marks() -> impl Strategy<Value = Marks> {
-        let copy = (0u8..12, 0u8..3).prop_map(|(id, pack)| (ChunkId([id * 20; 24]), PackTag([pack; 8])));
-        let bits = prop::sample::select(vec![Bits::NONE, Bits::FLAGGED, Bits::LOST, Bits::LOST | Bits::WANTED]);
-        let mark = (bits, any::<i64>()).prop_map(|(bits, time)| Mark { bits, time: Time(time) });
-        prop::collection::btree_map(copy, mark, 0..20)
-    }
 
     fn record(run: &Run) -> OverlayRecord {
         OverlayRecord { root: 1, length: run.reference.length, records: run.reference.records }

@@ -3,6 +3,7 @@
 //! Immutable sorted segments hold the places; an overlay of marks says what was found out since. Both are searched in
 //! borrowed bytes: a mapped file, a `Vec` and a buffer of the browser serve alike.
 
+mod fold;
 mod lost;
 mod overlay;
 pub mod ranged;
@@ -13,8 +14,9 @@ mod sequence;
 mod verify;
 mod write;
 
+pub use fold::{FoldedRun, NewMarks};
 pub use lost::{LostCopies, RunFold};
-pub use overlay::{Bits, Copied, Mark, Overlay, OverlayRun, merge_overlays, write_overlay};
+pub use overlay::{Bits, Copied, Mark, Overlay, OverlayRun, write_overlay};
 pub use segment::{Copies, Entry, Location, Segment, SegmentBlock, SegmentEntry, SegmentError, SegmentPack};
 pub use sequence::Sequence;
 pub use write::{NewSegment, SegmentLimit, SegmentWriter, merge};

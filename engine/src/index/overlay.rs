@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::search::Records;
 use crate::id::{ChunkId, DomainId, PackTag};
-use crate::state::run::{HEAD, Head, Older, Run, RunKind, put_head};
+use crate::state::run::{HEAD, Head, Run, RunKind, put_head};
 use crate::time::Time;
 use crate::wire::DecodeError;
 
@@ -145,31 +145,10 @@ impl<B: AsRef<[u8]>> OverlayRun<B> {
 
 /// Writes a run of marks; empty ones hide older ones.
 pub fn write_overlay(domain: DomainId, random: [u8; 16], marks: &BTreeMap<Copied, Mark>) -> Run {
-    let mut run = OverlayWriter::new(domain, random);
-    marks.iter().for_each(|(copy, mark)| run.push(*copy, *mark));
-    run.finish()
-}
-
-/// Merges runs of one domain, newest first; none if no mark stays. Empty marks are dropped where nothing older is left
-/// for them to hide.
-///
-/// # Panics
-/// If a run is of another domain.
-pub fn merge_overlays<B: AsRef<[u8]>>(
-    domain: DomainId,
-    random: [u8; 16],
-    runs: &[&OverlayRun<B>],
-    older: Older,
-) -> Option<Run> {
-    assert!(runs.iter().all(|run| run.domain == domain), "overlays of different domains are never merged");
-    let mut sources: Vec<_> = runs.iter().map(|run| run.iter().peekable()).collect();
-    let mut merged = OverlayWriter::new(domain, random);
-    while let Some((copy, mark)) = next_newest(&mut sources) {
-        if older == Older::Runs || !mark.bits.is_empty() {
-            merged.push(copy, mark);
-        }
-    }
-    if merged.records == 0 { None } else { Some(merged.finish()) }
+    let mut bytes = Vec::with_capacity(HEAD + marks.len() * RECORD);
+    put_head(&mut bytes, RunKind::Overlay, domain, random, marks.len() as u64);
+    marks.iter().for_each(|(copy, mark)| bytes.extend_from_slice(&record_of(*copy, *mark)));
+    Run::seal(RunKind::Overlay, marks.len() as u64, bytes)
 }
 
 /// The marks of one domain: runs stacked, the newest on top.
@@ -213,7 +192,7 @@ impl<B: AsRef<[u8]>> Overlay<B> {
 }
 
 /// The next copy that one of the runs mentions, and what the newest of those says of it.
-fn next_newest<I: Iterator<Item = (Copied, Mark)>>(runs: &mut [Peekable<I>]) -> Option<(Copied, Mark)> {
+pub(super) fn next_newest<I: Iterator<Item = (Copied, Mark)>>(runs: &mut [Peekable<I>]) -> Option<(Copied, Mark)> {
     let copy = runs.iter_mut().filter_map(|run| Some(run.peek()?.0)).min()?;
     let mut newest = None;
     for run in runs {
@@ -224,31 +203,14 @@ fn next_newest<I: Iterator<Item = (Copied, Mark)>>(runs: &mut [Peekable<I>]) -> 
     Some((copy, newest?))
 }
 
-struct OverlayWriter {
-    bytes: Vec<u8>,
-    records: u64,
-}
-
-impl OverlayWriter {
-    fn new(domain: DomainId, random: [u8; 16]) -> Self {
-        let mut bytes = Vec::new();
-        put_head(&mut bytes, RunKind::Overlay, domain, random, 0);
-        Self { bytes, records: 0 }
-    }
-
-    fn push(&mut self, (id, pack): Copied, mark: Mark) {
-        self.bytes.extend_from_slice(id.as_bytes());
-        self.bytes.extend_from_slice(&pack.0);
-        self.bytes.extend_from_slice(&mark.time.0.to_le_bytes());
-        self.bytes.extend_from_slice(&mark.bits.0.to_le_bytes());
-        self.bytes.extend_from_slice(&[0; 4]);
-        self.records += 1;
-    }
-
-    fn finish(mut self) -> Run {
-        self.bytes[HEAD - 8..HEAD].copy_from_slice(&self.records.to_le_bytes());
-        Run::seal(RunKind::Overlay, self.records, self.bytes)
-    }
+/// A mark as a run holds it.
+pub(super) fn record_of((id, pack): Copied, mark: Mark) -> [u8; RECORD] {
+    let mut record = [0; RECORD];
+    record[..ChunkId::LEN].copy_from_slice(id.as_bytes());
+    record[ChunkId::LEN..KEY].copy_from_slice(&pack.0);
+    record[KEY..40].copy_from_slice(&mark.time.0.to_le_bytes());
+    record[40..44].copy_from_slice(&mark.bits.0.to_le_bytes());
+    record
 }
 
 /// Reads a mark that has no bits but those this program knows.
@@ -257,7 +219,7 @@ pub(super) fn read_mark(record: &[u8]) -> Option<(Copied, Mark)> {
     read(record).filter(|(_, mark)| is_known && ALL.contains(mark.bits))
 }
 
-fn read(record: &[u8]) -> Option<(Copied, Mark)> {
+pub(super) fn read(record: &[u8]) -> Option<(Copied, Mark)> {
     let record = record.first_chunk::<RECORD>()?;
     let id = ChunkId::from_slice(&record[..ChunkId::LEN])?;
     let pack = PackTag(record[ChunkId::LEN..KEY].try_into().ok()?);
@@ -272,15 +234,15 @@ pub(super) const RECORD: usize = 48;
 const KEY: usize = 32;
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const DOMAIN: DomainId = DomainId([4; 16]);
+    pub(in crate::index) const DOMAIN: DomainId = DomainId([4; 16]);
 
-    type Marks = BTreeMap<Copied, Mark>;
+    pub(in crate::index) type Marks = BTreeMap<Copied, Mark>;
 
-    fn marks() -> impl Strategy<Value = Marks> {
+    pub(in crate::index) fn marks() -> impl Strategy<Value = Marks> {
         let copy = (0u8..12, 0u8..3).prop_map(|(id, pack)| (ChunkId([id * 20; 24]), PackTag([pack; 8])));
         let mark = (0u32..8, any::<i64>()).prop_map(|(bits, time)| Mark { bits: Bits(bits), time: Time(time) });
         prop::collection::btree_map(copy, mark, 0..20)
@@ -291,7 +253,7 @@ mod tests {
         deltas.iter().rev().map(run).collect()
     }
 
-    fn model(deltas: &[Marks]) -> Marks {
+    pub(in crate::index) fn model(deltas: &[Marks]) -> Marks {
         let mut model = Marks::new();
         deltas.iter().for_each(|delta| model.extend(delta));
         model.retain(|_, mark| !mark.bits.is_empty());
@@ -311,22 +273,6 @@ mod tests {
                 }
             }
             prop_assert_eq!(overlay.marks().collect::<Marks>(), model);
-        }
-
-        #[test]
-        fn merging_the_newest_runs_first_changes_nothing(
-            deltas in prop::collection::vec(marks(), 1..5),
-            split: prop::sample::Index,
-        ) {
-            let runs = stack(&deltas);
-            let all = merge_overlays(DOMAIN, [2; 16], &runs.iter().collect::<Vec<_>>(), Older::Nothing);
-            let (newer, older) = runs.split_at(split.index(runs.len() + 1));
-            let newer = merge_overlays(DOMAIN, [2; 16], &newer.iter().collect::<Vec<_>>(), Older::Runs);
-            let newer = newer.map(|run| OverlayRun::parse(run.bytes).unwrap());
-            let rest: Vec<_> = newer.iter().chain(older).collect();
-            prop_assert_eq!(&merge_overlays(DOMAIN, [2; 16], &rest, Older::Nothing), &all);
-            let marks = all.map(|run| OverlayRun::parse(run.bytes).unwrap().iter().collect::<Marks>());
-            prop_assert_eq!(marks.unwrap_or_default(), model(&deltas));
         }
 
         #[test]

@@ -182,6 +182,18 @@ impl<B: AsRef<[u8]>> Segment<B> {
         }
     }
 
+    /// As [`Segment::lower_bound`], of many ids, which ascend; `found` gets each id's position in `ids` and that in here.
+    pub fn lower_bounds(&self, ids: &[ChunkId], mut found: impl FnMut(usize, usize)) {
+        debug_assert!(ids.is_sorted(), "ids to look up ascend");
+        let mut search = Ascending::new(self.records());
+        for (number, some) in ids.chunks(GROUP).enumerate() {
+            search.touch(some.iter().map(ChunkId::as_bytes));
+            for (at, id) in some.iter().enumerate() {
+                found(number * GROUP + at, search.lower_bound(id.as_bytes()));
+            }
+        }
+    }
+
     /// Tells where entries lie. What is read of all of them is brought near first, all at once.
     fn resolve_group(&self, group: &mut Vec<(usize, RawEntry)>, found: &mut impl FnMut(usize, Location)) {
         for (_, raw) in group.iter() {

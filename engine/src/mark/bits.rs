@@ -1,28 +1,32 @@
 //! Bits: sets of small numbers.
 
+use crate::room::{Column, Scratch};
+
 /// A set of small numbers, one bit each.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bits(Vec<u64>);
+#[derive(Debug)]
+pub struct Bits(Column<u64>);
 
 impl Bits {
     /// An empty set of numbers below `count`.
-    pub fn new(count: usize) -> Self {
-        Self(vec![0; count.div_ceil(64)])
+    pub fn new(scratch: &dyn Scratch, count: usize) -> Self {
+        Self(Column::new(scratch, count.div_ceil(64)))
     }
 
     /// Whether the number is in the set.
     pub fn has(&self, number: u32) -> bool {
-        self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+        self.word(number as usize / 64) >> (number % 64) & 1 == 1
     }
 
     /// Adds a number.
     pub fn set(&mut self, number: u32) {
-        self.0[number as usize / 64] |= 1 << (number % 64);
+        let at = number as usize / 64;
+        self.0.set(at, self.0.get(at) | 1 << (number % 64));
     }
 
     /// Takes a number out.
     pub fn unset(&mut self, number: u32) {
-        self.0[number as usize / 64] &= !(1 << (number % 64));
+        let at = number as usize / 64;
+        self.0.set(at, self.0.get(at) & !(1 << (number % 64)));
     }
 
     /// How many numbers there are.
@@ -32,33 +36,49 @@ impl Bits {
 
     /// The numbers, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.0.iter().enumerate().flat_map(|(at, word)| {
-            let mut left = *word;
-            core::iter::from_fn(move || {
-                let bit = (left != 0).then(|| left.trailing_zeros())?;
-                left &= left - 1;
-                Some(at as u32 * 64 + bit)
-            })
-        })
+        numbers(self.0.iter())
+    }
+
+    /// The numbers that are in the second set as well and not in the third, ascending.
+    pub fn and_without<'a>(&'a self, and: &'a Bits, without: &'a Bits) -> impl Iterator<Item = u32> + 'a {
+        let words = self.0.iter().enumerate();
+        numbers(words.map(|(at, word)| word & and.word(at) & !without.word(at)))
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        if at < self.0.len() { self.0.get(at) } else { 0 }
     }
 }
 
+fn numbers(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
+    words.enumerate().flat_map(|(at, word)| {
+        let mut left = word;
+        core::iter::from_fn(move || {
+            let bit = (left != 0).then(|| left.trailing_zeros())?;
+            left &= left - 1;
+            Some(at as u32 * 64 + bit)
+        })
+    })
+}
+
 /// A set that does not change any more, with the places of its numbers among each other.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ranked {
     bits: Bits,
     /// How many numbers come before each span of [`SPAN`] words.
-    before: Vec<u32>,
+    before: Column<u32>,
     count: u32,
 }
 
 impl Ranked {
-    pub(super) fn new(bits: Bits) -> Self {
-        let mut before = Vec::with_capacity(bits.0.len().div_ceil(SPAN));
+    pub(super) fn new(scratch: &dyn Scratch, bits: Bits) -> Self {
+        let mut before = Column::new(scratch, bits.0.len().div_ceil(SPAN));
         let mut count = 0;
-        for span in bits.0.chunks(SPAN) {
-            before.push(count);
-            count += span.iter().map(|word| word.count_ones()).sum::<u32>();
+        for (at, word) in bits.0.iter().enumerate() {
+            if at % SPAN == 0 {
+                before.set(at / SPAN, count);
+            }
+            count += word.count_ones();
         }
         Self { bits, before, count }
     }
@@ -75,11 +95,12 @@ impl Ranked {
     /// How many of the numbers are below this one.
     pub(super) fn rank(&self, number: u32) -> u32 {
         let word = number as usize / 64;
-        let Some(before) = self.before.get(word / SPAN) else { return self.count };
-        let words = &self.bits.0[word / SPAN * SPAN..word.min(self.bits.0.len())];
-        let whole: u32 = words.iter().map(|word| word.count_ones()).sum();
-        let part = self.bits.0.get(word).copied().unwrap_or(0) & ((1 << (number % 64)) - 1);
-        before + whole + part.count_ones()
+        if word / SPAN >= self.before.len() {
+            return self.count;
+        }
+        let whole: u32 = (word / SPAN * SPAN..word).map(|at| self.bits.word(at).count_ones()).sum();
+        let part = self.bits.word(word) & ((1 << (number % 64)) - 1);
+        self.before.get(word / SPAN) + whole + part.count_ones()
     }
 
     /// The number of this rank; none if there are not so many.
@@ -87,18 +108,28 @@ impl Ranked {
         if rank >= self.count {
             return None;
         }
-        let span = self.before.partition_point(|before| *before <= rank) - 1;
-        let mut left = rank - self.before[span];
-        for (at, word) in self.bits.0[span * SPAN..].iter().enumerate() {
+        let span = self.last_span(rank);
+        let mut left = rank - self.before.get(span);
+        for at in span * SPAN..self.bits.0.len() {
+            let mut word = self.bits.word(at);
             let ones = word.count_ones();
             if left < ones {
-                let mut word = *word;
                 (0..left).for_each(|_| word &= word - 1);
-                return Some(((span * SPAN + at) * 64) as u32 + word.trailing_zeros());
+                return Some((at * 64) as u32 + word.trailing_zeros());
             }
             left -= ones;
         }
         None
+    }
+
+    /// The last span before which there are not more numbers than this.
+    fn last_span(&self, rank: u32) -> usize {
+        let (mut low, mut high) = (0, self.before.len());
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            *if self.before.get(middle) <= rank { &mut low } else { &mut high } = middle;
+        }
+        low
     }
 }
 
@@ -107,16 +138,26 @@ const SPAN: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::room::Memory;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
+    fn bits_of(numbers: &BTreeSet<u32>) -> Bits {
+        let mut bits = Bits::new(&Memory, 3000);
+        numbers.iter().for_each(|number| bits.set(*number));
+        bits
+    }
+
+    fn some() -> impl Strategy<Value = BTreeSet<u32>> {
+        prop::collection::btree_set(0u32..3000, 0..400)
+    }
+
     proptest! {
         #[test]
-        fn ranks_and_selections_agree_with_a_sorted_list(numbers in prop::collection::btree_set(0u32..3000, 0..400)) {
-            let mut bits = Bits::new(3000);
-            numbers.iter().for_each(|number| bits.set(*number));
+        fn ranks_and_selections_agree_with_a_sorted_list(numbers in some()) {
+            let bits = bits_of(&numbers);
             prop_assert_eq!(bits.iter().collect::<BTreeSet<_>>(), numbers.clone());
-            let ranked = Ranked::new(bits);
+            let ranked = Ranked::new(&Memory, bits);
             prop_assert_eq!(ranked.count() as usize, numbers.len());
             for (rank, number) in numbers.iter().enumerate() {
                 prop_assert_eq!(ranked.select(rank as u32), Some(*number));
@@ -125,6 +166,13 @@ mod tests {
                 prop_assert_eq!(ranked.rank(number) as usize, numbers.range(..number).count());
             }
             prop_assert_eq!(ranked.select(numbers.len() as u32), None);
+        }
+
+        #[test]
+        fn sets_are_joined_number_by_number(one in some(), other in some(), less in some()) {
+            let joined: Vec<u32> = one.intersection(&other).filter(|number| !less.contains(number)).copied().collect();
+            let (one, other, less) = (bits_of(&one), bits_of(&other), bits_of(&less));
+            prop_assert_eq!(one.and_without(&other, &less).collect::<Vec<_>>(), joined);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Graph: the ids of a domain and what its pages refer to, as numbers. An id costs a bit, a reference four bytes, a page
-//! twelve; the ids themselves stay in the segments.
+//! Graph: the ids of a domain and what its pages refer to, as numbers. An id costs a few bits, a reference four bytes, a
+//! page eight, all in room that the host gives; the ids themselves stay in the segments.
 
 use std::collections::BTreeMap;
 
@@ -7,44 +7,47 @@ use super::bits::{Bits, Ranked};
 use super::merged::{InventoryLimit, MOST, Merged, Placed};
 use crate::id::ChunkId;
 use crate::index::Segment;
+use crate::limits;
 use crate::pack::PackTable;
+use crate::room::{List, Scratch};
 
 /// The ids of a domain, numbered in ascending order, and the references between them.
-#[derive(Clone, Debug)]
-pub struct Graph<B> {
+pub struct Graph<'a, B> {
+    pub(super) scratch: &'a dyn Scratch,
     merged: Merged<B>,
     /// The places where another id begins.
     starts: Ranked,
     /// Whether a copy is a page, by id.
-    is_page: Bits,
+    pub(super) is_page: Bits,
     /// Whether the references of a page are known, by id.
-    is_read: Bits,
-    /// Ascending by id; several of one id where its copies disagree: then all are followed.
-    pages: Vec<Page>,
-    /// Numbers of ids; those from the number of ids on stand for ids that the domain does not have.
-    references: Vec<u32>,
+    pub(super) is_read: Bits,
+    /// By height, one after another: the number of a page, how many references follow, and these, as numbers of ids; those
+    /// from the number of ids on stand for ids that the domain does not have. Of a page whose copies disagree all are
+    /// there and are followed.
+    pub(super) levels: Vec<List<u32>>,
     absent: BTreeMap<ChunkId, u32>,
     absent_ids: Vec<ChunkId>,
-    is_sorted: bool,
+    /// Pages whose ids and references were not looked up yet.
+    pending: Pending,
 }
 
-/// A page's references.
-#[derive(Copy, Clone, Debug)]
-struct Page {
-    id: u32,
-    start: u32,
-    count: u32,
+/// Pages as tables tell of them: ids are looked up many at a time, sorted, so that each lies near the one before.
+#[derive(Default)]
+struct Pending {
+    /// For each page its height and how many ids it has here: its own, and its references.
+    pages: Vec<(u8, u32)>,
+    ids: Vec<ChunkId>,
 }
 
-impl<B: AsRef<[u8]>> Graph<B> {
+impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
     /// The ids of these segments.
-    pub fn new(segments: Vec<Segment<B>>) -> Result<Self, InventoryLimit> {
+    pub fn new(segments: Vec<Segment<B>>, scratch: &'a dyn Scratch) -> Result<Self, InventoryLimit> {
         let most: usize = segments.iter().map(Segment::len).sum();
-        let mut starts = Bits::new(most);
+        let mut starts = Bits::new(scratch, most);
         // One bit for each place, though there may be fewer ids.
-        let mut is_page = Bits::new(most);
+        let mut is_page = Bits::new(scratch, most);
         let (mut before, mut ids) = (None, 0);
-        let merged = Merged::new(segments, |Placed { place, entry, .. }| {
+        let merged = Merged::new(segments, scratch, |Placed { place, entry, .. }| {
             if before != Some(entry.id) {
                 before = Some(entry.id);
                 starts.set(place);
@@ -55,16 +58,15 @@ impl<B: AsRef<[u8]>> Graph<B> {
             }
         })?;
         Ok(Self {
+            scratch,
             merged,
-            starts: Ranked::new(starts),
-            is_read: Bits::new(ids as usize),
-            // Most pages have one copy, and most ids one page that refers to them.
-            pages: Vec::with_capacity(is_page.count() as usize),
-            references: Vec::with_capacity(ids as usize),
+            starts: Ranked::new(scratch, starts),
+            is_read: Bits::new(scratch, ids as usize),
             is_page,
+            levels: (0..=limits::HEIGHT).map(|_| List::default()).collect(),
             absent: BTreeMap::new(),
             absent_ids: Vec::new(),
-            is_sorted: true,
+            pending: Pending::default(),
         })
     }
 
@@ -73,31 +75,66 @@ impl<B: AsRef<[u8]>> Graph<B> {
     pub fn add_table(&mut self, table: &PackTable) -> Result<(), InventoryLimit> {
         for (at, id) in table.ids.iter().enumerate() {
             let Some(page) = table.page(at) else { continue };
-            self.add_page(id, page.references)?;
+            self.add_page(id, page.height, page.references)?;
         }
         Ok(())
     }
 
     /// Takes the references of one page.
-    pub fn add_page(&mut self, id: &ChunkId, references: &[ChunkId]) -> Result<(), InventoryLimit> {
-        let Some(number) = self.number(id).filter(|&number| self.is_page.has(number)) else { return Ok(()) };
-        let start = self.references.len() as u32;
-        if references.len() as u64 + u64::from(start) > u64::from(MOST) {
-            return Err(InventoryLimit { what: "references" });
-        }
-        grow(&mut self.references, references.len());
-        for reference in references {
-            let number = match self.number(reference) {
-                Some(number) => number,
-                None => self.absent(reference)?,
-            };
-            self.references.push(number);
-        }
-        self.is_read.set(number);
-        grow(&mut self.pages, 1);
-        self.pages.push(Page { id: number, start, count: references.len() as u32 });
-        self.is_sorted = false;
+    pub fn add_page(&mut self, id: &ChunkId, height: u8, references: &[ChunkId]) -> Result<(), InventoryLimit> {
+        self.pending.pages.push((height, references.len() as u32 + 1));
+        self.pending.ids.push(*id);
+        self.pending.ids.extend_from_slice(references);
+        if self.pending.ids.len() < TOGETHER { Ok(()) } else { self.look_up() }
+    }
+
+    /// Takes the last pages that were added: only then references can be followed.
+    pub fn finish(&mut self) -> Result<(), InventoryLimit> {
+        self.look_up()?;
+        self.pending = Pending::default();
         Ok(())
+    }
+
+    fn look_up(&mut self) -> Result<(), InventoryLimit> {
+        let Pending { mut pages, mut ids } = std::mem::take(&mut self.pending);
+        let numbers = self.numbers(&ids);
+        let mut at = 0;
+        for (height, count) in pages.drain(..) {
+            let of_page = at..at + count as usize;
+            at = of_page.end;
+            let number = numbers[of_page.start];
+            if number == NONE || !self.is_page.has(number) {
+                continue;
+            }
+            self.is_read.set(number);
+            let level = usize::from(height.min(limits::HEIGHT));
+            self.levels[level].push(self.scratch, number);
+            self.levels[level].push(self.scratch, count - 1);
+            for reference in of_page.skip(1) {
+                let number = match numbers[reference] {
+                    NONE => self.absent(&ids[reference])?,
+                    number => number,
+                };
+                self.levels[level].push(self.scratch, number);
+            }
+        }
+        ids.clear();
+        self.pending = Pending { pages, ids };
+        Ok(())
+    }
+
+    /// The numbers of ids.
+    fn numbers(&self, ids: &[ChunkId]) -> Vec<u32> {
+        let mut sorted: Vec<(ChunkId, u32)> = ids.iter().copied().zip(0..).collect();
+        sorted.sort_unstable();
+        let (sorted, order): (Vec<ChunkId>, Vec<u32>) = sorted.into_iter().unzip();
+        let mut numbers = vec![NONE; ids.len()];
+        for (place, at) in self.merged.places_of(&sorted).into_iter().zip(order) {
+            if let Some(place) = place {
+                numbers[at as usize] = self.starts.rank(place);
+            }
+        }
+        numbers
     }
 
     fn absent(&mut self, id: &ChunkId) -> Result<u32, InventoryLimit> {
@@ -109,18 +146,6 @@ impl<B: AsRef<[u8]>> Graph<B> {
         self.absent.insert(*id, number);
         self.absent_ids.push(*id);
         Ok(number)
-    }
-
-    /// Sorts what was taken, so that references can be followed.
-    pub fn finish(&mut self) {
-        if self.is_sorted {
-            return;
-        }
-        let references = &self.references;
-        let of = |page: &Page| &references[page.start as usize..][..page.count as usize];
-        self.pages.sort_unstable_by(|a, b| (a.id, of(a)).cmp(&(b.id, of(b))));
-        self.pages.dedup_by(|a, b| a.id == b.id && of(a) == of(b));
-        self.is_sorted = true;
     }
 
     /// How many ids there are.
@@ -144,91 +169,23 @@ impl<B: AsRef<[u8]>> Graph<B> {
         self.is_page.has(id)
     }
 
-    /// What a page refers to, of all its copies; none for what the domain does not have.
-    pub fn references_of(&self, id: u32) -> impl Iterator<Item = Option<u32>> + '_ {
-        let count = self.count();
-        self.numbers_of(id).map(move |number| (number < count).then_some(number))
+    /// Ids that any page refers to and of which there is no copy, ascending.
+    pub fn absent_ids(&self) -> impl Iterator<Item = &ChunkId> + '_ {
+        self.absent.keys()
     }
 
-    fn numbers_of(&self, id: u32) -> impl Iterator<Item = u32> + '_ {
-        debug_assert!(self.is_sorted, "references are followed after they were sorted");
-        let first = self.pages.partition_point(|page| page.id < id);
-        let pages = self.pages[first..].iter().take_while(move |page| page.id == id);
-        pages.flat_map(|page| &self.references[page.start as usize..][..page.count as usize]).copied()
+    /// The id that a reference to what is not there stands for.
+    pub(super) fn absent_id(&self, number: usize) -> Option<&ChunkId> {
+        self.absent_ids.get(number)
     }
 
-    /// Follows references from pages; ids that the domain lacks are gathered in [`Reach::unresolved`].
-    pub fn reach(&self, pages: impl IntoIterator<Item = ChunkId>) -> Reach {
-        let mut reach = self.nothing();
-        let mut open = Vec::new();
-        for id in pages {
-            match self.number(&id) {
-                Some(number) => self.visit(number, &mut reach, &mut open),
-                None => reach.unresolved.push(id),
-            }
-        }
-        self.follow(&mut reach, &mut open);
-        reach.sorted()
+    pub(super) fn absent_count(&self) -> usize {
+        self.absent_ids.len()
     }
 
-    /// The same from pages that are given by their numbers.
-    pub fn reach_from(&self, pages: impl IntoIterator<Item = u32>) -> Reach {
-        let mut reach = self.nothing();
-        let mut open = Vec::new();
-        for number in pages {
-            self.visit(number, &mut reach, &mut open);
-            // One by one, so that what is open stays little.
-            self.follow(&mut reach, &mut open);
-        }
-        reach.sorted()
-    }
-
-    fn nothing(&self) -> Reach {
-        Reach { reached: Bits::new(self.count() as usize), unresolved: Vec::new(), unread: Vec::new() }
-    }
-
-    fn follow(&self, reach: &mut Reach, open: &mut Vec<u32>) {
-        while let Some(page) = open.pop() {
-            if !self.is_read.has(page) {
-                reach.unread.extend(self.id(page));
-            }
-            for number in self.numbers_of(page) {
-                self.visit(number, reach, open);
-            }
-        }
-    }
-
-    fn visit(&self, number: u32, reach: &mut Reach, open: &mut Vec<u32>) {
-        match number.checked_sub(self.count()) {
-            Some(absent) => reach.unresolved.extend(self.absent_ids.get(absent as usize)),
-            None if reach.reached.has(number) => {}
-            None => {
-                reach.reached.set(number);
-                if self.is_page.has(number) {
-                    open.push(number);
-                }
-            }
-        }
-    }
-
-    /// The order in which who reads the pages one after another, each with all below it, first meets each id: a place for
-    /// each id, the largest for those that are not met.
-    pub fn order(&self, pages: impl IntoIterator<Item = ChunkId>) -> Vec<u32> {
-        let mut order = vec![u32::MAX; self.count() as usize];
-        let mut next = 0;
-        for page in pages {
-            let mut open: Vec<u32> = self.number(&page).into_iter().collect();
-            while let Some(number) = open.pop() {
-                if order[number as usize] != u32::MAX {
-                    continue;
-                }
-                order[number as usize] = next;
-                next += 1;
-                let below: Vec<u32> = self.references_of(number).flatten().collect();
-                open.extend(below.into_iter().rev());
-            }
-        }
-        order
+    /// Who gives room for what is as large as the domain.
+    pub fn scratch(&self) -> &'a dyn Scratch {
+        self.scratch
     }
 
     pub(super) fn merged(&self) -> &Merged<B> {
@@ -240,29 +197,7 @@ impl<B: AsRef<[u8]>> Graph<B> {
     }
 }
 
-/// Makes room, an eighth at a time: doubling would need three times what is there.
-fn grow<T>(list: &mut Vec<T>, more: usize) {
-    if list.capacity() - list.len() < more {
-        list.reserve_exact(more.max(list.capacity() / 8));
-    }
-}
-
-/// What was reached.
-#[derive(Clone, Debug)]
-pub struct Reach {
-    /// One bit for each id.
-    pub reached: Bits,
-    /// Ids that were referred to and have no copy.
-    pub unresolved: Vec<ChunkId>,
-    /// Pages that were reached and whose references cannot be read: what lies below them is unknown.
-    pub unread: Vec<ChunkId>,
-}
-
-impl Reach {
-    fn sorted(mut self) -> Self {
-        self.unresolved.sort_unstable();
-        self.unresolved.dedup();
-        self.unread.sort_unstable();
-        self
-    }
-}
+/// Not the number of any id.
+const NONE: u32 = u32::MAX;
+/// So many ids are looked up together: each takes about 100 bytes meanwhile.
+const TOGETHER: usize = if cfg!(test) { 16 } else { 1 << 19 };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::bits::Bits;
+use crate::room::{Column, Scratch};
 use crate::time::Time;
 
 /// A copy's overlay, as far as prune needs it.
@@ -15,10 +16,10 @@ pub struct Mark {
 }
 
 /// The marks of all copies, by number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Marks {
     /// One more than the position of a time; 0 for what is not flagged.
-    since: Vec<u16>,
+    since: Column<u16>,
     times: Vec<Time>,
     positions: BTreeMap<Time, u16>,
     wanted: Bits,
@@ -26,20 +27,22 @@ pub struct Marks {
 
 impl Marks {
     /// No marks of so many copies.
-    pub fn new(copies: usize) -> Self {
-        Self { since: vec![0; copies], times: Vec::new(), positions: BTreeMap::new(), wanted: Bits::new(copies) }
+    pub fn new(scratch: &dyn Scratch, copies: usize) -> Self {
+        let (since, wanted) = (Column::new(scratch, copies), Bits::new(scratch, copies));
+        Self { since, times: Vec::new(), positions: BTreeMap::new(), wanted }
     }
 
     /// Replaces the mark of a copy.
     pub fn set(&mut self, copy: u32, mark: Mark) {
-        self.since[copy as usize] = mark.flagged.map_or(0, |time| self.position(time));
+        let since = mark.flagged.map_or(0, |time| self.position(time));
+        self.since.set(copy as usize, since);
         if mark.wanted { self.wanted.set(copy) } else { self.wanted.unset(copy) }
     }
 
     /// The mark of a copy.
     pub fn get(&self, copy: u32) -> Mark {
-        let since = self.since.get(copy as usize).copied().unwrap_or(0);
-        let flagged = since.checked_sub(1).and_then(|at| self.times.get(usize::from(at))).copied();
+        let since = self.since.get(copy as usize).checked_sub(1);
+        let flagged = since.and_then(|at| self.times.get(usize::from(at))).copied();
         Mark { flagged, wanted: self.wanted.has(copy) }
     }
 
@@ -73,10 +76,11 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::room::Memory;
 
     #[test]
     fn marks_read_back_and_go() {
-        let mut marks = Marks::new(3);
+        let mut marks = Marks::new(&Memory, 3);
         let mark = Mark { flagged: Some(Time(7)), wanted: true };
         marks.set(2, mark);
         marks.set(0, Mark { flagged: Some(Time(5)), wanted: false });
@@ -89,7 +93,7 @@ mod tests {
     #[test]
     fn with_more_times_than_there_is_room_for_nothing_seems_older_than_it_is() {
         let copies = 70_000;
-        let mut marks = Marks::new(copies as usize);
+        let mut marks = Marks::new(&Memory, copies as usize);
         for copy in 0..copies {
             marks.set(copy, Mark { flagged: Some(Time(i64::from(copy))), wanted: false });
         }

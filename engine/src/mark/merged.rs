@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 
 use crate::id::ChunkId;
 use crate::index::{Segment, SegmentEntry};
+use crate::room::{List, Scratch};
 
 /// More entries than one run of a job takes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,13 +17,13 @@ pub struct InventoryLimit {
 }
 
 /// The segments of a domain as one sorted list.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Merged<B> {
     segments: Vec<Segment<B>>,
     /// The least and the greatest id of each, if it has any: most segments of a large domain do not cover an id.
     bounds: Vec<Option<(ChunkId, ChunkId)>>,
     /// The cursors of all segments at every so many places.
-    cursors: Vec<u32>,
+    cursors: List<u32>,
     every: u32,
     count: u32,
 }
@@ -38,17 +39,21 @@ pub(super) struct Placed {
 
 impl<B: AsRef<[u8]>> Merged<B> {
     /// Joins segments; `visit` gets every entry once, in order.
-    pub(super) fn new(segments: Vec<Segment<B>>, mut visit: impl FnMut(Placed)) -> Result<Self, InventoryLimit> {
+    pub(super) fn new(
+        segments: Vec<Segment<B>>,
+        scratch: &dyn Scratch,
+        mut visit: impl FnMut(Placed),
+    ) -> Result<Self, InventoryLimit> {
         let count: usize = segments.iter().map(Segment::len).sum();
         let count = u32::try_from(count).ok().filter(|count| *count < MOST);
         let count = count.ok_or(InventoryLimit { what: "entries" })?;
         // The more segments there are, the more a place takes.
         let every = EVERY.saturating_mul((segments.len() / FEW).max(1) as u32);
-        let mut cursors = Vec::with_capacity((count as usize / every as usize + 1) * segments.len());
+        let mut cursors = List::default();
         let mut walk = Walk::new(&segments, 0, vec![0; segments.len()]);
         loop {
             if walk.place.is_multiple_of(every) {
-                cursors.extend_from_slice(&walk.cursors);
+                walk.cursors.iter().for_each(|cursor| cursors.push(scratch, *cursor));
             }
             match walk.next() {
                 Some(placed) => visit(placed),
@@ -70,12 +75,13 @@ impl<B: AsRef<[u8]>> Merged<B> {
     /// The entries from a place on.
     pub(super) fn walk(&self, from: u32) -> impl Iterator<Item = Placed> + '_ {
         let at = (from / self.every) as usize * self.segments.len();
-        let cursors = self.cursors.get(at..at + self.segments.len());
-        // Behind the last place there is nothing.
-        let ends = || self.segments.iter().map(|segment| segment.len() as u32).collect();
-        let walk =
-            Walk::new(&self.segments, from / self.every * self.every, cursors.map_or_else(ends, <[u32]>::to_vec));
-        walk.skip((from % self.every) as usize)
+        let cursors = if at + self.segments.len() <= self.cursors.len() {
+            (at..at + self.segments.len()).map(|at| self.cursors.get(at)).collect()
+        } else {
+            // Behind the last place there is nothing.
+            self.segments.iter().map(|segment| segment.len() as u32).collect()
+        };
+        Walk::new(&self.segments, from / self.every * self.every, cursors).skip((from % self.every) as usize)
     }
 
     /// The place of the first entry of an id; none if no segment has it.
@@ -94,6 +100,29 @@ impl<B: AsRef<[u8]>> Merged<B> {
             }
         }
         is_there.then_some(place)
+    }
+
+    /// The same of many ids, which ascend.
+    pub(super) fn places_of(&self, ids: &[ChunkId]) -> Vec<Option<u32>> {
+        let (mut places, mut is_there) = (vec![0; ids.len()], vec![false; ids.len()]);
+        // Entries of segments that end before an id, counted where the first such id is.
+        let mut behind = vec![0; ids.len() + 1];
+        for (segment, bounds) in self.segments.iter().zip(&self.bounds) {
+            let Some((first, last)) = bounds else { continue };
+            let start = ids.partition_point(|id| id < first);
+            let end = ids.partition_point(|id| id <= last).max(start);
+            segment.lower_bounds(&ids[start..end], |at, position| {
+                places[start + at] += position as u32;
+                is_there[start + at] |= segment.id_at(position) == Some(ids[start + at]);
+            });
+            behind[end] += segment.len() as u32;
+        }
+        let mut before = 0;
+        for (place, behind) in places.iter_mut().zip(behind) {
+            before += behind;
+            *place += before;
+        }
+        places.into_iter().zip(is_there).map(|(place, is_there)| is_there.then_some(place)).collect()
     }
 }
 

@@ -4,6 +4,7 @@
 mod chains;
 mod data;
 mod harm;
+mod locate;
 mod lost;
 mod records;
 mod structure;
@@ -12,16 +13,13 @@ use std::collections::BTreeSet;
 
 pub use harm::{Harm, note};
 
-use copal_engine::id::{DomainId, ObjectHash, PackId, SnapshotId};
-use copal_engine::layout;
-use copal_engine::mark::CopyItem;
-use copal_engine::state::{PackRecord, SnapshotState};
+use copal_engine::id::{ObjectHash, PackId, SnapshotId};
 
 use crate::budget::Budget;
 use crate::error::JobError;
 use crate::host::Host;
 use crate::progress::{self, Progress};
-use crate::view::{self, Parts, View};
+use crate::view::{self, Parts};
 
 /// How thorough a check is.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -230,98 +228,9 @@ async fn inspect_state(
         // Who was cut short has the next run's time for itself.
         next.owes_rest = report.packs_left > 0;
     }
-    locate(host, &mut view, &harm, report).await?;
-    drop_deleted(host, report).await?;
+    locate::locate(host, &mut view, &harm, report).await?;
+    locate::drop_deleted(host, report).await?;
     Ok(((is_newest && structure.is_readable).then_some(harm), next))
-}
-
-/// Drops what was found about packs and segments that a newer root does not name any more: a prune that ran meanwhile
-/// has deleted them.
-async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
-    let is_deletable = |finding: &Finding| finding.pack.is_some() || finding.object.starts_with("index/");
-    if !report.findings.iter().any(is_deletable) {
-        return Ok(());
-    }
-    let mut newest = view::read_parts(host.store, &Parts::RECORDS).await?;
-    // A pack that an index still names and no record knows is not deleted: it is what was found.
-    let is_unknown = |finding: &Finding| finding.pack.is_some_and(|pack| !newest.state.packs.contains_key(&pack));
-    let mut named: BTreeSet<PackId> = BTreeSet::new();
-    let domains = if report.findings.iter().any(is_unknown) { newest.domains() } else { Vec::new() };
-    for domain in domains {
-        // What cannot be read was reported.
-        if structure::turn_to(host, &mut newest, domain).await?.is_some() {
-            continue;
-        }
-        for (_, segment) in newest.segments_of(domain) {
-            named.extend((0..segment.pack_count()).filter_map(|at| Some(segment.pack(at)?.id)));
-        }
-    }
-    let segments: BTreeSet<String> = newest.state.segments.keys().map(|(_, hash)| layout::segment(*hash)).collect();
-    report.findings.retain(|finding| match finding.pack {
-        Some(pack) => newest.state.packs.contains_key(&pack) || named.contains(&pack),
-        None => finding.kind == Kind::Stale || !is_deletable(finding) || segments.contains(&finding.object),
-    });
-    Ok(())
-}
-
-/// Says of each harmed pack, and of each dangling reference, which kept snapshots reach it; and of packs that were known
-/// to be harmed whether anything does.
-async fn locate(host: &Host<'_>, view: &mut View, harm: &Harm, report: &mut Report) -> Result<(), JobError> {
-    let packs = report.findings.iter().filter_map(|finding| finding.pack);
-    let mut domains: BTreeSet<DomainId> = packs.filter_map(|pack| Some(view.state.packs.get(&pack)?.domain)).collect();
-    if report.findings.iter().any(|finding| finding.kind == Kind::Dangling) {
-        domains.extend(&harm.seen);
-    }
-    for domain in domains {
-        if structure::turn_to(host, view, domain).await?.is_some() {
-            continue;
-        }
-        let inventory = structure::inventory(host, view, domain, &mut harm.clone(), None).await?;
-        locate_in(view, domain, &inventory, harm, report);
-    }
-    Ok(())
-}
-
-fn locate_in(view: &View, domain: DomainId, inventory: &structure::Inventory, harm: &Harm, report: &mut Report) {
-    // What was found before and is not read this time is no better for that.
-    let is_bad =
-        |pack: &PackId| harm.hits(pack) || view.state.packs.get(pack).is_some_and(|of| harm.lets_stand(pack, of));
-    let mut is_all_read = true;
-    for snapshot in view.state.snapshots.values().filter(|snapshot| snapshot.domain == domain) {
-        if snapshot.state != SnapshotState::Kept || snapshot.partial {
-            continue;
-        }
-        let reach = inventory.graph.reach([snapshot.root]);
-        is_all_read &= reach.unread.is_empty();
-        let mut hit: BTreeSet<PackId> = BTreeSet::new();
-        let mut copies = inventory.copies().filter(|(_, item)| reach.reached.has(item.id)).peekable();
-        while let Some((_, item)) = copies.next() {
-            let pack = |item: &CopyItem| inventory.pack_of(item).id;
-            let mut packs = BTreeSet::from([pack(&item)]);
-            while let Some((_, other)) = copies.next_if(|(_, other)| other.id == item.id) {
-                packs.insert(pack(&other));
-            }
-            if packs.iter().all(is_bad) {
-                hit.extend(packs);
-            }
-        }
-        let unresolved: BTreeSet<String> = reach.unresolved.iter().map(|id| id.to_string()).collect();
-        for finding in &mut report.findings {
-            let is_hit = finding.pack.is_some_and(|pack| hit.contains(&pack));
-            if is_hit || (finding.kind == Kind::Dangling && unresolved.contains(&finding.object)) {
-                finding.snapshots.push(snapshot.id);
-            }
-        }
-    }
-    // What lies below a page that cannot be read may need any pack.
-    let is_known = |of: &PackRecord| of.domain == domain && (of.is_missing || of.is_damaged);
-    let is_replaced = |pack: &PackId| harm.hits(pack) && view.state.packs.get(pack).is_some_and(is_known);
-    for finding in report.findings.iter_mut().filter(|finding| is_all_read && finding.snapshots.is_empty()) {
-        if finding.pack.as_ref().is_some_and(is_replaced) {
-            finding.kind = Kind::Replaced;
-            finding.why.push_str(", and nothing kept needs it any more");
-        }
-    }
 }
 
 fn hash_in(name: &str) -> Option<ObjectHash> {

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
-use copal_engine::index::{Bits, Location, Segment};
+use copal_engine::index::{Bits, Segment};
 use copal_engine::layout;
 use copal_engine::mark::{InventoryBuilder, PackItem};
-use copal_engine::pack::{BlockRow, PackTable};
+use copal_engine::pack::PackTable;
 use copal_engine::state::{PackRecord, SnapshotState};
 use copal_store::StoreError;
 
@@ -97,13 +97,13 @@ fn check_segments(view: &View, domain: DomainId, report: &mut Report) {
 
 /// What a domain holds. What is wrong with its packs is added to what is known of harm, and reported if that is asked for;
 /// an entry that its pack's table does not confirm is reported once for each pack.
-pub(super) async fn inventory(
-    host: &Host<'_>,
+pub(super) async fn inventory<'a>(
+    host: &Host<'a>,
     view: &View,
     domain: DomainId,
     harm: &mut Harm,
     mut report: Option<&mut Report>,
-) -> Result<Inventory, JobError> {
+) -> Result<Inventory<'a>, JobError> {
     let segments: Vec<Segment<Bytes>> = view.segments_of(domain).map(|(_, segment)| segment.clone()).collect();
     let mut unconfirmed: BTreeMap<PackId, u64> = BTreeMap::new();
     if report.is_some() {
@@ -111,13 +111,16 @@ pub(super) async fn inventory(
             *unconfirmed.entry(entry.location.pack).or_default() += 1;
         }
     }
-    let mut inventory = InventoryBuilder::new(segments.clone())?;
+    let mut inventory = InventoryBuilder::new(segments.clone(), host.scratch)?;
     let of_domain = view.state.packs.iter().filter(|(_, record)| record.domain == domain);
     let packs: Vec<(&PackId, &PackRecord)> = of_domain.collect();
     for some in packs.chunks(TABLES) {
         let calls = some.iter().map(|(id, record)| -> Call<'_, _> { Box::pin(read_table(host, **id, record)) });
         let read = objects::together(calls).await?;
-        for ((id, record), read) in some.iter().zip(read) {
+        if report.is_some() {
+            count_down(&mut unconfirmed, &segments, &read);
+        }
+        for ((id, record), (_, read)) in some.iter().zip(read) {
             let table = match read {
                 Ok(table) => {
                     if record.is_missing {
@@ -137,9 +140,6 @@ pub(super) async fn inventory(
                     None
                 }
             };
-            if let (Some(table), Some(entries)) = (&table, unconfirmed.get_mut(id)) {
-                *entries = entries.saturating_sub(confirmed(&segments, **id, table));
-            }
             let item = PackItem {
                 id: **id,
                 place: record.place,
@@ -157,57 +157,76 @@ pub(super) async fn inventory(
             report.add_pack(Kind::Damaged, pack.to_string(), pack, why);
         }
     }
-    Ok(inventory.finish())
+    Ok(inventory.finish()?)
 }
 
 /// Everything a domain holds, over mapped segments.
-pub(super) type Inventory = copal_engine::mark::Inventory<Bytes>;
+pub(super) type Inventory<'a> = copal_engine::mark::Inventory<'a, Bytes>;
 
-/// The table of a pack, or what is wrong with the pack.
+/// What is wrong with a pack.
+type Trouble = (Kind, String);
+
+/// The table of a pack, or what is wrong with that.
 async fn read_table(
     host: &Host<'_>,
     id: PackId,
     record: &PackRecord,
-) -> Result<Result<PackTable, (Kind, String)>, JobError> {
+) -> Result<(PackId, Result<PackTable, Trouble>), JobError> {
     let name = layout::pack(record.place, id);
-    let missing = || Ok(Err((Kind::Missing, "it is not there".to_owned())));
+    let missing = || Ok((id, Err((Kind::Missing, "it is not there".to_owned()))));
     let Some(stat) = host.store.stat(&objects::key(&name)).await? else { return missing() };
     if stat.length != record.length {
         let why = format!("it has {} bytes and should have {}", stat.length, record.length);
-        return Ok(Err((Kind::Damaged, why)));
+        return Ok((id, Err((Kind::Damaged, why))));
     }
     match objects::read_table(host.store, record.place, id, record.length).await {
-        Ok(table) if table.domain == record.domain && table.kind == record.kind => Ok(Ok(table)),
-        Ok(_) => Ok(Err((Kind::Damaged, "its table is of another domain or kind".into()))),
-        Err(JobError::Damaged { why, .. }) => Ok(Err((Kind::Damaged, why))),
+        Ok(table) if table.domain == record.domain && table.kind == record.kind => Ok((id, Ok(table))),
+        Ok(_) => Ok((id, Err((Kind::Damaged, "its table is of another domain or kind".into())))),
+        Err(JobError::Damaged { why, .. }) => Ok((id, Err((Kind::Damaged, why)))),
         Err(JobError::Store(StoreError::NotFound { .. })) => missing(),
         Err(error) => Err(error),
     }
 }
 
-/// How many entries of the index say what a pack's table says.
-fn confirmed(segments: &[Segment<Bytes>], pack: PackId, table: &PackTable) -> u64 {
-    let ids = |row: &BlockRow| (row.offset, table.block_ids(row).iter().enumerate());
-    let rows = table.blocks.iter().map(ids).flat_map(|(offset, ids)| ids.map(move |(at, id)| (*id, offset, at)));
-    let mut said: Vec<(ChunkId, u32, usize)> = rows.collect();
-    said.sort_unstable();
-    let mut entries = 0;
-    // Each id is looked for once, however often the table has it.
-    for copies in said.chunk_by(|a, b| a.0 == b.0) {
-        let id = copies[0].0;
-        let is_said = |place: &Location| {
-            place.pack == pack && copies.binary_search(&(id, place.offset, usize::from(place.ordinal))).is_ok()
-        };
-        entries += segments.iter().map(|segment| segment.find(&id).filter(is_said).count() as u64).sum::<u64>();
+/// Takes the entries of the index that tables confirm from those that are still to be confirmed.
+fn count_down(
+    unconfirmed: &mut BTreeMap<PackId, u64>,
+    segments: &[Segment<Bytes>],
+    tables: &[(PackId, Result<PackTable, Trouble>)],
+) {
+    let tables = tables.iter().filter_map(|(pack, table)| Some((*pack, table.as_ref().ok()?)));
+    let tables: Vec<(PackId, &PackTable)> = tables.collect();
+    let mut said: Vec<Said> = Vec::new();
+    for (number, (_, table)) in tables.iter().enumerate() {
+        for row in &table.blocks {
+            let ids = table.block_ids(row).iter().zip(0..);
+            said.extend(ids.map(|(id, ordinal)| (*id, number, row.offset, ordinal)));
+        }
     }
-    entries
+    said.sort_unstable();
+    // Each id is looked for once, however often the tables have it.
+    let mut ids: Vec<ChunkId> = said.iter().map(|(id, ..)| *id).collect();
+    ids.dedup();
+    for segment in segments {
+        segment.find_many(&ids, |at, place| {
+            // Packs ascend.
+            let Ok(number) = tables.binary_search_by_key(&place.pack, |(pack, _)| *pack) else { return };
+            let is_said = said.binary_search(&(ids[at], number, place.offset, place.ordinal)).is_ok();
+            if let Some(entries) = unconfirmed.get_mut(&place.pack).filter(|_| is_said) {
+                *entries = entries.saturating_sub(1);
+            }
+        });
+    }
 }
+
+/// What a table says of an entry: its id, the table's number, the block's offset, the entry's position in the block.
+type Said = (ChunkId, usize, u32, u16);
 
 fn check_closure(view: &View, domain: DomainId, inventory: &Inventory, report: &mut Report) {
     let kept = view.state.snapshots.values();
     let kept = kept.filter(|snapshot| snapshot.domain == domain && snapshot.state == SnapshotState::Kept);
     let graph = &inventory.graph;
-    let mut unresolved = graph.reach_from((0..graph.count()).filter(|&id| graph.is_page(id))).unresolved;
+    let mut unresolved: Vec<ChunkId> = graph.absent_ids().copied().collect();
     unresolved.extend(kept.map(|snapshot| snapshot.root).filter(|root| graph.number(root).is_none()));
     unresolved.sort_unstable();
     unresolved.dedup();

@@ -5,6 +5,7 @@ use copal_engine::id::{PackId, RepositoryId};
 use copal_engine::index::{Location, NewSegment, SegmentWriter};
 use copal_engine::layout::{self, Place};
 use copal_engine::pack::{BlockRow, PackKind, PackTable};
+use copal_engine::room::Memory;
 use copal_store::memory::MemoryStore;
 use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 use futures::executor::block_on;
@@ -37,7 +38,8 @@ struct Repository {
 
 impl Repository {
     fn host(&self) -> Host<'_> {
-        Host { store: &self.store, entropy: &self.entropy, repository: RepositoryId([1; 16]), owner_key: [0; 32] }
+        let (repository, owner_key) = (RepositoryId([1; 16]), [0; 32]);
+        Host { store: &self.store, entropy: &self.entropy, scratch: &Memory, repository, owner_key }
     }
 
     fn view(&self) -> View {

@@ -10,6 +10,7 @@ use copal_engine::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, PackId}
 use copal_engine::keys::owner::{KemPublic, fingerprint};
 use copal_engine::layout;
 use copal_engine::repository::{Descriptor, DescriptorError};
+use copal_engine::room::Memory;
 use copal_engine::root::Root;
 use copal_engine::state::{RunReader, State, StateFold};
 use copal_engine::time::Time;
@@ -249,5 +250,6 @@ const ATTEMPTS: u32 = 8;
 
 /// What works with a store as the jobs do.
 pub(super) fn host<'a>(store: &'a dyn Store, entropy: &'a dyn Entropy, facts: &Facts) -> Host<'a> {
-    Host { store, entropy, repository: facts.descriptor.repository, owner_key: facts.descriptor.owner_key }
+    let Descriptor { repository, owner_key, .. } = facts.descriptor;
+    Host { store, entropy, scratch: &Memory, repository, owner_key }
 }

@@ -1,10 +1,11 @@
 //! Changes: what a plan makes of one domain's part of the state: its segments, packs and marks.
 
-use std::collections::{BTreeMap, HashSet};
+use core::iter::Peekable;
+use std::collections::{BTreeMap, HashSet, btree_map};
 
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, ObjectHash, PackId, PackTag};
-use copal_engine::index::{Bits, Entry, Mark, Segment, merge};
+use copal_engine::index::{Bits, Copied, Entry, Mark, NewMarks, Segment, merge};
 use copal_engine::layout;
 use copal_engine::plan::Plan;
 
@@ -12,7 +13,7 @@ use super::copies::Copies;
 use super::deletion;
 use super::domain::{Inventory, Part};
 use super::repack::Moved;
-use crate::commit::{Proposal, put};
+use crate::commit::{Proposal, put, write_marks};
 use crate::error::JobError;
 use crate::view;
 
@@ -20,7 +21,7 @@ impl Part<'_> {
     /// Replaces the segments that hold something removed or moved.
     pub(super) async fn change_segments(
         &self,
-        inventory: &Inventory,
+        inventory: &Inventory<'_>,
         plan: &Plan,
         moved: &Moved,
         copies: &Copies,
@@ -78,7 +79,7 @@ impl Part<'_> {
     /// Dooms packs that nothing present lies in any more, and records the new ones.
     pub(super) fn change_packs(
         &self,
-        inventory: &Inventory,
+        inventory: &Inventory<'_>,
         plan: &Plan,
         moved: &Moved,
         copies: &Copies,
@@ -95,16 +96,29 @@ impl Part<'_> {
         }
     }
 
-    /// Writes what changed in the overlay. Copies of one id in one pack share a record: the mildest stands.
-    pub(super) fn change_overlay(&self, inventory: &Inventory, plan: &Plan, moved: &Moved, proposal: &mut Proposal) {
-        let overlay = self.view.indexes[&self.domain].overlay();
-        let mut changed: BTreeMap<(ChunkId, PackTag), Mark> = BTreeMap::new();
-        let mut note = |id: ChunkId, tag: PackTag, record: Mark| {
-            let old = overlay.mark(&id, tag);
-            if old.bits != record.bits || (!record.bits.is_empty() && old.time != record.time) {
-                changed.insert((id, tag), record);
-            }
+    /// Writes what changed in the overlay, at once: there may be a mark for every entry.
+    pub(super) async fn change_overlay(
+        &self,
+        inventory: &Inventory<'_>,
+        plan: &Plan,
+        moved: &Moved,
+        proposal: &mut Proposal,
+    ) -> Result<(), JobError> {
+        let marks = self.new_marks(inventory, plan, moved);
+        let (number, state) = (self.view.number(), &self.view.state);
+        if write_marks(self.host, state, (number + 1, self.domain), &marks, &mut proposal.delta).await? {
+            return Ok(());
+        }
+        Err(JobError::StateLost { evidence: format!("a run that {} names is gone", layout::root(number)) })
+    }
+
+    /// What changes in the overlay. Copies of one id in one pack share a record: the mildest stands.
+    fn new_marks(&self, inventory: &Inventory<'_>, plan: &Plan, moved: &Moved) -> NewMarks<'_> {
+        let mut changes = Changes {
+            marks: NewMarks::new(self.host.scratch),
+            beside: self.marks_without_copies(inventory, plan).into_iter().peekable(),
         };
+        let mut noted = self.view.indexes[&self.domain].overlay().marks().peekable();
         let (mut of_id, mut left): (Vec<(PackTag, Mark)>, Vec<PackTag>) = Default::default();
         let mut copies = inventory.copies_with_ids().peekable();
         while let Some((copy, id, item)) = copies.next() {
@@ -120,30 +134,70 @@ impl Part<'_> {
                 left.push(tag);
             }
             if copies.peek().is_none_or(|(_, next, _)| *next != id) {
-                for tag in left.drain(..).filter(|tag| of_id.iter().all(|(of, _)| of != tag)) {
-                    note(id, tag, Mark::default());
+                for tag in left.drain(..) {
+                    if of_id.iter().all(|(of, _)| *of != tag) {
+                        of_id.push((tag, Mark::default()));
+                    }
                 }
-                of_id.drain(..).for_each(|(tag, record)| note(id, tag, record));
+                of_id.sort_unstable_by_key(|(tag, _)| *tag);
+                while noted.next_if(|((of, _), _)| *of < id).is_some() {}
+                let old: Vec<(PackTag, Mark)> = core::iter::from_fn(|| noted.next_if(|((of, _), _)| *of == id))
+                    .map(|((_, tag), of)| (tag, of))
+                    .collect();
+                for (tag, record) in of_id.drain(..) {
+                    let old = old.iter().find(|(of, _)| *of == tag).map_or(Mark::default(), |(_, mark)| *mark);
+                    if is_other(&old, &record) {
+                        changes.push((id, tag), record);
+                    }
+                }
             }
         }
+        changes.finish()
+    }
+
+    /// What changes in the marks of ids that have, or had, no copy.
+    fn marks_without_copies(&self, inventory: &Inventory<'_>, plan: &Plan) -> BTreeMap<Copied, Mark> {
+        let overlay = self.view.indexes[&self.domain].overlay();
+        let mut changed = BTreeMap::new();
         // What was lost and is not needed any more, or is there again, is forgotten; but below a page that cannot be
         // read nobody knows what is needed.
         let is_absent = |id: &ChunkId| plan.absent.binary_search(id).is_ok();
         for ((id, tag), _) in overlay.marks().filter(|((id, tag), _)| *tag == PackTag::NONE && !is_absent(id)) {
             if plan.unread.is_empty() || inventory.graph.number(&id).is_some() {
-                note(id, tag, Mark::default());
+                changed.insert((id, tag), Mark::default());
             }
         }
         // What is lost since long is lost since then.
-        for id in &plan.absent {
-            let bits = Bits::LOST | Bits::WANTED;
-            let old = overlay.mark(id, PackTag::NONE);
-            note(*id, PackTag::NONE, if old.bits == bits { old } else { Mark { time: self.now, bits } });
+        let bits = Bits::LOST | Bits::WANTED;
+        for id in plan.absent.iter().filter(|id| overlay.bits(id, PackTag::NONE) != bits) {
+            changed.insert((*id, PackTag::NONE), Mark { time: self.now, bits });
         }
-        if !changed.is_empty() {
-            proposal.overlay.entry(self.domain).or_default().extend(changed);
-        }
+        changed
     }
+}
+
+/// New marks from two sources that ascend.
+struct Changes<'a> {
+    marks: NewMarks<'a>,
+    beside: Peekable<btree_map::IntoIter<Copied, Mark>>,
+}
+
+impl<'a> Changes<'a> {
+    fn push(&mut self, copy: Copied, mark: Mark) {
+        while let Some((before, mark)) = self.beside.next_if(|(of, _)| *of < copy) {
+            self.marks.push(before, mark);
+        }
+        self.marks.push(copy, mark);
+    }
+
+    fn finish(mut self) -> NewMarks<'a> {
+        self.beside.for_each(|(copy, mark)| self.marks.push(copy, mark));
+        self.marks
+    }
+}
+
+fn is_other(old: &Mark, new: &Mark) -> bool {
+    old.bits != new.bits || (!new.bits.is_empty() && old.time != new.time)
 }
 
 /// Adds the record of a copy to those of its id.

@@ -1,6 +1,6 @@
 //! One domain's part of a prune: the inventory, the plan, and what is said of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
@@ -17,6 +17,7 @@ use super::copies::Copies;
 use super::garbage::Stored;
 use super::repack::move_blocks;
 use super::sabotage::sabotage;
+use super::tables::Tables;
 use super::{Live, Options, Report, Sparse, SparseBlock};
 use crate::commit::Proposal;
 use crate::error::JobError;
@@ -40,13 +41,15 @@ pub(super) struct Part<'a> {
 /// What the parts share, and what one run brings from root to root.
 pub(super) struct Work<'a> {
     /// Tables that were read.
-    pub(super) tables: &'a mut BTreeMap<PackId, PackTable>,
+    pub(super) tables: &'a mut Tables,
     /// What was copied and is named by no root yet.
     pub(super) copies: &'a mut Copies,
     /// Packs of these that the next root names.
     pub(super) used: BTreeSet<PackId>,
     /// Bytes that may be copied now.
     pub(super) allowance: u64,
+    /// Entries of blocks after which no more is.
+    pub(super) entries: u64,
     /// Bytes that were.
     pub(super) copied: &'a mut u64,
     /// Bytes that should be, now or later.
@@ -67,7 +70,7 @@ impl Part<'_> {
         self.verify_segments()?;
         let mut inventory = self.inventory(work.tables, proposal).await?;
         let old = self.marks(&inventory);
-        let mut rules = self.rules(work.allowance);
+        let mut rules = self.rules(work.allowance, work.entries);
         let mut is_full = false;
         let (plan, moved) = loop {
             let mut plan = self.plan(&inventory, &old, roots, work.copies, &rules);
@@ -100,21 +103,22 @@ impl Part<'_> {
         };
         work.used.extend(&moved.packs);
         work.allowance = rules.rewrite_most;
+        let entries: u64 = moved.blocks.keys().map(|block| u64::from(inventory.block(*block).entries)).sum();
+        work.entries = work.entries.saturating_sub(entries);
         report.is_full |= is_full;
         self.report(&inventory, &old, roots, &rules, &plan, report);
         self.bury_roots(&inventory, &plan, proposal);
         self.change_segments(&inventory, &plan, &moved, work.copies, proposal).await?;
         self.change_packs(&inventory, &plan, &moved, work.copies, proposal);
-        self.change_overlay(&inventory, &plan, &moved, proposal);
-        Ok(())
+        self.change_overlay(&inventory, &plan, &moved, proposal).await
     }
 
     /// What lies in blocks of which so little is live, all together, that it is worth to write that anew.
     pub(super) async fn sparse(&self, roots: &[ChunkId], trapped_most: u32, most: u64) -> Result<Sparse, JobError> {
         self.verify_segments()?;
-        let inventory = self.inventory(&mut BTreeMap::new(), &mut Proposal::default()).await?;
+        let inventory = self.inventory(&mut Tables::default(), &mut Proposal::default()).await?;
         let old = self.marks(&inventory);
-        let plan = self.plan(&inventory, &old, roots, &Copies::default(), &self.rules(0));
+        let plan = self.plan(&inventory, &old, roots, &Copies::default(), &self.rules(0, 0));
         let mut sparse = Sparse::default();
         if !plan.unread.is_empty() {
             return Ok(sparse);
@@ -122,12 +126,13 @@ impl Part<'_> {
         let order = inventory.graph.order(roots.iter().copied());
         let mut live = Vec::new();
         for (number, copies) in plan::sparse_blocks(&inventory, &plan, trapped_most, most) {
-            let block = &inventory.blocks[number as usize];
+            let block = inventory.block(number);
             let pack = &inventory.packs[block.pack as usize];
             for item in copies.iter().map(|copy| inventory.copy(*copy)) {
                 let Some(id) = inventory.graph.id(item.id) else { continue };
                 live.push((
-                    order[item.id as usize],
+                    // What is not met comes last.
+                    order.get(item.id as usize).wrapping_sub(1),
                     Live { block: sparse.blocks.len() as u32, ordinal: item.ordinal, id },
                 ));
             }
@@ -148,7 +153,7 @@ impl Part<'_> {
         Ok(sparse)
     }
 
-    fn rules(&self, allowance: u64) -> Rules {
+    fn rules(&self, allowance: u64, entries: u64) -> Rules {
         Rules {
             grace: self.options.grace,
             now: self.now,
@@ -156,12 +161,13 @@ impl Part<'_> {
             trapped_most: TRAPPED_MOST,
             pack_target: self.options.pack_target,
             rewrite_most: allowance,
+            rewrite_entries: entries,
         }
     }
 
-    fn plan(&self, inventory: &Inventory, old: &Marks, roots: &[ChunkId], copies: &Copies, rules: &Rules) -> Plan {
+    fn plan(&self, inventory: &Inventory<'_>, old: &Marks, roots: &[ChunkId], copies: &Copies, rules: &Rules) -> Plan {
         let copied = |block: u32| {
-            let block = &inventory.blocks[block as usize];
+            let block = inventory.block(block);
             copies.of((inventory.packs[block.pack as usize].id, block.offset)).is_some()
         };
         let plan = plan(inventory, roots, old, copied, rules);
@@ -181,20 +187,16 @@ impl Part<'_> {
 
     /// Everything the domain holds: packs with their tables, and the entries present. A pack that is gone or whose table
     /// cannot be read is noted in the proposal.
-    async fn inventory(
-        &self,
-        tables: &mut BTreeMap<PackId, PackTable>,
-        proposal: &mut Proposal,
-    ) -> Result<Inventory, JobError> {
+    async fn inventory(&self, tables: &mut Tables, proposal: &mut Proposal) -> Result<Inventory<'_>, JobError> {
         let segments = self.view.segments_of(self.domain).map(|(_, segment)| segment.clone()).collect();
-        let mut inventory = InventoryBuilder::new(segments)?;
+        let mut inventory = InventoryBuilder::new(segments, self.host.scratch)?;
         let of_domain = self.view.state.packs.iter().filter(|(_, record)| record.domain == self.domain);
         let packs: Vec<(&PackId, &PackRecord)> = of_domain.collect();
         for some in packs.chunks(TABLES) {
-            let known: &BTreeMap<PackId, PackTable> = tables;
+            let known: &Tables = tables;
             let calls = some.iter().map(|(id, record)| -> Call<'_, _> {
                 Box::pin(
-                    async move { if known.contains_key(id) { Ok(None) } else { self.read_table(**id, record).await } },
+                    async move { if known.get(id).is_some() { Ok(None) } else { self.read_table(**id, record).await } },
                 )
             });
             let read = objects::together(calls).await?;
@@ -217,13 +219,10 @@ impl Part<'_> {
                     accepted: record.accepted,
                 };
                 inventory.add_pack(item, table)?;
-                // Few tables are worth keeping for the next root; many are read again.
-                if let Some(table) = read.filter(|_| tables.len() < TABLES_KEPT) {
-                    tables.insert(**id, table);
-                }
+                read.into_iter().for_each(|table| tables.keep(**id, table));
             }
         }
-        Ok(inventory.finish())
+        Ok(inventory.finish()?)
     }
 
     /// The table of a pack; none if it is not there as the state knows it, or cannot be read.
@@ -242,7 +241,7 @@ impl Part<'_> {
 
     /// What the overlay says of each copy.
     fn marks(&self, inventory: &Inventory) -> Marks {
-        let mut marks = Marks::new(inventory.entries());
+        let mut marks = Marks::new(self.host.scratch, inventory.entries());
         let mut noted = self.view.indexes[&self.domain].overlay().marks().peekable();
         for (copy, id, item) in inventory.copies_with_ids() {
             while noted.next_if(|((of, _), _)| *of < id).is_some() {}
@@ -257,7 +256,7 @@ impl Part<'_> {
     }
 
     /// Notes which snapshots lose their root pages.
-    fn bury_roots(&self, inventory: &Inventory, plan: &Plan, proposal: &mut Proposal) {
+    fn bury_roots(&self, inventory: &Inventory<'_>, plan: &Plan, proposal: &mut Proposal) {
         let snapshots = self.view.state.snapshots.values().filter(|snapshot| snapshot.domain == self.domain);
         for root in snapshots.map(|snapshot| snapshot.root) {
             let Some(number) = inventory.graph.number(&root) else { continue };
@@ -270,7 +269,7 @@ impl Part<'_> {
 
     fn report(
         &self,
-        inventory: &Inventory,
+        inventory: &Inventory<'_>,
         old: &Marks,
         roots: &[ChunkId],
         rules: &Rules,
@@ -295,7 +294,8 @@ impl Part<'_> {
         }
         let (mut dead, mut freed, mut trapped) = (now.dead_bytes, now.freed_bytes, now.trapped_bytes);
         if let Some(first) = first {
-            let without_grace = Rules { grace: core::time::Duration::ZERO, ..rules.clone() };
+            let grace = core::time::Duration::ZERO;
+            let without_grace = Rules { grace, rewrite_entries: u64::MAX, ..rules.clone() };
             let all = plan(inventory, roots, old, |_| false, &without_grace);
             report.bytes_pending += all.freed_bytes.saturating_sub(now.freed_bytes);
             let from = Time(first.0.saturating_add(rules.grace.as_nanos() as i64));
@@ -308,12 +308,10 @@ impl Part<'_> {
 }
 
 /// Everything a domain holds, over mapped segments.
-pub(super) type Inventory = copal_engine::mark::Inventory<Bytes>;
+pub(super) type Inventory<'a> = copal_engine::mark::Inventory<'a, Bytes>;
 
 /// Tables that are read at the same time.
 const TABLES: usize = 256;
-/// Tables that are kept from root to root.
-const TABLES_KEPT: usize = 4096;
 /// For a hundred bytes that are live so many may lie dead in blocks that live on: backups cannot be asked to upload
 /// everything again.
 const TRAPPED_MOST: u32 = 5;

@@ -11,6 +11,7 @@ mod notes;
 mod repack;
 mod run;
 mod sabotage;
+mod tables;
 
 use core::time::Duration;
 
@@ -33,6 +34,8 @@ pub struct Options {
     pub repack_most: u64,
     /// Bytes that are copied before a root decides about them: so much room is needed, and so much an interruption costs.
     pub repack_step: u64,
+    /// Entries of packs that are copied before a root decides about them: so much memory is needed.
+    pub repack_entries: u64,
     /// Whether nothing is written.
     pub is_dry_run: bool,
     /// Segments are merged up to so many entries.
@@ -55,6 +58,7 @@ impl Options {
             grace: GRACE,
             repack_most: u64::MAX,
             repack_step: REPACK_STEP,
+            repack_entries: REPACK_ENTRIES,
             is_dry_run: false,
             segment_most: compact::ENTRIES,
             dead_most: DEAD_MOST,
@@ -199,5 +203,7 @@ impl Report {
 pub const GRACE: Duration = Duration::from_secs(24 * 3600);
 /// Bytes copied before a root says so.
 const REPACK_STEP: u64 = 1 << 30;
+/// Entries copied before a root says so, of about 250 bytes each.
+const REPACK_ENTRIES: u64 = 1 << 20;
 /// What may lie dead in blocks of its own, in percent of what is live.
 const DEAD_MOST: u32 = 2;

@@ -62,7 +62,7 @@ impl Moved {
 /// do not have its hash any more is left where it is: damage is not spread.
 pub(super) async fn move_blocks(
     part: &Part<'_>,
-    inventory: &Inventory,
+    inventory: &Inventory<'_>,
     work: &mut Work<'_>,
     plan: &Plan,
 ) -> Result<Moved, JobError> {
@@ -72,7 +72,7 @@ pub(super) async fn move_blocks(
         for (number, live) in plan.rewritten.iter().filter(|(number, _)| inventory.packs[*number as usize].kind == kind)
         {
             let pack = &inventory.packs[*number as usize];
-            let place = |block: &u32| (pack.id, inventory.blocks[*block as usize].offset);
+            let place = |block: &u32| (pack.id, inventory.block(*block).offset);
             let missing: Vec<BlockPlace> =
                 live.iter().map(place).filter(|block| work.copies.of(*block).is_none()).collect();
             if !missing.is_empty() {
@@ -111,7 +111,7 @@ pub(super) async fn move_blocks(
     for (number, live) in plan.rewritten.iter().filter(|(number, _)| !moved.damaged.contains(number)) {
         let pack = inventory.packs[*number as usize].id;
         for block in live {
-            if let Some(place) = work.copies.of((pack, inventory.blocks[*block as usize].offset)) {
+            if let Some(place) = work.copies.of((pack, inventory.block(*block).offset)) {
                 moved.packs.insert(place.0);
                 moved.blocks.insert(*block, place);
             }

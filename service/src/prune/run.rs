@@ -1,11 +1,10 @@
 //! Run: one prune from its first root to its last. Whoever else writes meanwhile, every decision belongs to the newest
 //! root; what this run has written is used by the next decision or doomed by it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use copal_engine::id::{DomainId, ObjectHash, PackId};
+use copal_engine::id::{DomainId, ObjectHash};
 use copal_engine::layout::{self, Place};
-use copal_engine::pack::PackTable;
 use copal_engine::root::Root;
 use copal_engine::state::{DoomedRecord, DoomedState};
 use copal_engine::time::Time;
@@ -16,6 +15,7 @@ use super::deletion::{clear, delete_doomed, doom, is_superseded};
 use super::domain::{Part, Work};
 use super::kept::{bury, roots_of};
 use super::notes::Notes;
+use super::tables::Tables;
 use super::{Options, Report, Sparse, garbage};
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
@@ -34,7 +34,7 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
         host: &host,
         notes: &notes,
         options,
-        tables: BTreeMap::new(),
+        tables: Tables::default(),
         copies: Copies::default(),
         left_over: Vec::new(),
         report: Report::default(),
@@ -86,8 +86,7 @@ struct Run<'a> {
     host: &'a Host<'a>,
     notes: &'a Notes<'a>,
     options: &'a Options,
-    /// Tables that were read; they never change.
-    tables: BTreeMap<PackId, PackTable>,
+    tables: Tables,
     copies: Copies,
     left_over: Vec<LeftOver>,
     report: Report,
@@ -245,6 +244,7 @@ impl Run<'_> {
             copies: &mut self.copies,
             used: BTreeSet::new(),
             allowance: if self.options.is_dry_run { self.options.repack_most } else { allowance },
+            entries: if self.options.is_dry_run { u64::MAX } else { self.options.repack_entries },
             copied: &mut self.copied,
             wanted: 0,
             has_put_off: false,

@@ -10,7 +10,7 @@ use super::domain::Inventory;
 use crate::faults::{Fault, is_planted};
 
 /// The plan with the planted mistake.
-pub(super) fn sabotage(mut plan: Plan, inventory: &Inventory, roots: &[ChunkId], rules: &Rules) -> Plan {
+pub(super) fn sabotage(mut plan: Plan, inventory: &Inventory<'_>, roots: &[ChunkId], rules: &Rules) -> Plan {
     if is_planted(Fault::SecondMarkDropped) && plan.unread.is_empty() {
         let kept = inventory.graph.reach(roots.iter().copied());
         for (copy, item) in inventory.copies() {
@@ -24,14 +24,13 @@ pub(super) fn sabotage(mut plan: Plan, inventory: &Inventory, roots: &[ChunkId],
         plan.rewritten.clear();
     }
     if is_planted(Fault::RemovedById) {
-        let removed = plan.removed.clone();
-        for copy in removed.iter() {
-            let id = inventory.copy(copy).id;
-            if !inventory.copies_of(id).all(|copy| removed.has(copy)) {
-                plan.removed.unset(copy);
-            }
-        }
-        let in_pack = |item: &CopyItem| inventory.blocks[item.block as usize].pack;
+        let is_kept = |copy: &u32| {
+            let id = inventory.copy(*copy).id;
+            !inventory.copies_of(id).all(|copy| plan.removed.has(copy))
+        };
+        let kept: Vec<u32> = plan.removed.iter().filter(is_kept).collect();
+        kept.into_iter().for_each(|copy| plan.removed.unset(copy));
+        let in_pack = |item: &CopyItem| inventory.block(item.block).pack;
         let left: BTreeSet<u32> =
             inventory.copies().filter(|(copy, _)| !plan.removed.has(*copy)).map(|(_, item)| in_pack(&item)).collect();
         plan.dead_packs.retain(|pack| !left.contains(pack));

@@ -1,11 +1,12 @@
 //! Index: the segment and the overlay of a domain, made from the tables of its packs.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::id::{ChunkId, DomainId, PackId, PackTag};
 use copal_engine::index::{Bits, Mark, Segment, SegmentWriter, merge};
 use copal_engine::layout;
 use copal_engine::mark::{Inventory, InventoryBuilder, PackItem};
+use copal_engine::room::Scratch;
 use copal_engine::state::SnapshotState;
 use copal_engine::time::Time;
 
@@ -45,15 +46,16 @@ pub(super) fn index_domain(
     };
     let segment = Segment::parse(all.bytes.as_slice());
     let segment = segment.map_err(|error| JobError::damaged(layout::segment(all.hash), error))?;
-    let inventory = inventory_of(&segment, &packs)?;
+    let inventory = inventory_of(&segment, &packs, host.scratch)?;
     let reach = inventory.graph.reach(roots);
-    let removed = unresolved_pages(&inventory, &reach.reached);
+    // Pages that nothing kept reaches and below which something is missing.
+    let removed = inventory.graph.above(|reference| reference.is_none(), |page| reach.reached.has(page));
     let kept = merge(domain, host.random(), &[&segment], |entry| {
-        inventory.graph.number(&entry.id).is_some_and(|number| !removed.contains(&number))
+        inventory.graph.number(&entry.id).is_some_and(|number| !removed.has(number))
     })?;
     // A pack of which nothing stays would be named for ever; so it is an orphan, and goes.
-    let needed = inventory.copies().filter(|(_, copy)| !removed.contains(&copy.id));
-    let needed: HashSet<PackId> = needed.map(|(_, copy)| inventory.pack_of(&copy).id).collect();
+    let needed = inventory.copies().filter(|(_, copy)| !removed.has(copy.id));
+    let needed: BTreeSet<PackId> = needed.map(|(_, copy)| inventory.pack_of(&copy).id).collect();
     for (id, pack) in packs.iter().filter(|(id, _)| !needed.contains(id)) {
         proposal.delta.packs.remove(id);
         let why = "no kept snapshot needs its pages, and what they refer to is not there";
@@ -61,7 +63,7 @@ pub(super) fn index_domain(
     }
     let overlay = proposal.overlay.entry(domain).or_default();
     for (_, id, copy) in inventory.copies_with_ids() {
-        if !reach.reached.has(copy.id) && !removed.contains(&copy.id) {
+        if !reach.reached.has(copy.id) && !removed.has(copy.id) {
             let key = (id, inventory.pack_of(&copy).id.tag());
             overlay.insert(key, Mark { time: now, bits: Bits::FLAGGED });
         }
@@ -78,8 +80,12 @@ pub(super) fn index_domain(
     Ok(())
 }
 
-fn inventory_of<'a>(segment: &Segment<&'a [u8]>, packs: &[(&PackId, &Found)]) -> Result<Inventory<&'a [u8]>, JobError> {
-    let mut inventory = InventoryBuilder::new(vec![segment.clone()])?;
+fn inventory_of<'a>(
+    segment: &Segment<&'a [u8]>,
+    packs: &[(&PackId, &Found)],
+    scratch: &'a dyn Scratch,
+) -> Result<Inventory<'a, &'a [u8]>, JobError> {
+    let mut inventory = InventoryBuilder::new(vec![segment.clone()], scratch)?;
     for (id, pack) in packs {
         let item = PackItem {
             id: **id,
@@ -91,23 +97,5 @@ fn inventory_of<'a>(segment: &Segment<&'a [u8]>, packs: &[(&PackId, &Found)]) ->
         };
         inventory.add_pack(item, Some(&pack.table))?;
     }
-    Ok(inventory.finish())
-}
-
-/// Pages that nothing kept reaches and below which something is missing, and so on upwards.
-fn unresolved_pages(inventory: &Inventory<&[u8]>, reached: &copal_engine::mark::Bits) -> HashSet<u32> {
-    let graph = &inventory.graph;
-    let mut removed: HashSet<u32> = HashSet::new();
-    loop {
-        let before = removed.len();
-        for id in (0..graph.count()).filter(|&id| graph.is_page(id) && !reached.has(id)) {
-            let is_gone = |reference: Option<u32>| reference.is_none_or(|number| removed.contains(&number));
-            if !removed.contains(&id) && graph.references_of(id).any(is_gone) {
-                removed.insert(id);
-            }
-        }
-        if removed.len() == before {
-            return removed;
-        }
-    }
+    Ok(inventory.finish()?)
 }

@@ -9,6 +9,7 @@ use copal_engine::keys::secret::Secret;
 use copal_engine::keys::slot::{self, Argon2Params, SlotInput, SlotParams};
 use copal_engine::layout;
 use copal_engine::repository::{Descriptor, IngestBy, Parameters};
+use copal_engine::room::Memory;
 use copal_engine::time::Time;
 use copal_service::host::{Entropy, Host};
 use copal_store::{Key, Store, StoreError};
@@ -43,7 +44,7 @@ impl Repository {
 
     /// What a job works with on a store.
     pub fn host<'a>(&self, store: &'a dyn Store, entropy: &'a dyn Entropy) -> Host<'a> {
-        Host { store, entropy, repository: self.owner.repository(), owner_key: self.owner_key }
+        Host { store, entropy, scratch: &Memory, repository: self.owner.repository(), owner_key: self.owner_key }
     }
 
     /// Writes the descriptor and a key slot.

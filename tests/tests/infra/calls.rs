@@ -9,6 +9,7 @@ use std::time::Duration;
 use copal_engine::client::Role;
 use copal_engine::id::ObjectHash;
 use copal_engine::layout;
+use copal_engine::room::Memory;
 use copal_lambda::deadline::Deadline;
 use copal_lambda::environment::{BUCKET, Environment, OWNER_FINGERPRINT};
 use copal_lambda::failure::Failure;
@@ -169,7 +170,7 @@ impl Story<'_> {
         });
         let environment = environment.expect("a sound environment");
         let (store, entropy) = (Record::new(&self.world.store), SeededEntropy::new(9));
-        let services = Services { environment: &environment, store: &store, entropy: &entropy };
+        let services = Services { environment: &environment, store: &store, entropy: &entropy, scratch: &Memory };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime starts");
         let (deadline, mut metrics) = (Deadline::after(Duration::from_secs(900)), Metrics::default());
         let answer = runtime.block_on(function.work(&services, payload, deadline, &mut metrics));

@@ -1,0 +1,123 @@
+//! Inventory: everything one domain holds, as numbers.
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use super::merged::Placed;
+use super::{Bits, BlockItem, CopyItem, Graph, PackItem};
+use crate::id::{ChunkId, PackId};
+use crate::index::Location;
+use crate::room::{Column, List};
+
+/// Everything one domain holds. A copy's number is its place among all entries of the segments, so that a copy costs six
+/// bytes and two bits, in room that the host gives.
+pub struct Inventory<'a, B> {
+    /// Ids and references.
+    pub graph: Graph<'a, B>,
+    /// All packs.
+    pub packs: Vec<PackItem>,
+    pub(super) blocks: List<BlockItem>,
+    /// The block of each copy, and its position in that.
+    pub(super) block_of: Column<u32>,
+    pub(super) ordinals: Column<u16>,
+    /// Entries that are copies: not those in packs that nobody knows, nor those that two segments list.
+    pub(super) is_copy: Bits,
+    /// The copies of ids that have many, by the first entry of the id, in the order in which they lie in packs.
+    pub(super) crowds: BTreeMap<u32, Vec<u32>>,
+}
+
+impl<B: AsRef<[u8]>> Inventory<'_, B> {
+    /// How many ids there are.
+    pub fn ids(&self) -> u32 {
+        self.graph.count()
+    }
+
+    /// How many entries there are: the numbers of copies are below.
+    pub fn entries(&self) -> usize {
+        self.block_of.len()
+    }
+
+    /// How many blocks the packs have: their numbers are below.
+    pub fn block_count(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// A block.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn block(&self, number: u32) -> BlockItem {
+        self.blocks.get(number as usize)
+    }
+
+    /// All blocks, with their numbers.
+    pub fn blocks(&self) -> impl Iterator<Item = (u32, BlockItem)> + '_ {
+        (0..).zip(self.blocks.iter())
+    }
+
+    /// A copy. What is no copy is not asked about.
+    pub fn copy(&self, copy: u32) -> CopyItem {
+        let id = self.graph.starts().rank(copy + 1) - 1;
+        CopyItem { id, block: self.block_of.get(copy as usize), ordinal: self.ordinals.get(copy as usize) }
+    }
+
+    /// All copies, ascending by id.
+    pub fn copies(&self) -> impl Iterator<Item = (u32, CopyItem)> + '_ {
+        let mut id = 0;
+        (0..self.block_of.len() as u32).filter_map(move |copy| {
+            id += u32::from(self.graph.starts().has(copy));
+            let (block, ordinal) = (self.block_of.get(copy as usize), self.ordinals.get(copy as usize));
+            self.is_copy.has(copy).then_some((copy, CopyItem { id: id - 1, block, ordinal }))
+        })
+    }
+
+    /// All copies with their ids, read as they lie in the segments.
+    pub fn copies_with_ids(&self) -> impl Iterator<Item = (u32, ChunkId, CopyItem)> + '_ {
+        let mut id = 0;
+        self.graph.merged().walk(0).filter_map(move |Placed { place, entry, .. }| {
+            id += u32::from(self.graph.starts().has(place));
+            let (block, ordinal) = (self.block_of.get(place as usize), self.ordinals.get(place as usize));
+            self.is_copy.has(place).then_some((place, entry.id, CopyItem { id: id - 1, block, ordinal }))
+        })
+    }
+
+    /// The copies of an id.
+    pub fn copies_of(&self, id: u32) -> impl Iterator<Item = u32> + Clone + '_ {
+        let start = self.graph.starts().select(id);
+        let end = start.map(|_| self.graph.starts().select(id + 1).unwrap_or(self.block_of.len() as u32));
+        (start.unwrap_or(0)..end.unwrap_or(0)).filter(|copy| self.is_copy.has(*copy))
+    }
+
+    /// The copy of an id that lies there; none if the inventory does not know it.
+    pub fn copy_at(&self, id: &ChunkId, place: &Location) -> Option<u32> {
+        let wanted = (place.pack, place.offset, place.ordinal);
+        let number = self.graph.number(id)?;
+        match self.graph.starts().select(number).and_then(|first| self.crowds.get(&first)) {
+            Some(crowd) => crowd.binary_search_by_key(&wanted, |copy| self.lies_at(*copy)).ok().map(|at| crowd[at]),
+            None => self.copies_of(number).find(|copy| self.lies_at(*copy) == wanted),
+        }
+    }
+
+    /// Where a copy lies.
+    pub(super) fn lies_at(&self, copy: u32) -> (PackId, u32, u16) {
+        let block = self.block(self.block_of.get(copy as usize));
+        (self.packs[block.pack as usize].id, block.offset, self.ordinals.get(copy as usize))
+    }
+
+    /// The pack that holds a copy.
+    pub fn pack_of(&self, copy: &CopyItem) -> &PackItem {
+        &self.packs[self.block(copy.block).pack as usize]
+    }
+}
+
+impl<B> fmt::Debug for Inventory<'_, B> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "Inventory({} packs, {} blocks, {} entries)",
+            self.packs.len(),
+            self.blocks.len(),
+            self.block_of.len()
+        )
+    }
+}

@@ -1,0 +1,141 @@
+//! Reach: following references. A page refers only to what is lower, so that pages are read once, from the highest to the
+//! lowest, as they lie: nothing is looked for, and nothing is held but a bit for each id.
+
+use super::bits::{Bits, Ranked};
+use super::graph::Graph;
+use crate::id::ChunkId;
+use crate::room::{Column, List};
+
+/// What was reached.
+#[derive(Debug)]
+pub struct Reach {
+    /// One bit for each id.
+    pub reached: Bits,
+    /// Ids that were referred to and have no copy.
+    pub unresolved: Vec<ChunkId>,
+    /// Pages that were reached and whose references cannot be read: what lies below them is unknown.
+    pub unread: Vec<ChunkId>,
+}
+
+impl<B: AsRef<[u8]>> Graph<'_, B> {
+    /// Follows references from pages; ids that the domain lacks are gathered in [`Reach::unresolved`].
+    pub fn reach(&self, pages: impl IntoIterator<Item = ChunkId>) -> Reach {
+        let mut reached = Bits::new(self.scratch, self.count() as usize);
+        let mut unresolved = Vec::new();
+        for id in pages {
+            match self.number(&id) {
+                Some(number) => reached.set(number),
+                None => unresolved.push(id),
+            }
+        }
+        self.follow(reached, unresolved)
+    }
+
+    /// The same from pages that are given by their numbers.
+    pub fn reach_from(&self, pages: impl IntoIterator<Item = u32>) -> Reach {
+        let mut reached = Bits::new(self.scratch, self.count() as usize);
+        pages.into_iter().for_each(|number| reached.set(number));
+        self.follow(reached, Vec::new())
+    }
+
+    fn follow(&self, mut reached: Bits, mut unresolved: Vec<ChunkId>) -> Reach {
+        let mut absent = Bits::new(self.scratch, self.absent_count());
+        let mut is_late = true;
+        while is_late {
+            is_late = false;
+            let mut passed = Bits::new(self.scratch, self.count() as usize);
+            for (page, references) in self.levels.iter().rev().flat_map(pages) {
+                passed.set(page);
+                if !reached.has(page) {
+                    continue;
+                }
+                for number in references {
+                    match number.checked_sub(self.count()) {
+                        Some(number) => absent.set(number),
+                        None if reached.has(number) => {}
+                        None => {
+                            reached.set(number);
+                            // Only if a table lies about heights.
+                            is_late |= passed.has(number);
+                        }
+                    }
+                }
+            }
+        }
+        unresolved.extend(absent.iter().filter_map(|number| self.absent_id(number as usize)));
+        unresolved.sort_unstable();
+        unresolved.dedup();
+        let unread = reached.and_without(&self.is_page, &self.is_read).filter_map(|page| self.id(page)).collect();
+        Reach { reached, unresolved, unread }
+    }
+
+    /// The pages from which something is reached that passes the test, as far as these are not spared; the test gets the
+    /// numbers of ids, and none for what the domain does not have.
+    pub fn above(&self, is_sought: impl Fn(Option<u32>) -> bool, is_spared: impl Fn(u32) -> bool) -> Bits {
+        let mut above = Bits::new(self.scratch, self.count() as usize);
+        let mut is_late = true;
+        // The lowest come first, so that one time is enough; the other shows that it was.
+        while is_late {
+            is_late = false;
+            for (page, mut references) in self.levels.iter().flat_map(pages) {
+                if above.has(page) || is_spared(page) {
+                    continue;
+                }
+                let known = |number: u32| (number < self.count()).then_some(number);
+                if references.any(|number| is_sought(known(number)) || known(number).is_some_and(|of| above.has(of))) {
+                    above.set(page);
+                    is_late = true;
+                }
+            }
+        }
+        above
+    }
+
+    /// The order in which who reads the pages one after another, each with all below it, first meets each id: a place for
+    /// each id from 1 on, 0 for those that are not met.
+    pub fn order(&self, pages: impl IntoIterator<Item = ChunkId>) -> Column<u32> {
+        let mut is_known = Bits::new(self.scratch, self.count() as usize);
+        self.is_page.iter().for_each(|page| is_known.set(page));
+        let known = Ranked::new(self.scratch, is_known);
+        // Where the references of each page are; one more, for 0 says that they are unknown. Of several copies one will do.
+        let mut lies_at: Column<u64> = Column::new(self.scratch, known.count() as usize);
+        for (height, level) in self.levels.iter().enumerate() {
+            let mut at = 0;
+            while at < level.len() {
+                lies_at.set(known.rank(level.get(at)) as usize, (at * self.levels.len() + height + 1) as u64);
+                at += 2 + level.get(at + 1) as usize;
+            }
+        }
+        let mut order: Column<u32> = Column::new(self.scratch, self.count() as usize);
+        let mut next = 0;
+        for page in pages {
+            let mut open: Vec<u32> = self.number(&page).into_iter().collect();
+            while let Some(number) = open.pop() {
+                if order.get(number as usize) != 0 {
+                    continue;
+                }
+                next += 1;
+                order.set(number as usize, next);
+                if !known.has(number) {
+                    continue;
+                }
+                let Some(place) = lies_at.get(known.rank(number) as usize).checked_sub(1) else { continue };
+                let (at, height) = (place as usize / self.levels.len(), place as usize % self.levels.len());
+                let level = &self.levels[height];
+                let below = (at + 2..at + 2 + level.get(at + 1) as usize).rev().map(|at| level.get(at));
+                open.extend(below.filter(|number| *number < self.count()));
+            }
+        }
+        order
+    }
+}
+
+/// The pages of one height with their references, as they lie.
+fn pages(level: &List<u32>) -> impl Iterator<Item = (u32, impl Iterator<Item = u32> + '_)> + '_ {
+    let mut at = 0;
+    core::iter::from_fn(move || {
+        let start = Some(at).filter(|start| *start < level.len())?;
+        at = start + 2 + level.get(start + 1) as usize;
+        Some((level.get(start), (start + 2..at).map(|at| level.get(at))))
+    })
+}

@@ -1,0 +1,194 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::id::{ChunkId, DomainId};
+use crate::index::{Segment, SegmentWriter};
+use crate::pack::{PackWriter, PageView};
+use crate::room::Memory;
+
+/// A page: its number, the height that its table claims, and the numbers of what it refers to.
+type MadePage = (u8, u8, Vec<u8>);
+
+/// Numbers below this are chunks, from this on pages; what is in no pack is missing.
+const PAGES: u8 = 40;
+
+fn id(number: u8) -> ChunkId {
+    ChunkId(*blake3::hash(&[number]).as_bytes().first_chunk().unwrap())
+}
+
+/// Packs of chunks and pages; each pack becomes a segment.
+#[derive(Clone, Debug)]
+struct Made {
+    chunks: Vec<Vec<u8>>,
+    pages: Vec<Vec<MadePage>>,
+}
+
+fn made() -> impl Strategy<Value = Made> {
+    let chunks = prop::collection::vec(prop::collection::vec(0..PAGES, 1..20), 0..4);
+    // Mostly references go down; now and then a table lies.
+    let page = (PAGES..80, 1u8..6, prop::collection::vec(prop_oneof![4 => 0..PAGES, 2 => PAGES..85], 0..8));
+    let pages = prop::collection::vec(prop::collection::vec(page, 1..12), 0..5);
+    (chunks, pages).prop_map(|(chunks, pages)| Made { chunks, pages })
+}
+
+impl Made {
+    fn segments(&self) -> Vec<Segment<Vec<u8>>> {
+        let (domain, session) = (DomainId([1; 16]), || vec![vec![1]]);
+        let mut packs = Vec::new();
+        for chunks in &self.chunks {
+            let mut pack = PackWriter::new(PackKind::Data, domain, [packs.len() as u8; 16], session()).unwrap();
+            pack.add_block(&[0; 40], 0, 0, chunks.iter().map(|chunk| id(*chunk)), []).unwrap();
+            packs.push(pack.finish());
+        }
+        for pages in &self.pages {
+            let mut pack = PackWriter::new(PackKind::Tree, domain, [packs.len() as u8; 16], session()).unwrap();
+            let rows = pages.iter().map(|(_, height, _)| PageView { replaces: None, height: *height, references: &[] });
+            pack.add_block(&[0; 40], 0, 0, pages.iter().map(|(page, ..)| id(*page)), rows).unwrap();
+            packs.push(pack.finish());
+        }
+        let segments = packs.iter().map(|pack| {
+            let mut segment = SegmentWriter::new(domain, [0; 16]);
+            segment.add_pack(pack.id, Place::Packs, &pack.table).unwrap();
+            Segment::parse(segment.finish().unwrap().bytes).unwrap()
+        });
+        segments.collect()
+    }
+
+    fn graph(&self) -> Graph<'static, Vec<u8>> {
+        let mut graph = Graph::new(self.segments(), &Memory).unwrap();
+        for (page, height, references) in self.pages.iter().flatten() {
+            let references: Vec<ChunkId> = references.iter().map(|reference| id(*reference)).collect();
+            graph.add_page(&id(*page), *height, &references).unwrap();
+        }
+        graph.finish().unwrap();
+        graph
+    }
+
+    fn present(&self) -> BTreeSet<u8> {
+        let pages = self.pages.iter().flatten().map(|(page, ..)| *page);
+        self.chunks.iter().flatten().copied().chain(pages).collect()
+    }
+
+    /// What each page refers to, of all its copies.
+    fn references(&self) -> BTreeMap<u8, BTreeSet<u8>> {
+        let mut all: BTreeMap<u8, BTreeSet<u8>> = BTreeMap::new();
+        for (page, _, references) in self.pages.iter().flatten() {
+            all.entry(*page).or_default().extend(references);
+        }
+        all
+    }
+
+    fn reach(&self, from: &[u8]) -> BTreeSet<u8> {
+        let references = self.references();
+        let (mut reached, mut open) = (BTreeSet::new(), from.to_vec());
+        while let Some(number) = open.pop() {
+            if reached.insert(number) {
+                open.extend(references.get(&number).into_iter().flatten());
+            }
+        }
+        reached
+    }
+}
+
+fn ids<'a>(numbers: impl IntoIterator<Item = &'a u8>) -> BTreeSet<ChunkId> {
+    numbers.into_iter().map(|number| id(*number)).collect()
+}
+
+fn ids_in(graph: &Graph<'_, Vec<u8>>, bits: &Bits) -> BTreeSet<ChunkId> {
+    bits.iter().map(|number| graph.id(number).unwrap()).collect()
+}
+
+proptest! {
+    #[test]
+    fn what_is_reached_is_what_following_references_one_by_one_reaches(
+        made in made(),
+        roots in prop::collection::vec(PAGES..85, 0..4),
+    ) {
+        let (graph, present) = (made.graph(), made.present());
+        let (there, absent): (BTreeSet<u8>, BTreeSet<u8>) =
+            made.reach(&roots).into_iter().partition(|number| present.contains(number));
+        let reach = graph.reach(roots.iter().map(|root| id(*root)));
+        prop_assert_eq!(ids_in(&graph, &reach.reached), ids(&there));
+        prop_assert_eq!(reach.unresolved, ids(&absent).into_iter().collect::<Vec<_>>());
+        prop_assert!(reach.unread.is_empty());
+        let numbers = roots.iter().filter_map(|root| graph.number(&id(*root)));
+        prop_assert_eq!(ids_in(&graph, &graph.reach_from(numbers).reached), ids(&there));
+    }
+
+    #[test]
+    fn ids_that_any_page_refers_to_and_nobody_has_are_known(made in made()) {
+        let present = made.present();
+        let absent = made.references().into_values().flatten().filter(|number| !present.contains(number)).collect::<BTreeSet<_>>();
+        prop_assert_eq!(made.graph().absent_ids().copied().collect::<BTreeSet<_>>(), ids(&absent));
+    }
+
+    #[test]
+    fn ids_have_ascending_numbers_and_these_lead_back(made in made()) {
+        let graph = made.graph();
+        let present = ids(&made.present());
+        prop_assert_eq!(graph.count() as usize, present.len());
+        for (number, id) in (0..).zip(&present) {
+            prop_assert_eq!((graph.number(id), graph.id(number)), (Some(number), Some(*id)));
+        }
+        prop_assert_eq!(graph.number(&id(200)), None);
+    }
+
+    #[test]
+    fn pages_above_something_are_those_that_reach_it(made in made(), sought in 0u8..85, spared in PAGES..80) {
+        let graph = made.graph();
+        let target = graph.number(&id(sought));
+        let above = graph.above(
+            |number| if target.is_some() { number == target } else { number.is_none() },
+            |_| false,
+        );
+        let present = made.present();
+        let is_hit = |number: &u8| if target.is_some() { *number == sought } else { !present.contains(number) };
+        let expected: BTreeSet<u8> = made.references().into_iter()
+            .filter(|(_, references)| {
+                let references: Vec<u8> = references.iter().copied().collect();
+                made.reach(&references).iter().any(is_hit)
+            })
+            .map(|(page, _)| page)
+            .collect();
+        prop_assert_eq!(ids_in(&graph, &above), ids(&expected));
+        let spared = graph.number(&id(spared));
+        let without = graph.above(|number| number.is_none(), |number| Some(number) == spared);
+        prop_assert!(spared.is_none_or(|spared| !without.has(spared)));
+    }
+
+    #[test]
+    fn the_order_of_reading_numbers_everything_that_is_reached(made in made(), roots in prop::collection::vec(PAGES..80, 1..3)) {
+        // Of pages whose copies disagree one copy is followed: here all agree.
+        let mut made = made;
+        let references = made.references();
+        for (page, _, own) in made.pages.iter_mut().flatten() {
+            *own = references[page].iter().copied().collect();
+        }
+        let (graph, present) = (made.graph(), made.present());
+        let order = graph.order(roots.iter().map(|root| id(*root)));
+        let mut met: Vec<(u32, u32)> = order.iter().zip(0..).filter(|(place, _)| *place > 0).collect();
+        met.sort_unstable();
+        prop_assert!(met.iter().map(|(place, _)| *place).eq(1..=met.len() as u32));
+        let reached: BTreeSet<u8> = made.reach(&roots).into_iter().filter(|number| present.contains(number)).collect();
+        prop_assert_eq!(met.iter().map(|(_, number)| graph.id(*number).unwrap()).collect::<BTreeSet<_>>(), ids(&reached));
+        if let Some((_, first)) = met.first() {
+            let root = roots.iter().find(|root| present.contains(root)).unwrap();
+            prop_assert_eq!(graph.id(*first), Some(id(*root)));
+        }
+    }
+}
+
+#[test]
+fn a_page_whose_references_nobody_knows_is_unread_only_if_it_is_reached() {
+    let made = Made { chunks: vec![], pages: vec![vec![(41, 1, vec![]), (42, 2, vec![])]] };
+    let mut graph = Graph::new(made.segments(), &Memory).unwrap();
+    graph.add_page(&id(42), 2, &[id(41)]).unwrap();
+    graph.finish().unwrap();
+    assert_eq!(graph.reach([id(42)]).unread, [id(41)]);
+    let mut other = Graph::new(made.segments(), &Memory).unwrap();
+    other.add_page(&id(42), 2, &[]).unwrap();
+    other.finish().unwrap();
+    assert_eq!(other.reach([id(42)]).unread, []);
+}

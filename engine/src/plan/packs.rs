@@ -1,0 +1,115 @@
+//! Packs: which of them die, which are rewritten, and what that frees.
+
+use std::collections::BTreeMap;
+
+use super::{Plan, Rules, live_bytes};
+use crate::mark::Inventory;
+use crate::pack::PackKind;
+use crate::room::Column;
+
+/// Which packs die, which are rewritten, and what that frees.
+pub(super) fn plan_packs<B: AsRef<[u8]>>(
+    inventory: &Inventory<'_, B>,
+    staying: &Column<u32>,
+    useful: &Column<u32>,
+    is_copied: impl Fn(u32) -> bool,
+    rules: &Rules,
+    plan: &mut Plan,
+) {
+    // The blocks of a pack are neighbours, but for those that no table knows; these are the last.
+    let mut of_packs: Vec<Tally> = vec![Tally::default(); inventory.packs.len()];
+    for ((_, block), (staying, useful)) in inventory.blocks().zip(staying.iter().zip(useful.iter())) {
+        let tally = &mut of_packs[block.pack as usize];
+        let stored = u64::from(block.length);
+        tally.has_live |= staying > 0;
+        if staying == 0 {
+            tally.dead += stored;
+            plan.dead_bytes += stored;
+        } else {
+            tally.live += stored;
+            plan.trapped_bytes += stored - live_bytes(&block, useful.min(block.entries)).min(stored);
+        }
+    }
+    let mut partly_dead: Vec<Candidate> = Vec::new();
+    let mut small: [Vec<Candidate>; 2] = Default::default();
+    let (mut live_whole, mut dead_whole) = (0, 0);
+    for (number, pack) in inventory.packs.iter().enumerate() {
+        // Without header and table: a small pack that is live as a whole would be copied again and again for them.
+        let Tally { live, dead, has_live } = of_packs[number];
+        let candidate = Candidate { pack: number as u32, live, dead };
+        let kind = matches!(pack.kind, PackKind::Tree) as usize;
+        if !has_live {
+            plan.dead_packs.push(number as u32);
+            plan.freed_bytes += pack.length;
+            continue;
+        }
+        live_whole += live;
+        if !pack.is_healthy {
+            // Its blocks cannot be copied; the next backup of a source that has the data uploads them again.
+        } else if dead > live {
+            partly_dead.push(candidate);
+        } else if pack.length < rules.pack_target[kind] / 4 {
+            small[kind].push(candidate);
+        } else if dead > 0 {
+            dead_whole += dead;
+            partly_dead.push(candidate);
+        }
+    }
+    // What frees most for each byte copied goes first: what is mostly dead, then as much as it takes.
+    partly_dead.sort_by_key(|of| (of.live << 16) / (of.live + of.dead).max(1));
+    let dead_most = live_whole * u64::from(rules.dead_most) / 100;
+    let mut chosen: Vec<Candidate> = Vec::new();
+    for candidate in partly_dead {
+        if candidate.dead <= candidate.live {
+            if dead_whole <= dead_most {
+                break;
+            }
+            dead_whole -= candidate.dead;
+        }
+        chosen.push(candidate);
+    }
+    // One small pack alone would only be copied; several become one.
+    chosen.extend(small.into_iter().filter(|packs| packs.len() >= SMALL_PACKS).flatten());
+    let mut blocks_of: BTreeMap<u32, Vec<u32>> = chosen.iter().map(|candidate| (candidate.pack, Vec::new())).collect();
+    for (number, block) in inventory.blocks().filter(|(number, _)| staying.get(*number as usize) > 0) {
+        if let Some(blocks) = blocks_of.get_mut(&block.pack) {
+            blocks.push(number);
+        }
+    }
+    let (mut left, mut entries) = (rules.rewrite_most, 0);
+    for Candidate { pack, dead, .. } in chosen {
+        let blocks = blocks_of.remove(&pack).unwrap_or_default();
+        let missing = blocks.iter().filter(|&&block| !is_copied(block));
+        let bytes: u64 = missing.map(|&block| u64::from(inventory.block(block).length)).sum();
+        if bytes > left || entries >= rules.rewrite_entries {
+            plan.postponed_bytes += bytes;
+            continue;
+        }
+        left -= bytes;
+        entries += blocks.iter().map(|&block| u64::from(inventory.block(block).entries)).sum::<u64>();
+        plan.copied_bytes += bytes;
+        plan.freed_bytes += dead;
+        plan.rewritten.push((pack, blocks));
+    }
+    plan.rewritten.sort_unstable();
+}
+
+/// What the blocks of a pack hold.
+#[derive(Clone, Default)]
+struct Tally {
+    live: u64,
+    dead: u64,
+    has_live: bool,
+}
+
+/// A pack that may be rewritten.
+struct Candidate {
+    pack: u32,
+    /// Bytes of the blocks that stay.
+    live: u64,
+    /// Bytes of the others, which rewriting frees.
+    dead: u64,
+}
+
+/// So many small packs of one kind are merged into larger ones.
+const SMALL_PACKS: usize = 8;

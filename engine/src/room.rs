@@ -1,0 +1,247 @@
+//! Room: what a job needs for a while and what grows with a domain. Hosts give it: memory, or a mapped file, which is not
+//! the process's own memory and which the kernel writes out when it needs room itself.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+/// Who gives room.
+pub trait Scratch: Send + Sync {
+    /// So many zeros, to be written over.
+    fn room(&self, bytes: usize) -> Room;
+}
+
+/// Gives memory.
+#[derive(Copy, Clone, Debug, Default)]
+pub struct Memory;
+
+impl Scratch for Memory {
+    fn room(&self, bytes: usize) -> Room {
+        Room(Kept::Own(vec![0; bytes]))
+    }
+}
+
+/// Bytes that somebody gave.
+pub struct Room(Kept);
+
+enum Kept {
+    Own(Vec<u8>),
+    Lent(Box<dyn Lent>),
+}
+
+/// Bytes that a host has from elsewhere than memory.
+pub trait Lent: Send + Sync {
+    /// The bytes.
+    fn bytes(&self) -> &[u8];
+    /// The bytes, to be written over.
+    fn bytes_mut(&mut self) -> &mut [u8];
+}
+
+impl Room {
+    /// Room of the host's; all zeros.
+    pub fn lent(lent: Box<dyn Lent>) -> Self {
+        Self(Kept::Lent(lent))
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        match &mut self.0 {
+            Kept::Own(bytes) => bytes,
+            Kept::Lent(lent) => lent.bytes_mut(),
+        }
+    }
+}
+
+impl AsRef<[u8]> for Room {
+    fn as_ref(&self) -> &[u8] {
+        match &self.0 {
+            Kept::Own(bytes) => bytes,
+            Kept::Lent(lent) => lent.bytes(),
+        }
+    }
+}
+
+impl fmt::Debug for Room {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Room({})", self.as_ref().len())
+    }
+}
+
+/// What takes a fixed number of bytes.
+pub trait Row: Copy {
+    /// How many.
+    const LEN: usize;
+    /// Reads it from so many bytes.
+    fn read(bytes: &[u8]) -> Self;
+    /// Writes it over so many bytes.
+    fn write(self, bytes: &mut [u8]);
+}
+
+macro_rules! number {
+    ($type:ty) => {
+        impl Row for $type {
+            const LEN: usize = size_of::<$type>();
+
+            fn read(bytes: &[u8]) -> Self {
+                bytes.first_chunk().map_or(0, |bytes| <$type>::from_le_bytes(*bytes))
+            }
+
+            fn write(self, bytes: &mut [u8]) {
+                bytes.copy_from_slice(&self.to_le_bytes());
+            }
+        }
+    };
+}
+
+number!(u16);
+number!(u32);
+number!(u64);
+
+/// So many rows, all of them zeros at first.
+#[derive(Debug)]
+pub struct Column<R> {
+    room: Room,
+    rows: PhantomData<R>,
+}
+
+impl<R: Row> Column<R> {
+    /// So many rows.
+    pub fn new(scratch: &dyn Scratch, rows: usize) -> Self {
+        Self { room: scratch.room(rows * R::LEN), rows: PhantomData }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.room.as_ref().len() / R::LEN
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A row.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn get(&self, at: usize) -> R {
+        R::read(&self.room.as_ref()[at * R::LEN..][..R::LEN])
+    }
+
+    /// Replaces a row.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn set(&mut self, at: usize, row: R) {
+        row.write(&mut self.room.bytes_mut()[at * R::LEN..][..R::LEN]);
+    }
+
+    /// All rows.
+    pub fn iter(&self) -> impl Iterator<Item = R> + '_ {
+        self.room.as_ref().chunks_exact(R::LEN).map(R::read)
+    }
+}
+
+/// Rows one after another, as many as come. Each room is twice as large as the one before, so that none is copied.
+#[derive(Debug)]
+pub struct List<R> {
+    columns: Vec<Column<R>>,
+    len: usize,
+}
+
+impl<R> Default for List<R> {
+    fn default() -> Self {
+        Self { columns: Vec::new(), len: 0 }
+    }
+}
+
+impl<R: Row> List<R> {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, scratch: &dyn Scratch, row: R) {
+        let (column, at) = place(self.len);
+        if column == self.columns.len() {
+            self.columns.push(Column::new(scratch, FIRST << column));
+        }
+        self.columns[column].set(at, row);
+        self.len += 1;
+    }
+
+    /// A row.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn get(&self, at: usize) -> R {
+        let (column, at) = place(at);
+        self.columns[column].get(at)
+    }
+
+    /// Replaces a row.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn set(&mut self, at: usize, row: R) {
+        let (column, at) = place(at);
+        self.columns[column].set(at, row);
+    }
+
+    /// All rows.
+    pub fn iter(&self) -> impl Iterator<Item = R> + '_ {
+        self.columns.iter().flat_map(Column::iter).take(self.len)
+    }
+}
+
+/// In which column a row lies, and where in that.
+fn place(row: usize) -> (usize, usize) {
+    let column = (row / FIRST + 1).ilog2() as usize;
+    (column, row - FIRST * ((1 << column) - 1))
+}
+
+/// Rows of the first column of a list.
+const FIRST: usize = 1 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_list_gives_back_what_was_pushed_and_set() {
+        let mut list = List::default();
+        assert!(list.is_empty());
+        for number in 0..10_000u32 {
+            list.push(&Memory, number);
+        }
+        list.set(4_321, 7);
+        let expected = |at: usize| if at == 4_321 { 7 } else { at as u32 };
+        assert!((0..10_000).all(|at| list.get(at) == expected(at)));
+        assert!(list.iter().eq((0..10_000).map(expected)));
+        assert_eq!(list.len(), 10_000);
+    }
+
+    proptest! {
+        #[test]
+        fn a_column_is_an_array(numbers in prop::collection::vec(any::<u64>(), 0..100)) {
+            let mut column = Column::new(&Memory, numbers.len());
+            prop_assert!(column.iter().all(|number| number == 0u64));
+            numbers.iter().enumerate().for_each(|(at, number)| column.set(at, *number));
+            prop_assert_eq!(column.len(), numbers.len());
+            prop_assert!(numbers.iter().enumerate().all(|(at, number)| column.get(at) == *number));
+            prop_assert_eq!(column.iter().collect::<Vec<_>>(), numbers);
+        }
+
+        #[test]
+        fn places_follow_each_other(row in 0usize..1 << 40) {
+            let ((column, at), next) = (place(row), place(row + 1));
+            prop_assert!(at < FIRST << column);
+            prop_assert!(next == (column, at + 1) || (next == (column + 1, 0) && at + 1 == FIRST << column));
+        }
+    }
+}
