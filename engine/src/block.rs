@@ -6,7 +6,7 @@ mod plaintext;
 use crate::compress::{Compressor, DecompressError, Decompressor, Parameters};
 use crate::id::ChunkId;
 use crate::limits::{BLOCK_ENTRIES, CHUNK_BYTES, CLEAR_SHARE, SESSION_RECORD_BYTES};
-use crate::seal::{BlockKind, Counter, OpenError, SessionCipher};
+use crate::seal::{BlockKind, Counter, NONCE, OpenError, SessionCipher};
 use crate::wire::DecodeError;
 use plaintext::{Codec, Parts};
 
@@ -287,11 +287,32 @@ impl OpenBlock {
         tools: &mut OpenTools,
     ) -> Result<Self, BlockError> {
         let parts = tools.open(cipher, kind, counter, stored)?;
+        Self::unpack(&parts, counter, tools)
+    }
+
+    /// Reads a block of this kind and number that a cipher elsewhere, such as a browser's, has opened under a nonce: what it
+    /// gave has to be what was sealed.
+    pub fn opened(
+        cipher: &SessionCipher,
+        kind: BlockKind,
+        counter: u64,
+        nonce: &[u8; NONCE],
+        plaintext: Vec<u8>,
+        tools: &mut OpenTools,
+    ) -> Result<Self, BlockError> {
+        cipher.check(kind, counter, nonce, &plaintext)?;
+        tools.plaintext = plaintext;
+        let parts = Parts::parse(&tools.plaintext).map_err(|source| BlockError::Malformed { counter, source })?;
+        Self::unpack(&parts, counter, tools)
+    }
+
+    /// Unpacks the plaintext that the tools hold.
+    fn unpack(parts: &Parts, counter: u64, tools: &mut OpenTools) -> Result<Self, BlockError> {
         let (bytes, start) = match parts.codec {
             Codec::Raw => (core::mem::take(&mut tools.plaintext), parts.payload.start),
             Codec::Zstd => {
                 let mut raw = Vec::new();
-                tools.decompress(&parts, counter, &mut raw)?;
+                tools.decompress(parts, counter, &mut raw)?;
                 (raw, 0)
             }
         };

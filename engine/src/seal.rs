@@ -108,10 +108,19 @@ impl SessionCipher {
         let buffer = InOutBuf::new(ciphertext, plaintext).expect("both have the ciphertext's length");
         let opened = self.0.gcm.decrypt_inout_detached(&Nonce::from(nonce), &associated, buffer, &Tag::from(tag));
         opened.map_err(|_| OpenError::Forged { session: self.0.nonces.session, counter })?;
-        if self.0.nonces.nonce(&associated, plaintext) != nonce {
-            return Err(OpenError::Nonce { session: self.0.nonces.session, counter });
-        }
-        Ok(())
+        self.check(kind, counter, &nonce, plaintext)
+    }
+
+    /// The associated data of the block of this kind and number: with the key, what a cipher elsewhere opens it with.
+    pub fn associated(&self, kind: BlockKind, counter: u64) -> Vec<u8> {
+        self.0.nonces.associated(kind, counter)
+    }
+
+    /// Checks that a plaintext is what was sealed under this kind and number with this nonce, whichever cipher opened it.
+    pub fn check(&self, kind: BlockKind, counter: u64, nonce: &[u8; NONCE], plaintext: &[u8]) -> Result<(), OpenError> {
+        let nonces = &self.0.nonces;
+        let is_it = nonces.nonce(&nonces.associated(kind, counter), plaintext) == *nonce;
+        if is_it { Ok(()) } else { Err(OpenError::Nonce { session: nonces.session, counter }) }
     }
 }
 
@@ -274,6 +283,23 @@ mod tests {
         stored.extend(text);
         let nonce = OpenError::Nonce { session: SESSION, counter: 7 };
         assert_eq!(open(&cipher, BlockKind::Data, 7, &stored), Err(nonce));
+    }
+
+    #[test]
+    fn what_another_cipher_has_opened_is_what_was_sealed_or_refused() {
+        let cipher = cipher();
+        let stored = sealed_hello();
+        let nonce: [u8; NONCE] = stored[..NONCE].try_into().unwrap();
+        let mut opened = stored[NONCE..].to_vec();
+        let associated = cipher.associated(BlockKind::Data, 7);
+        cipher.0.gcm.decrypt_in_place(&Nonce::from(nonce), &associated, &mut opened).unwrap();
+        assert_eq!(cipher.check(BlockKind::Data, 7, &nonce, &opened), Ok(()));
+        let refused = Err(OpenError::Nonce { session: SESSION, counter: 7 });
+        assert_eq!(cipher.check(BlockKind::Data, 7, &[0; NONCE], &opened), refused);
+        assert_eq!(cipher.check(BlockKind::Tree, 7, &nonce, &opened), refused);
+        assert_eq!(cipher.check(BlockKind::Data, 7, &nonce, b"hellO"), refused);
+        let other_number = Err(OpenError::Nonce { session: SESSION, counter: 8 });
+        assert_eq!(cipher.check(BlockKind::Data, 8, &nonce, &opened), other_number);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 """Runs a program for WASI preview 1 in wasmtime, as the command of that name does, without anything but what is given:
 
-    run.py [--dir PATH::NAME | --read PATH::NAME]... PROGRAM [ARGUMENT...]
+    run.py [--dir PATH[::NAME] | --read PATH[::NAME]]... PROGRAM [ARGUMENT...]
 
 A directory of --read cannot be changed. What wasmtime makes of the program is kept beside this Python, by the program's
 hash, since that takes longer than most runs. A program that traps ends with exit code 134.
@@ -16,8 +16,8 @@ from wasmtime import Engine, ExitTrap, Linker, Module, Store, WasiConfig
 def main(words):
     wasi = WasiConfig()
     while words[:1] in (["--dir"], ["--read"]):
-        path, name = words[1].split("::")
-        wasi.preopen_dir(path, name, fs_mutable=words[0] == "--dir")
+        path, _, name = words[1].partition("::")
+        wasi.preopen_dir(path, name or path, fs_mutable=words[0] == "--dir")
         words = words[2:]
     wasi.argv = words
     wasi.inherit_stdin()

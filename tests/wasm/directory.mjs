@@ -5,6 +5,8 @@ import { dirname, join } from "node:path";
 export class Directory {
   constructor(path) {
     this.path = path;
+    /** Keys of a library's sessions, and of every block that the host's cipher was at whether it has opened it. */
+    [this.keys, this.opens] = [new Map(), []];
   }
 
   read({ key, start, end }) {
@@ -85,23 +87,40 @@ export class Directory {
     }
   }
 
-  /** Restores entries: every entry, with the bytes of files. */
-  restore(library, tree, ids) {
+  /** Restores entries: every entry, with the bytes of files; and what is damaged. With `crypto`, its cipher opens the blocks. */
+  async restore(library, tree, ids, crypto = null) {
     const restore = tree.restore(ids, null);
-    const [entries, whole] = [[], new Set()];
+    const [entries, whole, damaged] = [[], new Set(), []];
     for (;;) {
       const window = this.ask(library, () => restore.next());
-      for (const { path, why } of window.damaged) throw new Error(`${path}: ${why}`);
+      damaged.push(...window.damaged);
       for (const entry of window.entries) {
         entries[entry.file] = { ...entry, bytes: entry.inline ?? new Uint8Array(entry.size) };
       }
-      window.reads.forEach((read, at) => {
-        for (const piece of restore.take(at, this.read(read))) entries[piece.file].bytes.set(piece.bytes, piece.offset);
-      });
+      for (const [at, read] of window.reads.entries()) {
+        const bytes = this.read(read);
+        const pieces = crypto ? await this.opened(library, restore, at, bytes, crypto) : [];
+        for (const piece of [...pieces, ...restore.take(at, bytes)]) entries[piece.file].bytes.set(piece.bytes, piece.offset);
+      }
       for (const file of window.ends) whole.add(file);
       if (window.isDone) break;
     }
-    if (whole.size !== entries.length) throw new Error(`${entries.length - whole.size} entries are not whole`);
-    return entries;
+    if (whole.size + damaged.length !== entries.length) throw new Error(`${entries.length - whole.size} entries are not whole`);
+    return { entries, damaged };
+  }
+
+  /** What a cipher of the host's opens of a read. */
+  async opened(library, restore, at, bytes, crypto) {
+    const pieces = [];
+    for (const { start, end, session, additionalData } of restore.sealed(at)) {
+      const secret = library.takeKey(session);
+      if (secret) this.keys.set(session, await crypto.subtle.importKey("raw", secret, "AES-GCM", false, ["decrypt"]));
+      const iv = bytes.subarray(start, start + 12);
+      const terms = { name: "AES-GCM", iv, additionalData };
+      const opened = await crypto.subtle.decrypt(terms, this.keys.get(session), bytes.subarray(start + 12, end)).catch(() => null);
+      this.opens.push(opened !== null);
+      if (opened) pieces.push(...restore.takeOpened(at, start, iv, new Uint8Array(opened)));
+    }
+    return pieces;
   }
 }

@@ -8,6 +8,7 @@ mod kit;
 mod comparison;
 #[path = "../golden/listing.rs"]
 mod listing;
+mod page;
 mod runtime;
 mod wasi;
 

@@ -28,8 +28,9 @@ pub(crate) struct Given<'a> {
 
 /// Runs a program to its end. One that traps has panicked.
 pub(crate) fn run(program: &Path, arguments: &[&str], directories: &[Given<'_>], input: &[u8]) -> Ran {
-    let mut command = Command::new(runtime());
-    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/wasi/run.py"));
+    let [runtime, script] = words();
+    let mut command = Command::new(runtime);
+    command.arg(script);
     for given in directories {
         let option = if given.is_writable { "--dir" } else { "--read" };
         command.arg(option).arg(format!("{}::{}", given.path.display(), given.name));
@@ -46,14 +47,15 @@ pub(crate) fn run(program: &Path, arguments: &[&str], directories: &[Given<'_>],
     Ran { code, out: ended.stdout, err }
 }
 
+/// What runs programs as the command `wasmtime run` does.
+pub(crate) fn words() -> [String; 2] {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/wasi/run.py");
+    [built("wasi/bin/python").display().to_string(), script.to_owned()]
+}
+
 /// The reader, as `cargo xtask reader` has built it.
 pub(crate) fn reader_file() -> PathBuf {
     built("reader.wasm")
-}
-
-/// Python with wasmtime.
-fn runtime() -> PathBuf {
-    built("wasi/bin/python")
 }
 
 fn built(name: &str) -> PathBuf {

@@ -180,7 +180,7 @@ fn a_lost_tree_is_told() {
 }
 
 /// A directory with a repository, and an empty one.
-struct Place {
+pub(crate) struct Place {
     directory: TempDir,
     /// Where its source was when it was saved.
     source: PathBuf,
@@ -195,21 +195,21 @@ impl Place {
         Self { directory, source }
     }
 
-    fn golden() -> Self {
+    pub(crate) fn golden() -> Self {
         let place = Self::bare();
         copy(&golden("repository"), &place.path("repository"));
         place
     }
 
     /// The repository of another place once more.
-    fn of(other: &Self) -> Self {
+    pub(crate) fn of(other: &Self) -> Self {
         let place = Self { source: other.source.clone(), ..Self::bare() };
         copy(&other.path("repository"), &place.path("repository"));
         place
     }
 
     /// A repository that the command has made of an odd tree, and that carries the reader.
-    fn made() -> Self {
+    pub(crate) fn made() -> Self {
         let place = Self::bare();
         let source = place.path("source");
         for name in ["many", "deep/er/and/deeper", "empty", "names"] {
@@ -236,7 +236,7 @@ impl Place {
         place
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().canonicalize().unwrap().join(name)
     }
 
@@ -280,7 +280,7 @@ impl Place {
     }
 
     /// The reader in the repository.
-    fn carried(&self) -> PathBuf {
+    pub(crate) fn carried(&self) -> PathBuf {
         self.only("reader", ".wasm")
     }
 
@@ -293,11 +293,19 @@ impl Place {
 
     /// What lies in the source, or where it was restored to: what it is, its content, its time, and its mode if that was
     /// to be restored.
-    fn tree(&self, name: &str, is_without_modes: bool) -> BTreeMap<String, String> {
-        let inside = self.source.strip_prefix("/").unwrap();
-        let top = if name == "source" { self.source.clone() } else { self.path(name).join(inside) };
+    pub(crate) fn tree(&self, name: &str, is_without_modes: bool) -> BTreeMap<String, String> {
+        if name != "source" {
+            return self.tree_in(&self.path(name), is_without_modes);
+        }
         let mut tree = BTreeMap::new();
-        gather(&top, "", is_without_modes, &mut tree);
+        gather(&self.source, "", is_without_modes, &mut tree);
+        tree
+    }
+
+    /// What of the source was restored to a directory.
+    pub(crate) fn tree_in(&self, target: &Path, is_without_modes: bool) -> BTreeMap<String, String> {
+        let mut tree = BTreeMap::new();
+        gather(&target.join(self.source.strip_prefix("/").unwrap()), "", is_without_modes, &mut tree);
         tree
     }
 }
@@ -334,7 +342,7 @@ fn without_holes(entries: &[Value]) -> Vec<Value> {
     entries
 }
 
-fn golden(name: &str) -> PathBuf {
+pub(crate) fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden").join(name)
 }
 

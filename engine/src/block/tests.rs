@@ -69,6 +69,32 @@ fn a_block_gives_its_chunks_back() {
 }
 
 #[test]
+fn a_block_that_another_cipher_has_opened_is_the_same_block_or_none() {
+    use crate::seal::NONCE;
+    let noise = noise(3000);
+    for text in [&b"hello hello hello hello "[..], &noise] {
+        let stored = sealed(&[text, text]).bytes;
+        let nonce: [u8; NONCE] = stored[..NONCE].try_into().unwrap();
+        let mut plaintext = Vec::new();
+        cipher().open(BlockKind::Data, 0, &stored, &mut plaintext).unwrap();
+        let opened = |counter, nonce: &[u8; NONCE], plaintext: &[u8]| {
+            let tools = &mut OpenTools::new();
+            OpenBlock::opened(&cipher(), BlockKind::Data, counter, nonce, plaintext.to_vec(), tools)
+        };
+        assert_eq!(opened(0, &nonce, &plaintext), open(&stored));
+        let refused = Err(BlockError::Sealed(OpenError::Nonce { session: SessionId([2; 16]), counter: 0 }));
+        for at in 0..plaintext.len() {
+            let mut altered = plaintext.clone();
+            altered[at] ^= 1;
+            assert_eq!(opened(0, &nonce, &altered), refused, "byte {at}");
+        }
+        assert_eq!(opened(0, &nonce, &plaintext[1..]), refused);
+        assert_eq!(opened(0, &[0; NONCE], &plaintext), refused);
+        assert!(opened(1, &nonce, &plaintext).is_err(), "another block's");
+    }
+}
+
+#[test]
 fn a_blocks_bytes_do_not_depend_on_what_was_sealed_before() {
     let mut used = tools();
     let chunks = [&b"some text, some text, some text"[..], &noise(90)];

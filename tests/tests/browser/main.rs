@@ -17,6 +17,7 @@ use copal_wasm::look::Comparison;
 use copal_wasm::sealer::Sealer;
 use copal_wasm::view::Read;
 
+mod opening;
 mod seat;
 
 use seat::{Alteration, Browser, LATER, Ran, facts, files, unaltered, with_directories};
@@ -103,10 +104,7 @@ fn bytes_that_are_not_what_they_should_be_are_never_handed_over() {
     let browser = Browser::new();
     let files = files(8, 80, 5_000);
     let ran = browser.back_up(LATER, &files, &[], usize::MAX);
-    let hit = browser.world.names("packs/").into_iter().find(|name| {
-        copal_engine::pack::parse(&browser.world.read(name)).unwrap().kind == copal_engine::pack::PackKind::Data
-    });
-    let hit = hit.unwrap();
+    let hit = browser.data_packs().remove(0);
     let flip = |read: &Read, mut bytes: Vec<u8>| {
         // Not the table, of which the end of the pack tells.
         if read.key == hit && bytes.len() > 5_000 {

@@ -6,9 +6,12 @@ use std::rc::Rc;
 
 use copal_engine::id::{DomainId, ObjectHash, SnapshotId};
 use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::secret::Secret;
 use copal_engine::layout;
+use copal_engine::pack::{PackKind, parse};
 use copal_engine::path::TreePath;
 use copal_engine::repository::Descriptor;
+use copal_engine::seal::NONCE;
 use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::time::Time;
 use copal_engine::tree::{Content, EntryKind};
@@ -16,13 +19,16 @@ use copal_tests::kit::{Random, Tree, World, path};
 use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Tally, Verdict};
 use copal_wasm::chunker::Chunker;
 use copal_wasm::client::Client;
-use copal_wasm::look::Library;
+use copal_wasm::look::{Damage, Library, Opened};
 use copal_wasm::owner::Owner;
 use copal_wasm::sealer::Sealer;
 use copal_wasm::view::{Read, View};
 
 /// What becomes of what the store gives.
 pub(crate) type Alteration<'a> = dyn Fn(&Read, Vec<u8>) -> Option<Vec<u8>> + 'a;
+
+/// A cipher of the host's: from a key, a nonce, associated data and what was sealed to what that opens to.
+pub(crate) type HostCipher<'a> = dyn Fn(&Secret, &[u8; NONCE], &[u8], &[u8]) -> Option<Vec<u8>> + 'a;
 
 /// A browser that is a full client of the kit's repository.
 pub(crate) struct Browser {
@@ -97,7 +103,11 @@ impl Browser {
 
     /// Takes files, whose time is that of their content's length, up to a number; claims a checkpoint or the snapshot.
     pub(crate) fn back_up(&self, now: i64, files: &Tree, kept: &[&[u8]], most: usize) -> Ran {
-        let mut backup = self.begin(now, kept);
+        self.go_on(self.begin(now, kept), files, most)
+    }
+
+    /// The rest of a run that was begun.
+    pub(crate) fn go_on(&self, mut backup: Backup, files: &Tree, most: usize) -> Ran {
         let p = &self.descriptor.parameters;
         let sizes = [p.chunk_min, p.chunk_average, p.chunk_max].map(u64::from);
         let chunker = Chunker::new(self.client.domain_key(), sizes[0], sizes[1], sizes[2]).unwrap();
@@ -189,10 +199,22 @@ impl Browser {
 
     /// Restores everything. `alter` may change what the store gives.
     pub(crate) fn restore(&self, snapshot: SnapshotId, alter: &Alteration) -> (Tree, Vec<String>) {
+        let (whole, damaged) = self.restore_with(snapshot, alter, None);
+        (whole, damaged.into_iter().map(|damage| damage.path).collect())
+    }
+
+    /// Restores everything; a cipher of the host's may open blocks.
+    pub(crate) fn restore_with(
+        &self,
+        snapshot: SnapshotId,
+        alter: &Alteration,
+        cipher: Option<&HostCipher>,
+    ) -> (Tree, Vec<Damage>) {
         let library = self.library();
         let mut restore = library.tree(snapshot).unwrap().restore(vec![TreePath::TOP], None);
         let mut files: BTreeMap<u32, (TreePath, Vec<u8>)> = BTreeMap::new();
         let (mut whole, mut damaged) = (Tree::new(), Vec::new());
+        let mut keys = BTreeMap::new();
         let fetch = |read: &Read| self.fetch(read).and_then(|bytes| alter(read, bytes));
         for _ in 0..10_000 {
             let window = restore.advance().unwrap();
@@ -207,18 +229,39 @@ impl Browser {
                 }
             }
             for (at, (read, _)) in window.reads.iter().enumerate() {
-                for piece in restore.take(at, fetch(read).as_deref()).unwrap() {
+                let bytes = fetch(read);
+                let mut pieces = Vec::new();
+                if let (Some(cipher), Some(bytes)) = (cipher, &bytes) {
+                    for block in restore.sealed(at).unwrap() {
+                        let key = keys.entry(block.session).or_insert_with(|| library.take_key(block.session).unwrap());
+                        let stored = bytes.get(block.range.start as usize..block.range.end as usize);
+                        let Some((nonce, rest)) = stored.and_then(<[u8]>::split_first_chunk) else { continue };
+                        let Some(plaintext) = cipher(key, nonce, &block.associated, rest) else { continue };
+                        let opened = Opened { nonce: *nonce, plaintext };
+                        pieces
+                            .extend(restore.take_opened(at, block.range.start, opened).unwrap().into_iter().flatten());
+                    }
+                }
+                pieces.extend(restore.take(at, bytes.as_deref()).unwrap());
+                for piece in pieces {
                     let (_, content) = files.get_mut(&piece.file).unwrap();
                     content[piece.offset as usize..][..piece.bytes.len()].copy_from_slice(&piece.bytes);
                 }
             }
             whole.extend(window.ends.iter().filter_map(|file| files.remove(file)));
-            damaged.extend(window.damaged.into_iter().map(|damage| damage.path));
+            damaged.extend(window.damaged);
             if window.is_done {
                 return (whole, damaged);
             }
         }
         panic!("the restore does not end");
+    }
+
+    /// The names of the packs with data.
+    pub(crate) fn data_packs(&self) -> Vec<String> {
+        let mut names = self.world.names("packs/");
+        names.retain(|name| parse(&self.world.read(name)).unwrap().kind == PackKind::Data);
+        names
     }
 }
 

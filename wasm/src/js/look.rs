@@ -10,11 +10,11 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::clients::{Descriptor, Owner};
 use super::convert::{
-    Thrown, count, entry, hex, list, milliseconds, object, optional, read, read_of, reads, records, set,
+    Thrown, count, entry, exact, hex, list, milliseconds, object, optional, read, read_of, reads, records, set,
 };
 use super::view::View;
 use crate::fault::Fault;
-use crate::look::{self, Listing, Snapshot, id_of, path_of};
+use crate::look::{self, Listing, Opened, Piece, Snapshot, id_of, path_of};
 
 #[wasm_bindgen]
 pub struct Library(look::Library);
@@ -77,6 +77,11 @@ impl Library {
     ) -> Thrown<()> {
         self.0.supply(&read_of(read)?, bytes);
         Ok(())
+    }
+
+    #[wasm_bindgen(js_name = takeKey, unchecked_return_type = "Uint8Array<ArrayBuffer> | null")]
+    pub fn take_key(&self, session: u32) -> JsValue {
+        optional(self.0.take_key(session).map(|key| Uint8Array::from(key.expose().as_slice())))
     }
 
     pub fn forgive(&self) {
@@ -195,21 +200,46 @@ impl Restore {
         self.0.unsettled()
     }
 
+    #[wasm_bindgen(unchecked_return_type = "SealedBlock[]")]
+    pub fn sealed(&self, read: u32) -> Thrown<Array> {
+        let sealed = self.0.sealed(read as usize)?;
+        Ok(list(sealed.iter().map(|block| {
+            object! {
+                "start": count(block.range.start),
+                "end": count(block.range.end),
+                "session": block.session,
+                "additionalData": Uint8Array::from(block.associated.as_slice()),
+            }
+        })))
+    }
+
+    #[wasm_bindgen(js_name = takeOpened, unchecked_return_type = "Piece[] | null")]
+    pub fn take_opened(&mut self, read: u32, start: f64, iv: &[u8], plaintext: Vec<u8>) -> Thrown<JsValue> {
+        let opened = Opened { nonce: exact(iv, "iv")?, plaintext };
+        let taken = self.0.take_opened(read as usize, start as u64, opened)?;
+        Ok(optional(taken.map(|taken| pieces(&taken))))
+    }
+
     #[wasm_bindgen(unchecked_return_type = "Piece[]")]
     pub fn take(
         &mut self,
         read: u32,
-        #[wasm_bindgen(unchecked_param_type = "Uint8Array | null")] bytes: Option<Vec<u8>>,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array | null")] bytes: Option<Uint8Array>,
     ) -> Thrown<Array> {
-        let pieces = self.0.take(read as usize, bytes.as_deref())?;
-        Ok(list(pieces.iter().map(|piece| {
-            object! {
-                "file": piece.file,
-                "offset": count(piece.offset),
-                "bytes": Uint8Array::from(piece.bytes.as_slice()),
-            }
-        })))
+        // What a cipher of the host's has opened is not copied in.
+        let bytes = bytes.filter(|_| self.0.has_left(read as usize)).map(|bytes| bytes.to_vec());
+        Ok(pieces(&self.0.take(read as usize, bytes.as_deref())?))
     }
+}
+
+fn pieces(pieces: &[Piece]) -> Array {
+    list(pieces.iter().map(|piece| {
+        object! {
+            "file": piece.file,
+            "offset": count(piece.offset),
+            "bytes": Uint8Array::from(piece.bytes.as_slice()),
+        }
+    }))
 }
 
 fn place(after: Option<String>) -> Result<Option<TreePath>, Fault> {

@@ -87,12 +87,15 @@ export interface Window {
   needs: Read[];
   /** Entries that begin in this window; `file` numbers them. Content of inline files is in `inline`. */
   entries: (EntryFacts & { file: number; inline: Uint8Array<ArrayBuffer> | null })[];
-  /** Ranges of packs to be fetched; blocks in them are opened by `take`. */
+  /** Ranges of packs to be fetched. Blocks in them that `sealed` tells may be opened by the host and handed to `takeOpened`; what
+   * is left, `take` opens: it ends every read. */
   reads: (Read & { bytes: number })[];
-  /** Files of which everything was handed over by `take` BEFORE this window (or that have no pieces): only these are whole. */
+  /** Files of which everything was handed over BEFORE this window (or that have no pieces): only these are whole. */
   ends: number[];
   /** What cannot be had (known so far): nothing of these files should be handed over as whole. */
   damaged: { file: number | null; path: string; why: string }[];
   isDone: boolean;
 }
+/** A block of a read, to be opened by AES-256-GCM with its session's key (`takeKey`): its iv, 12 bytes, comes first, its tag last. */
+export interface SealedBlock { /** Where it lies in what the read gives; `end` is exclusive. */ start: number; end: number; session: number; additionalData: Uint8Array<ArrayBuffer> }
 export interface Piece { file: number; offset: number; bytes: Uint8Array<ArrayBuffer> }

@@ -4,17 +4,19 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
 use copal_engine::block::{OpenBlock, OpenTools};
-use copal_engine::id::{ChunkId, DomainId, PackId, SessionId};
+use copal_engine::id::{ChunkId, DomainId, PackId};
 use copal_engine::index::{Index, Location, Status};
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::session::SessionRecord;
+use copal_engine::keys::secret::Secret;
 use copal_engine::layout::{self, Place};
 use copal_engine::pack::{PackTable, TRAILER_BYTES, Trailer, parse_table};
 use copal_engine::seal::{BlockKind, SessionCipher};
 use copal_engine::tree::VerifiedPage;
 
 use super::Obstacle;
+use super::restore::Opened;
+use super::sessions::{Session, Sessions};
 use crate::view::{Read, Shared};
 
 /// A pack and where it lies.
@@ -46,7 +48,7 @@ pub(super) struct Blocks {
     tables: Recent<PackAt, Rc<PackTable>>,
     blocks: Recent<(PackAt, u32), Rc<OpenBlock>>,
     pages: Recent<ChunkId, VerifiedPage>,
-    ciphers: HashMap<Vec<u8>, SessionCipher>,
+    sessions: Sessions,
     keys: BTreeMap<DomainId, DomainKeys>,
     /// What is wrong with packs, or with blocks of them.
     bad: HashMap<(PackAt, Option<u32>), String>,
@@ -62,7 +64,7 @@ impl Blocks {
             tables: Recent::new(TABLES),
             blocks: Recent::new(BLOCKS),
             pages: Recent::new(PAGES),
-            ciphers: HashMap::new(),
+            sessions: Sessions::default(),
             keys: BTreeMap::new(),
             bad: HashMap::new(),
             tools: OpenTools::new(),
@@ -235,28 +237,45 @@ impl Blocks {
         kind: BlockKind,
         stored: &[u8],
     ) -> Result<OpenBlock, String> {
-        let row = table.blocks.binary_search_by_key(&offset, |row| row.offset);
-        let row = &table.blocks[row.map_err(|_| "its table knows no block where the index says")?];
-        let session = table.sessions.get(usize::from(row.session)).ok_or("its table knows no such session")?;
-        let cipher = self.cipher(table.domain, session)?;
-        OpenBlock::open(&cipher, kind, row.counter, stored, &mut self.tools).map_err(|error| error.to_string())
+        let (Session { cipher, .. }, counter) = self.sealed_by(table, offset)?;
+        OpenBlock::open(&cipher, kind, counter, stored, &mut self.tools).map_err(|error| error.to_string())
     }
 
-    /// The cipher of the session with this record; unwrapping takes a key agreement, so it is done once.
+    /// The number of the session that sealed a block of a pack with this table, and the associated data: with the session's
+    /// key, what a cipher of the host's opens it with.
+    pub(super) fn terms(&mut self, table: &PackTable, offset: u32, kind: BlockKind) -> Result<(u32, Vec<u8>), String> {
+        let (Session { number, cipher }, counter) = self.sealed_by(table, offset)?;
+        Ok((number, cipher.associated(kind, counter)))
+    }
+
+    /// Reads a block that a cipher of the host's has opened; none if that is not what was sealed.
+    pub(super) fn opened(
+        &mut self,
+        table: &PackTable,
+        offset: u32,
+        kind: BlockKind,
+        opened: Opened,
+    ) -> Option<OpenBlock> {
+        let (Session { cipher, .. }, counter) = self.sealed_by(table, offset).ok()?;
+        OpenBlock::opened(&cipher, kind, counter, &opened.nonce, opened.plaintext, &mut self.tools).ok()
+    }
+
+    /// The session that sealed a block, and the block's number in it.
+    fn sealed_by(&mut self, table: &PackTable, offset: u32) -> Result<(Session, u64), String> {
+        let row = table.blocks.binary_search_by_key(&offset, |row| row.offset);
+        let row = &table.blocks[row.map_err(|_| "its table knows no block where the index says")?];
+        let record = table.sessions.get(usize::from(row.session)).ok_or("its table knows no such session")?;
+        Ok((self.sessions.of(&self.owner, table.domain, record)?, row.counter))
+    }
+
+    /// The cipher of the session with this record.
     pub(super) fn cipher(&mut self, domain: DomainId, record: &[u8]) -> Result<SessionCipher, String> {
-        if let Some(cipher) = self.ciphers.get(record) {
-            return Ok(cipher.clone());
-        }
-        let parsed = SessionRecord::parse(record).map_err(|error| error.to_string())?;
-        if parsed.domain() != domain {
-            return Err("its session is of another domain".to_owned());
-        }
-        let key = parsed.unwrap(&self.owner).map_err(|error| error.to_string())?;
-        let repository = self.owner.repository();
-        let session: SessionId = parsed.id(repository);
-        let cipher = SessionCipher::new(&key, repository, session);
-        self.ciphers.insert(record.to_vec(), cipher.clone());
-        Ok(cipher)
+        self.sessions.of(&self.owner, domain, record).map(|session| session.cipher)
+    }
+
+    /// The key of a session's blocks, once.
+    pub(super) fn take_key(&mut self, session: u32) -> Option<Secret> {
+        self.sessions.take_key(session)
     }
 
     fn want(&mut self, pack: PackAt, range: core::ops::Range<u64>, wanted: Wanted) -> Read {

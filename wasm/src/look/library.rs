@@ -8,6 +8,7 @@ use copal_engine::block::{OpenBlock, OpenTools};
 use copal_engine::client::ClientHistory;
 use copal_engine::id::{ChunkId, ClientId, DomainId, SnapshotId};
 use copal_engine::keys::owner::{OwnerSecret, TextPurpose};
+use copal_engine::keys::secret::Secret;
 use copal_engine::layout;
 use copal_engine::manifest::Manifest;
 use copal_engine::repository::Descriptor;
@@ -173,6 +174,11 @@ impl Library {
     /// Takes what an operation asked for; none if it cannot be had.
     pub fn supply(&self, read: &Read, bytes: Option<Vec<u8>>) {
         self.blocks.borrow_mut().supply(read, bytes);
+    }
+
+    /// The key of the blocks of a session, for a cipher of the host's ([`super::SealedBlock`]); it is given once.
+    pub fn take_key(&self, session: u32) -> Option<Secret> {
+        self.blocks.borrow_mut().take_key(session)
     }
 
     /// Looks anew at what was found damaged or gone.

@@ -8,6 +8,7 @@ mod blocks;
 mod comparison;
 mod library;
 mod restore;
+mod sessions;
 mod tree;
 
 use copal_engine::id::ChunkId;
@@ -16,7 +17,7 @@ use crate::view::Read;
 
 pub use comparison::{Changes, Comparison};
 pub use library::{Library, Snapshot};
-pub use restore::{Damage, Piece, Restore, Started, Window};
+pub use restore::{Damage, Opened, Piece, Restore, SealedBlock, Started, Window};
 pub use tree::{Listing, Tree, id_of, path_of};
 
 /// Why a page or block is not at hand.

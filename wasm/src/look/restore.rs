@@ -2,6 +2,7 @@
 //! files want its chunks; memory is bounded by the window.
 
 mod gather;
+mod take;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
@@ -12,8 +13,7 @@ use copal_engine::pack::PackTable;
 use copal_engine::path::TreePath;
 use copal_engine::restore::extents::Extents;
 use copal_engine::restore::leaves::Leaves;
-use copal_engine::restore::window::{ChunkRead, RangeRead, Target, Window as Gathered};
-use copal_engine::seal::BlockKind;
+use copal_engine::restore::window::{RangeRead, Target, Window as Gathered};
 use copal_engine::tree::{Entry, ListWalk, Piece as TreePiece, TreeWalk};
 
 use super::Obstacle;
@@ -21,6 +21,8 @@ use super::blocks::{PackAt, copies};
 use super::tree::Tree;
 use crate::fault::Fault;
 use crate::view::Read;
+
+pub use take::{Opened, Piece, SealedBlock};
 
 /// An entry that begins in a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,17 +59,6 @@ pub struct Window {
     pub damaged: Vec<Damage>,
     /// Whether there is nothing more.
     pub is_done: bool,
-}
-
-/// Verified bytes of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// The file's number.
-    pub file: u32,
-    /// Where they go.
-    pub offset: u64,
-    /// The bytes.
-    pub bytes: Vec<u8>,
 }
 
 /// A restore under way.
@@ -179,69 +170,6 @@ impl Restore {
         self.built.ends.extend(ended);
         self.built.is_done = self.is_walked && self.open.is_empty() && self.reads.is_empty();
         Ok(core::mem::take(&mut self.built))
-    }
-
-    /// Takes what a read of the window gave; none if it cannot be had. Gives the pieces, each found to be what it should.
-    pub fn take(&mut self, at: usize, bytes: Option<&[u8]>) -> Result<Vec<Piece>, Fault> {
-        let read = self.reads.get_mut(at).and_then(Option::take);
-        let read = read.ok_or_else(|| Fault::misuse("the window has no such read, or it was taken"))?;
-        let pack = (read.place, read.pack);
-        let bytes = bytes.filter(|bytes| bytes.len() as u64 == read.range.end - read.range.start);
-        let mut pieces = Vec::new();
-        for block in read.blocks {
-            let start = (u64::from(block.offset) - read.range.start) as usize;
-            let stored = bytes.and_then(|bytes| bytes.get(start..start + block.length as usize));
-            let opened = match (stored, self.tables.get(&pack)) {
-                (Some(stored), Some(table)) => {
-                    self.tree.blocks.borrow_mut().open_with(table, block.offset, BlockKind::Data, stored)
-                }
-                _ => Err("it is not there".to_owned()),
-            };
-            let keys = self.tree.blocks.borrow_mut().keys(self.tree.domain);
-            for chunk in block.chunks {
-                let plain = opened.as_ref().map_err(Clone::clone).and_then(|opened| {
-                    let plain = opened.chunk(chunk.ordinal.into()).ok_or("its block holds fewer chunks")?;
-                    let is_it = keys.chunk_id(plain) == chunk.id;
-                    if is_it { Ok(plain) } else { Err("its bytes do not have its id".to_owned()) }
-                });
-                match plain {
-                    Ok(plain) => self.give(&chunk, plain, &mut pieces),
-                    Err(why) => self.put_back(chunk, &pack, &why),
-                }
-            }
-        }
-        Ok(pieces)
-    }
-
-    /// Files of which something was no good: the next window brings other copies, or tells the damage.
-    pub fn unsettled(&self) -> Vec<u32> {
-        let targets = self.again.iter().flat_map(|again| &again.targets).map(|target| target.file);
-        let mut files: Vec<u32> = targets.filter(|file| self.open.contains_key(file)).collect();
-        files.sort_unstable();
-        files.dedup();
-        files
-    }
-
-    /// Puts a chunk where it goes.
-    fn give(&mut self, chunk: &ChunkRead, plain: &[u8], pieces: &mut Vec<Piece>) {
-        for target in &chunk.targets {
-            let Some(file) = self.open.get_mut(&target.file) else { continue };
-            file.due = file.due.saturating_sub(target.length.into());
-            let end = (target.offset + u64::from(target.length)).min(file.limit.max(target.offset));
-            let mut from = 0;
-            for place in file.extents.place(target.offset..end) {
-                let length = (place.end - place.start) as usize;
-                let Some(part) = plain.get(from..from + length) else { break };
-                pieces.push(Piece { file: target.file, offset: place.start, bytes: part.to_vec() });
-                from += length;
-            }
-        }
-    }
-
-    fn put_back(&mut self, chunk: ChunkRead, pack: &PackAt, why: &str) {
-        let why = format!("{}: {why}", layout::pack(pack.0, pack.1));
-        *self.tried.entry(chunk.id).or_default() += 1;
-        self.again.push(Again { id: chunk.id, targets: chunk.targets, why });
     }
 
     /// Gathers the next copies of chunks whose copy was no good; what has no other is damaged.

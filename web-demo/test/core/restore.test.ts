@@ -86,7 +86,6 @@ async function run(steps: Step[], ids = ["a", "b"]) {
   };
   const restore = {
     next: window,
-    take: (read: number) => (steps[at]!.reads![read] ?? []).map(([file, offset, content]) => ({ file, offset, bytes: bytes(content) })),
     get unsettled() {
       return Uint32Array.from(steps[at]?.unsettled ?? []);
     },
@@ -95,6 +94,9 @@ async function run(steps: Step[], ids = ["a", "b"]) {
   const books = {
     measure: async () => ({ files: ids.length, directories: 0, bytes: 100, leftOut: 0 }),
     withTree: async (_: string, work: (tree: { restore: () => Restore }) => Promise<void>) => work({ restore: () => restore }),
+    async *take(_: Restore, read: number) {
+      for (const [file, offset, content] of steps[at]!.reads![read] ?? []) yield [{ file, offset, bytes: bytes(content) }];
+    },
   } as unknown as Books;
   const opened = { read: async () => new Uint8Array(1) } as unknown as Opened;
   const notes = new Notes();

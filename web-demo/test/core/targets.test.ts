@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import type { EntryFacts } from "../../src/core/engine";
-import { DirectoryTarget, type Place, type Target, ZipTarget, asFileName } from "../../src/core/restore/targets";
+import { DirectoryTarget, type Place, SingleTarget, type Target, ZipTarget, asFileName } from "../../src/core/restore/targets";
 
 /** What a hostile client may have put into a snapshot of its own, were the engine not to refuse most of it. */
 const HOSTILE = ["..", "../up.txt", "a/../../up.txt", "/etc/passwd", "a//b", "a/./b", ".", "a/\0b", "\ud800lone"];
@@ -165,5 +165,44 @@ describe("the name of a download", () => {
     expect(asFileName("a\nb\u001b\u0000c")).toBe("a_b__c");
     for (const name of ["", ".", ".."]) expect(asFileName(name)).toBe("_");
     for (const name of ["naïve \u{1f600}.txt", ".profile", "a.tar.gz"]) expect(asFileName(name)).toBe(name);
+  });
+});
+
+describe("a lone file", () => {
+  /** What is written to a place, piece by piece. */
+  function notes() {
+    const [bytes, lengths]: [number[], number[]] = [[], []];
+    const place: Place = {
+      write: async (data, at) => {
+        lengths.push(data.length);
+        data.forEach((byte, number) => (bytes[at + number] = byte));
+      },
+      truncate: async (length) => void (bytes.length = length),
+      close: async () => {},
+      drop: async () => {},
+    };
+    return { bytes, lengths, place };
+  }
+
+  test("is written in large pieces, whatever pieces it comes in", async () => {
+    const { bytes, lengths, place } = notes();
+    const target = new SingleTarget(place);
+    expect(await target.begin(entry("a"))).toBeNull();
+    for (let piece = 0; piece < 40; piece++) await target.data(new Uint8Array(64 << 10).fill(piece));
+    await target.end();
+    await target.finish();
+    expect(bytes.length).toBe(40 * (64 << 10));
+    expect([bytes[0], bytes.at(-1), bytes[(64 << 10) * 20]]).toEqual([0, 39, 20]);
+    expect(lengths).toEqual([1 << 20, 1 << 20, 512 << 10]);
+  });
+
+  test("of which something is damaged leaves nothing", async () => {
+    const { bytes, place } = notes();
+    const target = new SingleTarget(place);
+    await target.begin(entry("a"));
+    await target.data(new Uint8Array(3 << 20).fill(1));
+    await target.abort();
+    await target.finish();
+    expect(bytes).toEqual([]);
   });
 });

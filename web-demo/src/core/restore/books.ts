@@ -1,17 +1,19 @@
 //! Books: the library of an unlocked repository: snapshots, and what is in them.
 
 import type { ComparePage, DirectoryPage, Entry, EntryId, Measure, Preview, Problem, SearchProgress, SearchResult, Snapshot, SnapshotList } from "../api";
-import { type Comparison, type EntryFacts, Library, type Listing, type Read, type SnapshotFacts, type Tree, type View } from "../engine";
+import { type Comparison, type EntryFacts, Library, type Listing, type Piece, type Read, type Restore, type SnapshotFacts, type Tree, type View } from "../engine";
 import { ENDLESS, type Patience } from "../gateway/retry";
 import { brief } from "../gateway/client";
 import { failure, problem } from "../problem";
 import { type Opened, fetchAll, records } from "../coordinator/opened";
 import type { Control } from "../coordinator/control";
+import { Opener } from "./opener";
 import { asFileName, commonParent } from "./targets";
 
 /** What can be looked at. One at a time: the engine answers one question after another. */
 export class Books {
   #library: Library | null = null;
+  #opener: Opener | null = null;
   #view: View | null = null;
   #trees = new Map<string, Tree>();
   #comparison: { key: string; comparison: Comparison; cursor: string } | null = null;
@@ -85,8 +87,8 @@ export class Books {
           for (const entry of window.entries) if (entry.inline) bytes.set(entry.inline.subarray(0, bytes.length));
           for (let at = 0; at < window.reads.length; at++) {
             const got = await this.opened.read(brief(), window.reads[at]!);
-            for (const piece of restore.take(at, got!)) {
-              if (piece.offset < bytes.length) bytes.set(piece.bytes.subarray(0, bytes.length - piece.offset), piece.offset);
+            for await (const pieces of this.take(restore, at, got)) {
+              for (const piece of pieces) if (piece.offset < bytes.length) bytes.set(piece.bytes.subarray(0, bytes.length - piece.offset), piece.offset);
             }
           }
           if (window.isDone) break;
@@ -197,6 +199,11 @@ export class Books {
     await fetchAll(needs, async (read) => library.supply(read, (await this.opened.read(patience, read))!));
   }
 
+  /** Opens what a read of a restore's window gave; null: it could not be had. */
+  take(restore: Restore, read: number, bytes: Uint8Array<ArrayBuffer> | null): AsyncGenerator<Piece[]> {
+    return this.#opener!.take(restore, read, bytes);
+  }
+
   free(): void {
     this.#forget();
   }
@@ -223,6 +230,7 @@ export class Books {
     for (let keys = library.neededManifests(); keys.length > 0; keys = library.neededManifests()) {
       await fetchAll(keys, async (key) => library.supplyManifest(key, (await opened.gateway.read(patience, key))!));
     }
+    this.#opener = new Opener(library);
     return (this.#library = library);
   }
 
@@ -247,7 +255,7 @@ export class Books {
     for (const tree of this.#trees.values()) tree.free();
     this.#trees.clear();
     this.#library?.free();
-    this.#library = null;
+    [this.#library, this.#opener] = [null, null];
     this.#view?.free();
     this.#view = null;
   }

@@ -97,7 +97,7 @@ export class RestoreRun {
       await fetchAll(window.reads.map((read, at) => ({ read, at })), async ({ read, at }) => {
         const bytes = await this.opened.read(patience, read);
         this.#fetched += bytes?.length ?? 0;
-        queue.take(restore.take(at, bytes));
+        for await (const pieces of this.books.take(restore, at, bytes)) queue.take(pieces);
       });
       queue.hold(restore.unsettled);
       await this.#write(queue, target);

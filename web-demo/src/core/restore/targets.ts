@@ -62,15 +62,18 @@ export async function pickedPlace(handle: FileSystemFileHandle): Promise<Place> 
 /** One file as itself. */
 export class SingleTarget implements Target {
   #at = 0;
+  readonly #place: Place;
 
-  constructor(private readonly place: Place) {}
+  constructor(place: Place) {
+    this.#place = new Gathered(place);
+  }
 
   async begin(entry: EntryFacts): Promise<"special" | null> {
     return entry.kind === "file" ? null : "special";
   }
 
   async data(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    await this.place.write(bytes, this.#at);
+    await this.#place.write(bytes, this.#at);
     this.#at += bytes.length;
   }
 
@@ -78,16 +81,16 @@ export class SingleTarget implements Target {
 
   async abort(): Promise<void> {
     this.#at = 0;
-    await this.place.truncate(0);
+    await this.#place.truncate(0);
   }
 
   async finish(): Promise<void> {
-    await this.place.truncate(this.#at);
-    await this.place.close();
+    await this.#place.truncate(this.#at);
+    await this.#place.close();
   }
 
   async drop(): Promise<void> {
-    await this.place.drop();
+    await this.#place.drop();
   }
 }
 

@@ -1,0 +1,163 @@
+//! Take: what the reads of a window gave, opened and checked block by block. A cipher of the host's may open blocks, where it
+//! has one; the engine's own takes what is left, and only that one says what is wrong with a block.
+
+use core::ops::Range;
+
+use copal_engine::block::OpenBlock;
+use copal_engine::layout;
+use copal_engine::restore::window::{BlockRead, ChunkRead, RangeRead};
+use copal_engine::seal::{BlockKind, NONCE};
+
+use super::super::blocks::PackAt;
+use super::{Again, Restore};
+use crate::fault::Fault;
+
+/// Verified bytes of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The file's number.
+    pub file: u32,
+    /// Where they go.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A block of a read that a cipher of the host's may open: its nonce comes first in it, and its tag last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedBlock {
+    /// Where it lies in what the read gives.
+    pub range: Range<u64>,
+    /// The number of the session whose key opens it ([`super::super::Library::take_key`]).
+    pub session: u32,
+    /// The associated data.
+    pub associated: Vec<u8>,
+}
+
+/// What a cipher of the host's has made of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The nonce that the block begins with.
+    pub nonce: [u8; NONCE],
+    /// What the rest opened to.
+    pub plaintext: Vec<u8>,
+}
+
+impl Restore {
+    /// The blocks of a read of the window that a cipher of the host's may open.
+    pub fn sealed(&self, at: usize) -> Result<Vec<SealedBlock>, Fault> {
+        let read = self.reads.get(at).and_then(Option::as_ref).ok_or_else(no_such_read)?;
+        let Some(table) = self.tables.get(&(read.place, read.pack)) else { return Ok(Vec::new()) };
+        let mut blocks = self.tree.blocks.borrow_mut();
+        let sealed = read.blocks.iter().filter_map(|block| {
+            let (session, associated) = blocks.terms(table, block.offset, BlockKind::Data).ok()?;
+            Some(SealedBlock { range: range_of(block, read), session, associated })
+        });
+        Ok(sealed.collect())
+    }
+
+    /// Takes the block at a place of a read, as a cipher of the host's has opened it, and gives the pieces as
+    /// [`Restore::take`] does. None if it did not open to what was sealed: then the block is left.
+    pub fn take_opened(&mut self, at: usize, start: u64, opened: Opened) -> Result<Option<Vec<Piece>>, Fault> {
+        let read = self.reads.get_mut(at).and_then(Option::as_mut).ok_or_else(no_such_read)?;
+        let number = read.blocks.iter().position(|block| range_of(block, read).start == start);
+        let number = number.ok_or_else(|| Fault::misuse("the read has no such block, or it was taken"))?;
+        let pack = (read.place, read.pack);
+        let Some(table) = self.tables.get(&pack) else { return Ok(None) };
+        let offset = read.blocks[number].offset;
+        let opened = self.tree.blocks.borrow_mut().opened(table, offset, BlockKind::Data, opened);
+        let Some(opened) = opened else { return Ok(None) };
+        let (block, mut pieces) = (read.blocks.remove(number), Vec::new());
+        self.give_block(&pack, block, Ok(opened), &mut pieces);
+        Ok(Some(pieces))
+    }
+
+    /// Whether blocks of a read of the window are left to be taken.
+    pub fn has_left(&self, at: usize) -> bool {
+        self.reads.get(at).and_then(Option::as_ref).is_some_and(|read| !read.blocks.is_empty())
+    }
+
+    /// Takes what is left of what a read of the window gave; none if it cannot be had. Gives the pieces, each found to be what
+    /// it should.
+    pub fn take(&mut self, at: usize, bytes: Option<&[u8]>) -> Result<Vec<Piece>, Fault> {
+        let mut read = self.reads.get_mut(at).and_then(Option::take).ok_or_else(no_such_read)?;
+        let pack = (read.place, read.pack);
+        let bytes = bytes.filter(|bytes| bytes.len() as u64 == read.range.end - read.range.start);
+        let mut pieces = Vec::new();
+        for block in core::mem::take(&mut read.blocks) {
+            let Range { start, end } = range_of(&block, &read);
+            let stored = bytes.and_then(|bytes| bytes.get(start as usize..end as usize));
+            let opened = match (stored, self.tables.get(&pack)) {
+                (Some(stored), Some(table)) => {
+                    self.tree.blocks.borrow_mut().open_with(table, block.offset, BlockKind::Data, stored)
+                }
+                _ => Err("it is not there".to_owned()),
+            };
+            self.give_block(&pack, block, opened, &mut pieces);
+        }
+        Ok(pieces)
+    }
+
+    /// Files of which something was no good: the next window brings other copies, or tells the damage.
+    pub fn unsettled(&self) -> Vec<u32> {
+        let targets = self.again.iter().flat_map(|again| &again.targets).map(|target| target.file);
+        let mut files: Vec<u32> = targets.filter(|file| self.open.contains_key(file)).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
+    /// Puts the chunks of a block where they go, each if it has the id that was asked for.
+    fn give_block(
+        &mut self,
+        pack: &PackAt,
+        block: BlockRead,
+        opened: Result<OpenBlock, String>,
+        pieces: &mut Vec<Piece>,
+    ) {
+        let keys = self.tree.blocks.borrow_mut().keys(self.tree.domain);
+        for chunk in block.chunks {
+            let plain = opened.as_ref().map_err(Clone::clone).and_then(|opened| {
+                let plain = opened.chunk(chunk.ordinal.into()).ok_or("its block holds fewer chunks")?;
+                let is_it = keys.chunk_id(plain) == chunk.id;
+                if is_it { Ok(plain) } else { Err("its bytes do not have its id".to_owned()) }
+            });
+            match plain {
+                Ok(plain) => self.give(&chunk, plain, pieces),
+                Err(why) => self.put_back(chunk, pack, &why),
+            }
+        }
+    }
+
+    /// Puts a chunk where it goes.
+    fn give(&mut self, chunk: &ChunkRead, plain: &[u8], pieces: &mut Vec<Piece>) {
+        for target in &chunk.targets {
+            let Some(file) = self.open.get_mut(&target.file) else { continue };
+            file.due = file.due.saturating_sub(target.length.into());
+            let end = (target.offset + u64::from(target.length)).min(file.limit.max(target.offset));
+            let mut from = 0;
+            for place in file.extents.place(target.offset..end) {
+                let length = (place.end - place.start) as usize;
+                let Some(part) = plain.get(from..from + length) else { break };
+                pieces.push(Piece { file: target.file, offset: place.start, bytes: part.to_vec() });
+                from += length;
+            }
+        }
+    }
+
+    fn put_back(&mut self, chunk: ChunkRead, pack: &PackAt, why: &str) {
+        let why = format!("{}: {why}", layout::pack(pack.0, pack.1));
+        *self.tried.entry(chunk.id).or_default() += 1;
+        self.again.push(Again { id: chunk.id, targets: chunk.targets, why });
+    }
+}
+
+/// Where a block lies in what a read gives.
+fn range_of(block: &BlockRead, read: &RangeRead) -> Range<u64> {
+    let start = u64::from(block.offset) - read.range.start;
+    start..start + u64::from(block.length)
+}
+
+fn no_such_read() -> Fault {
+    Fault::misuse("the window has no such read, or it was taken")
+}

@@ -1,0 +1,51 @@
+//! Sessions: who sealed the blocks that are read. Each has a cipher here, and a key for a cipher of the host's.
+
+use std::collections::HashMap;
+
+use copal_engine::id::DomainId;
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::secret::Secret;
+use copal_engine::keys::session::SessionRecord;
+use copal_engine::seal::SessionCipher;
+
+/// A session whose key was unwrapped.
+#[derive(Clone)]
+pub(super) struct Session {
+    /// What the host calls it.
+    pub(super) number: u32,
+    /// The engine's own cipher.
+    pub(super) cipher: SessionCipher,
+}
+
+/// The sessions of one repository, by their records.
+#[derive(Default)]
+pub(super) struct Sessions {
+    known: HashMap<Vec<u8>, Session>,
+    /// The keys of the blocks, by number, until the host takes them.
+    keys: Vec<Option<Secret>>,
+}
+
+impl Sessions {
+    /// The session with this record; unwrapping its key takes a key agreement, so it is done once.
+    pub(super) fn of(&mut self, owner: &OwnerSecret, domain: DomainId, record: &[u8]) -> Result<Session, String> {
+        if let Some(session) = self.known.get(record) {
+            return Ok(session.clone());
+        }
+        let parsed = SessionRecord::parse(record).map_err(|error| error.to_string())?;
+        if parsed.domain() != domain {
+            return Err("its session is of another domain".to_owned());
+        }
+        let key = parsed.unwrap(owner).map_err(|error| error.to_string())?;
+        let repository = owner.repository();
+        let cipher = SessionCipher::new(&key, repository, parsed.id(repository));
+        let session = Session { number: self.keys.len() as u32, cipher };
+        self.keys.push(Some(key.block_key()));
+        self.known.insert(record.to_vec(), session.clone());
+        Ok(session)
+    }
+
+    /// The key of a session's blocks, once: the host imports it such that it cannot be taken out again.
+    pub(super) fn take_key(&mut self, session: u32) -> Option<Secret> {
+        self.keys.get_mut(session as usize)?.take()
+    }
+}

@@ -1,0 +1,89 @@
+//! A restorer whose server is a directory: the product's own library and run restore the newest snapshot of a repository,
+//! which the page's server hands out as files, into the browser's private files.
+
+import { Control } from "../../src/core/coordinator/control";
+import { Opened } from "../../src/core/coordinator/opened";
+import { Descriptor, Owner, load } from "../../src/core/engine";
+import { openPrivate } from "../../src/core/keep/private";
+import { Books } from "../../src/core/restore/books";
+import { RestoreRun } from "../../src/core/restore/run";
+import { SingleTarget, ZipTarget, stagedPlace } from "../../src/core/restore/targets";
+import wasmUrl from "../../../wasm/pkg/copal_bg.wasm?url";
+
+/** What it took. */
+export interface Restored {
+  seconds: number;
+  files: number;
+  bytes: number;
+  /** Bytes of packs and whatever else was read meanwhile. */
+  fetched: number;
+}
+
+/** Opens the repository with a passphrase, or restores from it. */
+self.onmessage = async ({ data }: MessageEvent<{ passphrase: string } | "restore">) => {
+  try {
+    self.postMessage(data === "restore" ? await restore() : await open(data.passphrase));
+  } catch (error) {
+    self.postMessage(String((error as Error)?.stack ?? error));
+  }
+};
+
+let opened: Opened;
+let fetched = 0;
+
+/** Reads what a gateway would, without its signatures. */
+const gateway = {
+  signWith: () => {},
+  newestRoot: async () => (await names("roots/"))[0] ?? null,
+  list: async (_patience: unknown, prefix: string) => (await names(prefix)).map((key) => ({ key })),
+  read: async (_patience: unknown, key: string, range: [number, number] | null = null) => {
+    const response = await fetch(`/repository/${key}`, range ? { headers: { range: `bytes=${range[0]}-${range[1]}` } } : {});
+    if (!response.ok) return null;
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    fetched += bytes.length;
+    return bytes;
+  },
+};
+
+async function open(passphrase: string): Promise<null> {
+  await load({ module_or_path: await WebAssembly.compileStreaming(fetch(wasmUrl)) });
+  const newest = (await names("copal/")).at(-1)!;
+  const descriptor = new Descriptor(Number(newest.split("/").at(-1)), (await gateway.read(null, newest))!);
+  const owner = await openOwner(passphrase);
+  const database = { get: async () => undefined };
+  const known = { facts: { id: descriptor.facts.repository }, descriptor };
+  opened = await Opened.full(known as never, gateway as never, database as never, null, owner);
+  return null;
+}
+
+async function restore(): Promise<Restored> {
+  const books = new Books(opened);
+  const snapshot = (await books.snapshots()).snapshots[0]!.id;
+  const { files } = await books.measure(snapshot, [""]);
+  const found = files === 1 ? await books.search(snapshot, "", "", new Control(), () => {}) : null;
+  const only = found?.hits.find(({ kind }) => kind === "file")?.id;
+  const place = await stagedPlace(await openPrivate("measured"), "restored");
+  const target = async () => (only === undefined ? new ZipTarget(place, "", false) : new SingleTarget(place));
+  fetched = 0;
+  const begun = performance.now();
+  const result = await new RestoreRun(opened, books, snapshot, [only ?? ""]).run(new Control(), target);
+  const seconds = (performance.now() - begun) / 1000;
+  if (result.damaged.length + result.skipped.length > 0) throw new Error("not everything was restored");
+  books.free();
+  return { seconds, files: result.files, bytes: result.bytes, fetched };
+}
+
+async function openOwner(passphrase: string): Promise<Owner> {
+  for (const slot of await names("keys/")) {
+    try {
+      return Owner.open((await gateway.read(null, slot))!, passphrase);
+    } catch (error) {
+      if (!["slot-other", "wrong-passphrase"].includes((error as { code: string }).code)) throw error;
+    }
+  }
+  throw new Error("no slot opens");
+}
+
+async function names(prefix: string): Promise<string[]> {
+  return (await fetch(`/names/${prefix}`)).json();
+}

@@ -1,0 +1,82 @@
+// A tab of Chromium with the pages of this folder, and what its processes have taken.
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { extname, join } from "node:path";
+import { chromium } from "playwright-core";
+import { build } from "vite";
+
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm" };
+
+/** Does some work with a browser and a page of it. `answer` takes requests before the server does, and tells whether it did. */
+export async function withTab(work, answer = () => false) {
+  const outDir = mkdtempSync(join(tmpdir(), "copal-measured-"));
+  await build({
+    configFile: false,
+    root: import.meta.dirname,
+    logLevel: "error",
+    worker: { format: "es" },
+    build: { rolldownOptions: { input: ["index.html", "maker.html"].map((name) => join(import.meta.dirname, name)) }, outDir, emptyOutDir: true, target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  });
+  const server = createServer((request, response) => {
+    if (answer(request, response)) return;
+    const path = request.url === "/" ? "/index.html" : request.url.split("?")[0];
+    try {
+      const body = readFileSync(join(outDir, path));
+      response.writeHead(200, { "content-type": TYPES[extname(path)] ?? "text/plain" }).end(body);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  const browser = await chromium.launch({
+    executablePath: process.env.COPAL_CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--js-flags=--expose-gc"],
+  });
+  try {
+    const page = await browser.newPage();
+    page.setDefaultTimeout(0);
+    await page.goto(`http://127.0.0.1:${server.address().port}/`);
+    await page.waitForSelector("body[data-ready=yes]", { state: "attached" });
+    return await work(browser, page);
+  } finally {
+    await browser.close();
+    server.close();
+    rmSync(outDir, { recursive: true });
+  }
+}
+
+export async function processes(browser) {
+  const devtools = await browser.newBrowserCDPSession();
+  const { processInfo } = await devtools.send("SystemInfo.getProcessInfo");
+  await devtools.detach();
+  return processInfo;
+}
+
+/** The most memory that a process has had since it was asked the last time, in bytes. */
+export function peak(id) {
+  const most = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${id}/status`, "utf8"))[1];
+  writeFileSync(`/proc/${id}/clear_refs`, "5");
+  return Number(most) * 1024;
+}
+
+/** Processor seconds of every thread of the browser so far. */
+export async function processors(browser) {
+  const all = {};
+  for (const { id, type } of await processes(browser)) {
+    for (const thread of readdirSync(`/proc/${id}/task`)) {
+      try {
+        const name = readFileSync(`/proc/${id}/task/${thread}/comm`, "utf8").trim();
+        const nanoseconds = Number(readFileSync(`/proc/${id}/task/${thread}/schedstat`, "utf8").split(" ")[0]);
+        all[`${type} ${name} ${thread}`] = nanoseconds / 1e9;
+      } catch {}
+    }
+  }
+  return all;
+}
+
+/** By thread, those that took more than a little. Threads that have ended are not told. */
+export function spent(before, after) {
+  const all = Object.entries(after).map(([name, seconds]) => [name, seconds - (before[name] ?? 0)]);
+  return Object.fromEntries(all.filter(([, seconds]) => seconds > 0.02).sort((a, b) => b[1] - a[1]).map(([name, seconds]) => [name, Number(seconds.toFixed(2))]));
+}
