@@ -21,7 +21,7 @@ variable "functions" {
 }
 
 variable "copies_mb" {
-  description = "Temporary storage of prune and check (MB), for copies of the index: 32 bytes for each chunk of the largest domain. What does not fit is held in memory."
+  description = "Temporary storage of prune and check (MB), for copies of the index and what they make of it: 80 bytes for each chunk of the largest domain. What does not fit is held in memory."
   type        = number
   default     = 4096
 
