@@ -86,6 +86,82 @@ fn what_is_not_in_a_snapshot_is_said_so() {
     assert_eq!(machine.run(&["ls", "latest:../etc", "--json"]).exits(2).kind(), "usage");
 }
 
+/// The command on a machine of another name.
+fn elsewhere(machine: &Machine, arguments: &[&str]) -> Ran {
+    machine.with_key(arguments).env("COPAL_HOST", "desk").ran()
+}
+
+#[test]
+fn a_host_without_snapshots_reads_the_latest_of_the_only_series() {
+    let machine = small_tree();
+    machine.backup(&[]);
+    machine.write("newer", "x");
+    let newest = machine.backup(&[]);
+    let restored = elsewhere(&machine, &["restore", "latest:source", "-t", "out"]).ok();
+    assert!(restored.err.contains("\"desk\") has made no snapshot; \"latest\" is that of \"laptop\""), "{restored}");
+    assert!(machine.path("out/newer").exists());
+    let told = elsewhere(&machine, &["restore", "latest", "-t", "again", "--json"]).ok().json();
+    assert_eq!((text(&told["snapshot_id"]), text(&told["host"])), (newest.clone(), "laptop".to_owned()));
+    let own = machine.run(&["ls", "latest"]).ok();
+    assert_eq!(own.err, "", "where it is a matter of course, nothing is said");
+    let chosen = elsewhere(&machine, &["ls", "latest", "--host", "laptop"]).ok();
+    assert_eq!(chosen.err, "", "nor to who has said it");
+    elsewhere(&machine, &["backup", "source/a"]).ok();
+    let paths = elsewhere(&machine, &["ls", "-R", "--json", "latest"]).ok();
+    assert!(!below(&machine, &paths.rows()).contains(&"newer".to_owned()), "its own comes first: {paths}");
+}
+
+#[test]
+fn a_host_without_snapshots_chooses_among_several_series() {
+    let machine = small_tree();
+    machine.backup(&[]);
+    let whole = machine.backup(&[]);
+    let part = text(&machine.json(&["backup", "source/a", "--host", "server"])["snapshot_id"]);
+    let refused = elsewhere(&machine, &["ls", "latest", "--json"]).exits(1);
+    assert_eq!(refused.kind(), "ambiguous_snapshot");
+    let failure: Value = serde_json::from_str(refused.err.trim()).unwrap();
+    let mut candidates: Vec<_> = failure["candidates"].as_array().unwrap().iter().map(|row| text(&row["id"])).collect();
+    candidates.sort();
+    let mut newest = vec![whole, part.clone()];
+    newest.sort();
+    assert_eq!(candidates, newest, "the newest of each series");
+    let told = elsewhere(&machine, &["ls", "latest"]).exits(1).err;
+    assert!(
+        told.contains("(\"desk\") has made no snapshot") && told.contains("the newest of 2 other series"),
+        "{told}"
+    );
+    assert!(told.contains("server") && told.contains("laptop") && told.contains("--host"), "{told}");
+    let found = elsewhere(&machine, &["find", "--json", "c", "--snapshot", "latest", "--host", "server"]).ok().rows();
+    assert_eq!(found.iter().map(|row| text(&row["snapshot"])).collect::<Vec<_>>(), [part]);
+    let narrowed = elsewhere(&machine, &["ls", "latest", "--path", "source"]).ok();
+    assert!(narrowed.err.contains("that of \"laptop\""), "{narrowed}");
+}
+
+#[test]
+fn what_changes_takes_no_other_hosts_latest() {
+    let machine = small_tree();
+    machine.backup(&[]);
+    for act in [&["forget", "latest"][..], &["pin", "latest"], &["tag", "--add", "x", "latest"]] {
+        assert_eq!(elsewhere(&machine, &[act, &["--json"]].concat()).exits(1).kind(), "ambiguous_snapshot", "{act:?}");
+        elsewhere(&machine, &[act, &["--host", "laptop"]].concat()).ok();
+        machine.run(&["unpin", "latest"]);
+        machine.run(&["undelete", "latest"]).ok();
+    }
+}
+
+#[test]
+fn another_hosts_latest_is_no_answer_while_this_hosts_may_be_lost() {
+    let machine = small_tree();
+    machine.backup(&[]);
+    let own: Vec<String> = machine.names("manifests/");
+    elsewhere(&machine, &["backup", "source"]).ok();
+    for manifest in own {
+        machine.damage(&manifest, kit::Harm::Flip);
+    }
+    let refused = machine.run(&["restore", "latest", "-t", "out", "--json"]);
+    assert!(refused.code != 0 && !machine.path("out").exists(), "{refused}");
+}
+
 #[test]
 fn a_reader_of_the_output_may_go_away() {
     let machine = Machine::new();

@@ -32,7 +32,7 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     let target = outside_of(&repository, &options.target)?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let snapshot = history.find(&options.snapshot.which, &options.narrow, &context.this_host())?;
+    let snapshot = context.find(&history, &options.snapshot.which, &options.narrow)?;
     let pages = pages(&repository, &view, snapshot.domain);
     let scope = place(&pages, snapshot, options.snapshot.path.as_ref())?;
     let threads = repository.site().readers(std::thread::available_parallelism().map_or(2, usize::from));
@@ -175,6 +175,7 @@ fn summary(outcome: &Outcome, snapshot: &Snapshot, options: &Restore, started: I
     let tally = &outcome.tally;
     RestoreSummary {
         snapshot_id: Hex(snapshot.id),
+        host: snapshot.info.host.clone(),
         target: PathField(options.target.as_os_str().as_bytes().to_vec()),
         files_restored: tally.files_restored,
         files_unchanged: tally.files_unchanged,

@@ -57,6 +57,9 @@ impl Failure {
             Self::AmbiguousSnapshot { .. } => {
                 "give more digits of the id, or narrow \"latest\" with --host, --path and --tag"
             }
+            Self::NoneOfThisHost { .. } => {
+                "say whose is meant with --host, or give the first digits of an id; --path and --tag narrow \"latest\" further"
+            }
             Self::KeyInUse { is_only: true, .. } => "add another key first, with \"copal key add\"",
             Self::KeyInUse { .. } => "open the repository with another key: that shows that another one works",
             Self::NotInSnapshot { .. } => "\"copal ls SNAPSHOT\" and \"copal find GLOB\" show what is there",

@@ -95,6 +95,8 @@ impl Answer for BackupSummary {
 pub struct RestoreSummary {
     /// The snapshot.
     pub snapshot_id: Hex<SnapshotId>,
+    /// The machine it is of.
+    pub host: String,
     /// Where it was restored to, as field `path`.
     #[serde(flatten)]
     pub target: PathField,
