@@ -171,7 +171,11 @@ fn take_xattrs(found: Extras, extras: &mut TreeExtras) -> Vec<String> {
     extras.xattrs = found.xattrs.into_iter().map(|xattr| (xattr.name, xattr.value)).collect();
     extras.xattrs.sort();
     let unreadable = found.unreadable.into_iter().filter(|(_, error)| error.kind() != io::ErrorKind::Unsupported);
-    unreadable.map(|(name, error)| format!("attribute {}: {}", String::from_utf8_lossy(&name), words(&error))).collect()
+    let why = |(name, error): (Vec<u8>, io::Error)| match name.as_slice() {
+        [] => format!("its attributes: {}", words(&error)),
+        name => format!("attribute {}: {}", String::from_utf8_lossy(name), words(&error)),
+    };
+    unreadable.map(why).collect()
 }
 
 fn range_of(hole: &Hole) -> Range<u64> {
