@@ -222,6 +222,16 @@ fn patterns_choose_and_directories_on_the_way_come_with_their_metadata() {
 }
 
 #[test]
+fn patterns_that_fit_nothing_are_told() {
+    let machine = Machine::new();
+    machine.write("file", "1");
+    machine.backup(&[]);
+    let run = machine.restore(&["--include", "fiel"]).ok();
+    assert!(run.err.contains("fits the patterns"), "{run}");
+    assert_eq!(machine.restore(&["--include", "file"]).ok().err, "");
+}
+
+#[test]
 fn deleting_stays_within_what_was_backed_up() {
     let machine = Machine::new();
     machine.write("kept", "1");

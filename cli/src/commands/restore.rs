@@ -22,7 +22,7 @@ use crate::report::progress::Progress;
 use crate::report::summary::RestoreSummary;
 use crate::report::{Amount, EntryTrouble, Failure, human};
 use crate::repository::Repository;
-use crate::restore::{Event, Outcome, Request, Scope, restore};
+use crate::restore::{Event, Outcome, Request, Scope, Tally, restore};
 
 pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Failure> {
     let started = Instant::now();
@@ -46,6 +46,9 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     drop(watch);
     let outcome = outcome.map_err(|error| of_restore(error, &request.target))?;
     tell_shortfalls(context, &outcome.shortfalls);
+    if !request.selection.is_everything() && outcome.tally == Tally::default() {
+        context.report.warn("nothing in the snapshot fits the patterns");
+    }
     context.report.answer(&summary(&outcome, snapshot, options, started))?;
     if outcome.is_damaged {
         context
