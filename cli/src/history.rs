@@ -175,7 +175,7 @@ impl History {
     }
 }
 
-/// Any of the hosts, all of the paths, all of the tags.
+/// Any of the hosts, all of the paths, all of the tags, and the label.
 pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let has_path = |path: &std::path::PathBuf| {
@@ -188,6 +188,7 @@ pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
     (narrow.hosts.is_empty() || narrow.hosts.contains(&snapshot.info.host))
         && narrow.paths.iter().all(has_path)
         && narrow.tags.iter().all(|tag| snapshot.tags.contains(tag))
+        && narrow.label.as_ref().is_none_or(|label| *label == snapshot.info.label)
 }
 
 fn public_key(repository: &Repository, client: ClientId) -> Result<Option<[u8; 32]>, Failure> {
