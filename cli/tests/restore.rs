@@ -405,6 +405,9 @@ fn verifying_finds_what_was_tampered_with() {
     for named in ["file", "inline", "sparse"] {
         assert!(run.err.contains(&format!("/{named}\"")), "{}", run.err);
     }
+    let told = machine.run(&["restore", &machine.whole(), "-t", "out", "--verify"]).exits(4).err;
+    assert!(told.contains("--overwrite always") && !told.contains("copal check"), "the repository is whole: {told}");
+    machine.restore(&["--verify", "--overwrite", "always"]).ok();
 }
 
 #[test]

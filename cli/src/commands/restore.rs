@@ -55,8 +55,13 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
             .report
             .note("\"copal check --full\" finds all that is damaged, \"copal repair\" says what brings it back");
     }
+    if outcome.differs {
+        context.report.note(
+            "what is there is not what the snapshot has: \"--overwrite always\" writes it anew, also where size and time look right",
+        );
+    }
     Ok(match &outcome {
-        outcome if outcome.is_damaged || !history.problems.is_empty() => Exit::Damage,
+        outcome if outcome.is_damaged || outcome.differs || !history.problems.is_empty() => Exit::Damage,
         outcome if outcome.tally.errors > 0 => Exit::Partial,
         _ => Exit::Done,
     })

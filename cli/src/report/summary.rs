@@ -139,7 +139,7 @@ impl Answer for RestoreSummary {
             human::duration(self.seconds),
         )?;
         if self.files_skipped > 0 {
-            writeln!(out, "{} left as they were", things(self.files_skipped, "file", "files"))?;
+            writeln!(out, "{}", things(self.files_skipped, "file left as it was", "files left as they were"))?;
         }
         if self.deleted > 0 {
             let verb = if self.dry_run { "would be deleted" } else { "deleted" };

@@ -70,7 +70,7 @@ fn verify_entry(work: &Work<'_>, target: &Target, entry: &Entry) {
     match right {
         Ok(()) if entry.kind() == EntryKind::File => work.count(|tally| tally.files_verified += 1),
         Ok(()) => {}
-        Err(why) => work.damaged(&place, why),
+        Err(why) => work.differs(&place, why),
     }
 }
 
