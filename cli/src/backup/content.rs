@@ -64,14 +64,19 @@ pub(super) struct Tools<'a> {
 /// Does jobs until there are no more.
 pub(super) fn work(jobs: &Receiver<Job>, tools: &Tools<'_>) {
     for job in jobs {
-        let last = if job.is_content_needed && job.stat.kind() == rustix::fs::FileType::RegularFile {
-            read_file(&job, tools).unwrap_or_else(Part::Failed)
-        } else {
-            look_at(&job)
-        };
-        // Nobody listens any more if the backup has ended early.
-        let _ = job.parts.send(last);
+        do_job(job, tools);
     }
+}
+
+/// Does a job.
+pub(super) fn do_job(job: Job, tools: &Tools<'_>) {
+    let last = if job.is_content_needed && job.stat.kind() == rustix::fs::FileType::RegularFile {
+        read_file(&job, tools).unwrap_or_else(Part::Failed)
+    } else {
+        look_at(&job)
+    };
+    // Nobody listens any more if the backup has ended early.
+    let _ = job.parts.send(last);
 }
 
 fn look_at(job: &Job) -> Part {
