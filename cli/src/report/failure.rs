@@ -112,7 +112,7 @@ pub enum Failure {
         candidates: Vec<SnapshotRow>,
     },
     /// `latest` is of this host, which has made none, and of which other one it is cannot be told.
-    #[error("this host (\"{host}\") has made no snapshot that \"latest\" could be; the newest of {} are", others(.candidates.len()))]
+    #[error("this host (\"{host}\") has made no snapshot that fits \"latest\"; {}", others(.candidates.len()))]
     NoneOfThisHost {
         /// The name of this machine.
         host: String,
@@ -324,7 +324,10 @@ fn kind_of_secret(kind: Kind) -> &'static str {
 }
 
 fn others(series: usize) -> String {
-    human::things(series as u64, "other series", "other series")
+    match series {
+        1 => "another host has one series".into(),
+        _ => format!("other hosts have {series} series"),
+    }
 }
 
 fn in_use(slot: &str, is_only: bool) -> String {
