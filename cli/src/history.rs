@@ -29,6 +29,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::args::look::Narrow;
 use crate::args::spec::Which;
+use crate::pick::{Intent, pick};
 use crate::reader::{BlockReader, PageReader};
 use crate::report::Failure;
 use crate::report::field::{Hex, PathsField, Stamp};
@@ -155,9 +156,11 @@ impl History {
         self.snapshots.iter().filter(is_forgotten).collect()
     }
 
-    /// The snapshot a person means: `latest` is the newest of this host, if its source is the only one that fits.
-    pub fn find(&self, which: &Which, narrow: &Narrow, host: &str) -> Result<&Snapshot, Failure> {
-        choose(self.narrowed(narrow), which, narrow, host).map_err(|failure| self.or_damage(failure))
+    /// The snapshot a person means.
+    pub fn find(&self, which: &Which, narrow: &Narrow, host: &str, intent: Intent) -> Result<&Snapshot, Failure> {
+        // What cannot be listed may be of this host: others' are then no answer.
+        let intent = if self.problems.is_empty() { intent } else { Intent::Change };
+        pick(self.narrowed(narrow), which, narrow, host, intent).map_err(|failure| self.or_damage(failure))
     }
 
     /// What is not found may be one of the snapshots that cannot be listed.
@@ -172,54 +175,7 @@ impl History {
     }
 }
 
-/// Of the snapshots that the options have left, the one a person means.
-pub fn choose<'a>(
-    narrowed: Vec<&'a Snapshot>,
-    which: &Which,
-    narrow: &Narrow,
-    host: &str,
-) -> Result<&'a Snapshot, Failure> {
-    match which {
-        Which::Latest => latest(narrowed, narrow, host),
-        Which::Prefix(digits) => one(narrowed.into_iter().filter(|snapshot| which.fits(snapshot.id)).collect(), digits),
-    }
-}
-
-fn latest<'a>(narrowed: Vec<&'a Snapshot>, narrow: &Narrow, host: &str) -> Result<&'a Snapshot, Failure> {
-    let candidates: Vec<&Snapshot> = if narrow.hosts.is_empty() {
-        narrowed.iter().copied().filter(|snapshot| snapshot.info.host == host).collect()
-    } else {
-        narrowed.clone()
-    };
-    let mut newest: BTreeMap<_, &Snapshot> = BTreeMap::new();
-    for snapshot in &candidates {
-        newest.insert(snapshot.record.source, snapshot);
-    }
-    match newest.len() {
-        0 if narrowed.is_empty() => Err(Failure::NoSnapshot { wanted: "latest".into() }),
-        // None is of this host: the user has to say which one.
-        0 => Err(ambiguous("latest", &narrowed)),
-        1 => Ok(newest.into_values().next().expect("there is one")),
-        _ => Err(ambiguous("latest", &newest.into_values().collect::<Vec<_>>())),
-    }
-}
-
-fn one<'a>(fitting: Vec<&'a Snapshot>, wanted: &str) -> Result<&'a Snapshot, Failure> {
-    match fitting.as_slice() {
-        [] => Err(Failure::NoSnapshot { wanted: wanted.to_owned() }),
-        [only] => Ok(only),
-        _ => Err(ambiguous(wanted, &fitting)),
-    }
-}
-
-fn ambiguous(wanted: &str, candidates: &[&Snapshot]) -> Failure {
-    Failure::AmbiguousSnapshot {
-        wanted: wanted.to_owned(),
-        candidates: candidates.iter().map(|snapshot| snapshot.row()).collect(),
-    }
-}
-
-/// Any of the hosts, all of the paths, all of the tags.
+/// Any of the hosts, all of the paths, all of the tags, and the label.
 pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let has_path = |path: &std::path::PathBuf| {
@@ -232,6 +188,7 @@ pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
     (narrow.hosts.is_empty() || narrow.hosts.contains(&snapshot.info.host))
         && narrow.paths.iter().all(has_path)
         && narrow.tags.iter().all(|tag| snapshot.tags.contains(tag))
+        && narrow.label.as_ref().is_none_or(|label| *label == snapshot.info.label)
 }
 
 fn public_key(repository: &Repository, client: ClientId) -> Result<Option<[u8; 32]>, Failure> {

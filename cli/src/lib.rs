@@ -29,6 +29,7 @@ pub mod stat;
 pub mod repository;
 pub mod reader;
 pub mod history;
+pub mod pick;
 
 // the acts
 pub mod backup;

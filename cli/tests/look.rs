@@ -99,6 +99,22 @@ fn a_reader_of_the_output_may_go_away() {
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
 }
 
+#[test]
+fn a_variable_that_is_set_to_nothing_is_not_set() {
+    let machine = small_tree();
+    let mut command = machine.with_key(&["backup", "source", "--json"]);
+    for variable in ["HOST", "CACHE_DIR", "STATE_DIR", "CA_FILE", "LIMIT_UPLOAD", "LIMIT_DOWNLOAD", "STORAGE_CLASS"] {
+        command.env(format!("COPAL_{variable}"), "");
+    }
+    for variable in ["KMS_KEY", "OBJECT_LOCK", "PASSWORD", "PASSWORD_FILE", "PASSWORD_COMMAND"] {
+        command.env(format!("COPAL_{variable}"), "");
+    }
+    command.ran().ok();
+    assert_ne!(machine.json(&["snapshots"])[0]["host"], "", "the host has a name");
+    assert_eq!(machine.run(&["backup", "source", "--host", "", "--json"]).exits(2).kind(), "usage");
+    assert_eq!(machine.command(&["snapshots", "--json"]).env("COPAL_REPOSITORY", "").ran().exits(2).kind(), "location");
+}
+
 /// A tree of several blocks of pages, of which the first is damaged.
 fn damaged_tree() -> Machine {
     let machine = Machine::new();

@@ -222,6 +222,16 @@ fn patterns_choose_and_directories_on_the_way_come_with_their_metadata() {
 }
 
 #[test]
+fn patterns_that_fit_nothing_are_told() {
+    let machine = Machine::new();
+    machine.write("file", "1");
+    machine.backup(&[]);
+    let run = machine.restore(&["--include", "fiel"]).ok();
+    assert!(run.err.contains("fits the patterns"), "{run}");
+    assert_eq!(machine.restore(&["--include", "file"]).ok().err, "");
+}
+
+#[test]
 fn deleting_stays_within_what_was_backed_up() {
     let machine = Machine::new();
     machine.write("kept", "1");
@@ -395,6 +405,9 @@ fn verifying_finds_what_was_tampered_with() {
     for named in ["file", "inline", "sparse"] {
         assert!(run.err.contains(&format!("/{named}\"")), "{}", run.err);
     }
+    let told = machine.run(&["restore", &machine.whole(), "-t", "out", "--verify"]).exits(4).err;
+    assert!(told.contains("--overwrite always") && !told.contains("copal check"), "the repository is whole: {told}");
+    machine.restore(&["--verify", "--overwrite", "always"]).ok();
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub struct Backup {
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     pub label: String,
     /// Name of this machine in the snapshot [default: its host name].
-    #[arg(long, value_name = "HOST", env = "COPAL_HOST")]
+    #[arg(long, value_name = "HOST", env = "COPAL_HOST", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub host: Option<String>,
     /// Time of the snapshot instead of now, like "2026-01-31 17:05:00".
     #[arg(long, value_name = "TIME", value_parser = values::instant)]

@@ -18,6 +18,9 @@ pub struct Narrow {
     /// Only snapshots with this tag; may be repeated: all of them.
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
+    /// Only snapshots with this label; "" means those without one.
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<String>,
 }
 
 /// Options of `snapshots`.

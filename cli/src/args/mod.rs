@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 
 use clap::builder::Resettable;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub mod backup;
 pub mod check;
@@ -54,8 +54,15 @@ impl CommandLine {
         if words.len() <= 1 {
             Self::command().mut_args(|option| option.env(Resettable::Reset)).try_get_matches_from(&words)?;
         }
-        Self::try_parse_from(words)
+        let command = Self::command().mut_args(without_empty).mut_subcommands(|below| below.mut_args(without_empty));
+        Self::from_arg_matches_mut(&mut command.try_get_matches_from(words)?)
     }
+}
+
+/// A variable that is set to nothing is not set.
+fn without_empty(option: Arg) -> Arg {
+    let is_empty = option.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
+    if is_empty { option.env(Resettable::Reset) } else { option }
 }
 
 /// What to do.

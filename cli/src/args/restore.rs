@@ -25,7 +25,7 @@ pub struct Restore {
     /// Like --exclude, whatever the case of letters.
     #[arg(long, value_name = "GLOB")]
     pub iexclude: Vec<String>,
-    /// Delete what lies in restored directories and is not in the snapshot.
+    /// Delete what lies in restored directories and is not in the snapshot, also what its backup has left out.
     #[arg(long)]
     pub delete: bool,
     /// What may be replaced in the target.

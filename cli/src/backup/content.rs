@@ -64,14 +64,19 @@ pub(super) struct Tools<'a> {
 /// Does jobs until there are no more.
 pub(super) fn work(jobs: &Receiver<Job>, tools: &Tools<'_>) {
     for job in jobs {
-        let last = if job.is_content_needed && job.stat.kind() == rustix::fs::FileType::RegularFile {
-            read_file(&job, tools).unwrap_or_else(Part::Failed)
-        } else {
-            look_at(&job)
-        };
-        // Nobody listens any more if the backup has ended early.
-        let _ = job.parts.send(last);
+        do_job(job, tools);
     }
+}
+
+/// Does a job.
+pub(super) fn do_job(job: Job, tools: &Tools<'_>) {
+    let last = if job.is_content_needed && job.stat.kind() == rustix::fs::FileType::RegularFile {
+        read_file(&job, tools).unwrap_or_else(Part::Failed)
+    } else {
+        look_at(&job)
+    };
+    // Nobody listens any more if the backup has ended early.
+    let _ = job.parts.send(last);
 }
 
 fn look_at(job: &Job) -> Part {
@@ -171,7 +176,11 @@ fn take_xattrs(found: Extras, extras: &mut TreeExtras) -> Vec<String> {
     extras.xattrs = found.xattrs.into_iter().map(|xattr| (xattr.name, xattr.value)).collect();
     extras.xattrs.sort();
     let unreadable = found.unreadable.into_iter().filter(|(_, error)| error.kind() != io::ErrorKind::Unsupported);
-    unreadable.map(|(name, error)| format!("attribute {}: {}", String::from_utf8_lossy(&name), words(&error))).collect()
+    let why = |(name, error): (Vec<u8>, io::Error)| match name.as_slice() {
+        [] => format!("its attributes: {}", words(&error)),
+        name => format!("attribute {}: {}", String::from_utf8_lossy(name), words(&error)),
+    };
+    unreadable.map(why).collect()
 }
 
 fn range_of(hole: &Hole) -> Range<u64> {

@@ -120,15 +120,15 @@ pub enum TroubleKind {
 /// Why an entry was left out on purpose.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum SkipKind {
-    /// A socket.
-    Socket,
+    /// A socket, or what was named itself and is excluded: a person may not expect it.
+    Noted,
     /// Everything else that is told only on request.
     Quiet,
 }
 
 impl From<&Skip> for SkipKind {
     fn from(skip: &Skip) -> Self {
-        if matches!(skip, Skip::Socket) { SkipKind::Socket } else { SkipKind::Quiet }
+        if matches!(skip, Skip::Socket | Skip::ExcludedRoot) { SkipKind::Noted } else { SkipKind::Quiet }
     }
 }
 

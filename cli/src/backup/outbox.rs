@@ -42,7 +42,7 @@ mod tests {
     fn item() -> Item {
         Item::Trouble(Trouble {
             path: "socket".into(),
-            kind: TroubleKind::Skipped(SkipKind::Socket),
+            kind: TroubleKind::Skipped(SkipKind::Noted),
             why: String::new(),
         })
     }

@@ -25,7 +25,7 @@ use crate::report::progress::Progress;
 use crate::report::summary::{BackupSummary, Decider};
 use crate::report::{Amount, EntryTrouble, Failure};
 use crate::repository::Reader;
-use crate::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions};
+use crate::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, source_of};
 use crate::secrets::Terminal;
 use crate::site::Site;
 use crate::stat::EntryStat;
@@ -34,6 +34,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     let started = Instant::now();
     let interrupted = watch_signals()?;
     let sources = Sources::of(options)?;
+    sources.tell_links(context);
     let (site, opening) = site(context, options)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let scan = sources.scan(site.directory(), options)?.map(Arc::new);
@@ -146,6 +147,21 @@ impl Sources {
         }
     }
 
+    /// A link that is named is saved as such: whoever wants what it leads to should know before it is missed.
+    fn tell_links(&self, context: &Context<'_>) {
+        let Self::Roots(roots) = self else { return };
+        let places: Vec<PathBuf> = roots.iter().map(|root| source_of(root.path())).collect();
+        for place in places.iter().filter(|place| place.is_symlink()) {
+            let Some(target) = place.canonicalize().ok().filter(|target| target.is_dir()) else { continue };
+            if !places.iter().any(|other| target.starts_with(other)) {
+                let link = PathField(place.as_os_str().as_bytes().to_vec()).human();
+                let why =
+                    "is a link to a directory: the link is saved, and not what is there; with a slash at the end it is";
+                context.report.warn(&format!("{link} {why}"));
+            }
+        }
+    }
+
     fn scan(&self, repository: Option<&Path>, options: &Backup) -> Result<Option<Scan>, Failure> {
         let Self::Roots(roots) = self else { return Ok(None) };
         let mut markers = Vec::new();
@@ -161,7 +177,7 @@ impl Sources {
             excludes: filter(&options.exclude)?,
             one_file_system: options.exclude.one_file_system,
             markers,
-            ignore_file: options.exclude.ignore_file.first().cloned(),
+            ignore_files: options.exclude.ignore_file.clone(),
             exclude_larger_than: options.exclude.exclude_larger_than.map(|size| size.0),
             forbidden,
         });
@@ -249,9 +265,7 @@ fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
             TroubleKind::Unreadable | TroubleKind::Changing => {
                 context.report.trouble(&EntryTrouble { path, warning: trouble.why.clone() });
             }
-            TroubleKind::Skipped(SkipKind::Socket) => {
-                context.report.note(&format!("{}: {}", path.human(), trouble.why))
-            }
+            TroubleKind::Skipped(SkipKind::Noted) => context.report.note(&format!("{}: {}", path.human(), trouble.why)),
             TroubleKind::Skipped(SkipKind::Quiet) => {
                 context.report.say(Amount::Verbose, &format!("{}: {}", path.human(), trouble.why));
             }

@@ -11,10 +11,13 @@ use copal_store::limit::Rates;
 use super::failure::{of_client, of_job, of_open, of_site, of_store};
 use super::opening::address;
 use crate::args::global::Global;
+use crate::args::look::Narrow;
+use crate::args::spec::Which;
 use crate::args::values::Size;
 use crate::exit::Exit;
-use crate::history::History;
+use crate::history::{History, Snapshot};
 use crate::location::{BadLocation, Location};
+use crate::pick::Intent;
 use crate::places::{Places, this_host};
 use crate::remote::Introduction;
 use crate::report::{Failure, Report};
@@ -202,6 +205,21 @@ impl<'a> Context<'a> {
             self.report.note("\"copal check --full\" finds all that is damaged; what can be listed is not affected");
         }
         Ok(history)
+    }
+
+    /// The snapshot a person means to read; whose it is is told where that is no matter of course.
+    pub(super) fn find<'h>(
+        &self,
+        history: &'h History,
+        which: &Which,
+        narrow: &Narrow,
+    ) -> Result<&'h Snapshot, Failure> {
+        let host = self.this_host();
+        let snapshot = history.find(which, narrow, &host, Intent::Read)?;
+        if *which == Which::Latest && narrow.hosts.is_empty() && snapshot.info.host != host {
+            self.report.note(&snapshot.row().as_latest_for(&host));
+        }
+        Ok(snapshot)
     }
 
     /// How a command ends that did all it was asked, with snapshots that may be damaged.

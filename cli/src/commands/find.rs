@@ -72,7 +72,7 @@ fn chosen<'h>(
     }
     let mut places = Vec::new();
     for spec in &options.snapshots {
-        let snapshot = history.find(&spec.which, &options.narrow, &context.this_host())?;
+        let snapshot = context.find(history, &spec.which, &options.narrow)?;
         let scope = place(readers.of_snapshot(snapshot), snapshot, spec.path.as_ref())?;
         places.push((snapshot, scope.path().clone()));
     }

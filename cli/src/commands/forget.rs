@@ -20,6 +20,7 @@ use crate::args::forget::Forget;
 use crate::changes;
 use crate::exit::Exit;
 use crate::history::{History, Snapshot};
+use crate::pick::Intent;
 use crate::report::Failure;
 use crate::report::field::{Hex, PathsField, Stamp};
 use crate::report::guard::Guarded;
@@ -80,7 +81,7 @@ fn by_name(context: &Context<'_>, history: &History, options: &Forget) -> Result
     let mut named = BTreeSet::new();
     let mut rows = Vec::new();
     for which in &options.snapshots {
-        let snapshot = history.find(which, &options.narrow, &context.this_host())?;
+        let snapshot = history.find(which, &options.narrow, &context.this_host(), Intent::Change)?;
         if !named.insert(snapshot.id) {
             continue;
         }

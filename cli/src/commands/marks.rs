@@ -14,7 +14,8 @@ use crate::args::forget::{Chosen, Tag};
 use crate::args::look::Choice;
 use crate::changes::{self, Written};
 use crate::exit::Exit;
-use crate::history::{History, Snapshot, choose};
+use crate::history::{History, Snapshot};
+use crate::pick::{Intent, pick};
 use crate::report::Failure;
 use crate::report::field::Hex;
 use crate::report::upkeep::ChangeSummary;
@@ -103,7 +104,7 @@ fn read(context: &Context<'_>, repository: &Repository) -> Result<History, Failu
 }
 
 fn kept<'a>(context: &Context<'_>, history: &'a History, choice: &Choice) -> Result<Vec<&'a Snapshot>, Failure> {
-    let find = |which| history.find(which, &choice.narrow, &context.this_host());
+    let find = |which| history.find(which, &choice.narrow, &context.this_host(), Intent::Change);
     distinct(choice.snapshots.iter().map(find))
 }
 
@@ -111,9 +112,9 @@ fn kept<'a>(context: &Context<'_>, history: &'a History, choice: &Choice) -> Res
 fn forgotten<'a>(context: &Context<'_>, history: &'a History, choice: &Choice) -> Result<Vec<&'a Snapshot>, Failure> {
     let host = context.this_host();
     let find = |which| {
-        let found = choose(history.forgotten(&choice.narrow), which, &choice.narrow, &host);
+        let found = pick(history.forgotten(&choice.narrow), which, &choice.narrow, &host, Intent::Change);
         match found {
-            Err(Failure::NoSnapshot { .. }) => history.find(which, &choice.narrow, &host),
+            Err(Failure::NoSnapshot { .. }) => history.find(which, &choice.narrow, &host, Intent::Change),
             found => found,
         }
     };

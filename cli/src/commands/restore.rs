@@ -22,7 +22,7 @@ use crate::report::progress::Progress;
 use crate::report::summary::RestoreSummary;
 use crate::report::{Amount, EntryTrouble, Failure, human};
 use crate::repository::Repository;
-use crate::restore::{Event, Outcome, Request, Scope, restore};
+use crate::restore::{Event, Outcome, Request, Scope, Tally, restore};
 
 pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Failure> {
     let started = Instant::now();
@@ -32,7 +32,7 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     let target = outside_of(&repository, &options.target)?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let snapshot = history.find(&options.snapshot.which, &options.narrow, &context.this_host())?;
+    let snapshot = context.find(&history, &options.snapshot.which, &options.narrow)?;
     let pages = pages(&repository, &view, snapshot.domain);
     let scope = place(&pages, snapshot, options.snapshot.path.as_ref())?;
     let threads = repository.site().readers(std::thread::available_parallelism().map_or(2, usize::from));
@@ -46,14 +46,22 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     drop(watch);
     let outcome = outcome.map_err(|error| of_restore(error, &request.target))?;
     tell_shortfalls(context, &outcome.shortfalls);
+    if !request.selection.is_everything() && outcome.tally == Tally::default() {
+        context.report.warn("nothing in the snapshot fits the patterns");
+    }
     context.report.answer(&summary(&outcome, snapshot, options, started))?;
     if outcome.is_damaged {
         context
             .report
             .note("\"copal check --full\" finds all that is damaged, \"copal repair\" says what brings it back");
     }
+    if outcome.differs {
+        context.report.note(
+            "what is there is not what the snapshot has: \"--overwrite always\" writes it anew, also where size and time look right",
+        );
+    }
     Ok(match &outcome {
-        outcome if outcome.is_damaged || !history.problems.is_empty() => Exit::Damage,
+        outcome if outcome.is_damaged || outcome.differs || !history.problems.is_empty() => Exit::Damage,
         outcome if outcome.tally.errors > 0 => Exit::Partial,
         _ => Exit::Done,
     })
@@ -175,6 +183,7 @@ fn summary(outcome: &Outcome, snapshot: &Snapshot, options: &Restore, started: I
     let tally = &outcome.tally;
     RestoreSummary {
         snapshot_id: Hex(snapshot.id),
+        host: snapshot.info.host.clone(),
         target: PathField(options.target.as_os_str().as_bytes().to_vec()),
         files_restored: tally.files_restored,
         files_unchanged: tally.files_unchanged,

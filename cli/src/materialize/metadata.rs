@@ -46,11 +46,12 @@ impl Target {
         // Where all directories were made by this restore, nothing need be taken from one but the target's own.
         let is_new = metadata.kind() == FileType::Directory && self.open.are_alike() && !path.is_top();
         let is_ours = is_new && self.open.all_give((metadata.uid, metadata.gid));
-        self.set_owner_and_mode(&object, path, metadata, is_ours);
         if !is_new && !self.options.no_xattrs {
             self.remove_other_xattrs(&object, path, metadata);
         }
-        self.set_xattrs(&object, path, metadata);
+        self.set_xattrs(&object, path, metadata, Space::User);
+        self.set_owner_and_mode(&object, path, metadata, is_ours);
+        self.set_xattrs(&object, path, metadata, Space::System);
         self.set_times(&object, path, metadata);
         Ok(())
     }
@@ -87,13 +88,14 @@ impl Target {
         let is_ours = file.made.as_ref().is_some_and(|(made_in, _)| made_in.gives(file.file.as_fd(), owner));
         let mode = Mode::from_bits_truncate(metadata.mode & 0o7777);
         let has_mode = self.open.are_alike() && file.made.as_ref().is_some_and(|(_, made_with)| *made_with == mode);
-        if !is_ours || !has_mode {
-            self.set_owner_and_mode(&object, file.path(), metadata, is_ours);
-        }
         if file.made.as_ref().is_none_or(|(made_in, _)| made_in.passes_acl_on()) && !self.options.no_xattrs {
             self.remove_other_xattrs(&object, file.path(), metadata);
         }
-        self.set_xattrs(&object, file.path(), metadata);
+        self.set_xattrs(&object, file.path(), metadata, Space::User);
+        if !is_ours || !has_mode {
+            self.set_owner_and_mode(&object, file.path(), metadata, is_ours);
+        }
+        self.set_xattrs(&object, file.path(), metadata, Space::System);
     }
 
     fn set_owner_and_mode(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>, is_owned: bool) {
@@ -148,16 +150,18 @@ impl Target {
                 continue;
             }
             let c_name = CString::new(name).expect("the list was split at its zero bytes");
-            if let Err(errno) = object.remove_xattr(&c_name) {
+            if let Err(errno) = writing(object, || object.remove_xattr(&c_name)) {
                 self.lacks(Lack::xattr(name), path, errno);
             }
         }
     }
 
-    fn set_xattrs(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) {
-        for xattr in metadata.xattrs.iter().filter(|_| !self.options.no_xattrs) {
+    fn set_xattrs(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>, space: Space) {
+        let wanted = |xattr: &&Xattr| !self.options.no_xattrs && Space::of(&xattr.name) == space;
+        for xattr in metadata.xattrs.iter().filter(wanted) {
             let name = CString::new(xattr.name.as_slice()).map_err(|_| Errno::INVAL);
-            if let Err(errno) = name.and_then(|name| object.set_xattr(&name, &xattr.value)) {
+            let set = |name: CString| writing(object, || object.set_xattr(&name, &xattr.value));
+            if let Err(errno) = name.and_then(set) {
                 self.lacks(Lack::xattr(&xattr.name), path, errno);
             }
         }
@@ -178,6 +182,29 @@ impl Target {
 impl Metadata<'_> {
     fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.mode)
+    }
+}
+
+/// Which attributes are set when.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Space {
+    /// They take the right to write, which the mode may not give to its owner: they come before it.
+    User,
+    /// Another owner or mode takes them away or changes them: they come after it.
+    System,
+}
+
+impl Space {
+    fn of(name: &[u8]) -> Self {
+        if name.starts_with(b"user.") { Self::User } else { Self::System }
+    }
+}
+
+/// Changes an attribute; of what its owner may not write to, with that right for a moment: the mode is set afterwards.
+fn writing(object: &Object<'_>, change: impl Fn() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
+    match change() {
+        Err(Errno::ACCESS) => object.chmod(Mode::RWXU).and_then(|()| change()),
+        changed => changed,
     }
 }
 

@@ -101,6 +101,11 @@ impl WriteError {
         }
     }
 
+    /// Whether it takes rights that this process lacks.
+    pub fn is_denied(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
+    }
+
     fn io(act: &'static str, path: &TreePath, source: impl Into<io::Error>) -> Self {
         Self::Io { act, path: path.clone(), source: source.into() }
     }

@@ -115,8 +115,11 @@ impl SourceFile {
                 Ok(got) => got,
             };
             part.start += got as u64;
+            let reached = part.start;
             if got == 0 {
+                // What the file has lost, holes too, is no part of it any more.
                 self.remaining.clear();
+                self.holes.retain(|hole| hole.end() <= reached);
             } else if part.is_empty() {
                 self.remaining.pop();
             }

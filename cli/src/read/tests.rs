@@ -108,6 +108,19 @@ fn a_file_that_grows_shrinks_or_is_rewritten_meanwhile_is_reported() {
 }
 
 #[test]
+fn a_file_that_shrinks_loses_the_holes_behind_its_end() {
+    let (_place, path) = place();
+    let path = path.join("sparse");
+    let expected = write_sparse(&path);
+    let mut file = SourceFile::open(&path).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len((1 << 20) + 5_000).unwrap();
+    assert_eq!(content(&mut file, 4096), expected[..5_000]);
+    let ending = file.finish().unwrap();
+    assert!(ending.changed && ending.delivered == 5_000);
+    assert_eq!(ending.holes, [Hole { offset: 0, length: 1 << 20 }], "where it ends now: {ending:?}");
+}
+
+#[test]
 fn a_fifo_in_the_place_of_a_file_is_refused_without_waiting() {
     let (_place, path) = place();
     mknodat(CWD, path.join("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();

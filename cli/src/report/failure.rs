@@ -111,6 +111,14 @@ pub enum Failure {
         /// Those that fit.
         candidates: Vec<SnapshotRow>,
     },
+    /// `latest` is of this host, which has made none, and of which other one it is cannot be told.
+    #[error("this host (\"{host}\") has made no snapshot that fits \"latest\"; {}", others(.candidates.len()))]
+    NoneOfThisHost {
+        /// The name of this machine.
+        host: String,
+        /// The newest of each series of others.
+        candidates: Vec<SnapshotRow>,
+    },
     /// Nothing in the repository is called so.
     #[error("the repository has no {what} \"{wanted}\"")]
     NoObject {
@@ -249,7 +257,7 @@ impl Failure {
             Self::NotPermitted { .. } | Self::NoPruneThere | Self::Revoked { .. } | Self::WriteOnly => "not_permitted",
             Self::Enrollment(_) => "enrollment",
             Self::NoSnapshot { .. } | Self::Freed { .. } => "no_snapshot",
-            Self::AmbiguousSnapshot { .. } => "ambiguous_snapshot",
+            Self::AmbiguousSnapshot { .. } | Self::NoneOfThisHost { .. } => "ambiguous_snapshot",
             Self::NoObject { .. } => "no_object",
             Self::KeyInUse { .. } => "key_in_use",
             Self::NotInSnapshot { .. } => "not_in_snapshot",
@@ -278,12 +286,17 @@ impl Failure {
         text
     }
 
+    /// The snapshots that may be meant, where several may.
+    pub(super) fn candidates(&self) -> Option<&[SnapshotRow]> {
+        match self {
+            Self::AmbiguousSnapshot { candidates, .. } | Self::NoneOfThisHost { candidates, .. } => Some(candidates),
+            _ => None,
+        }
+    }
+
     /// The failure as one JSON object.
     pub(super) fn json(&self) -> String {
-        let candidates = match self {
-            Self::AmbiguousSnapshot { candidates, .. } => Some(candidates.as_slice()),
-            _ => None,
-        };
+        let candidates = self.candidates();
         let (error, advice) = (self.text(), self.advice());
         let object = ErrorObject { error, kind: self.kind(), advice, exit_code: self.exit().code(), candidates };
         serde_json::to_string(&object).expect("plain fields become JSON")
@@ -307,6 +320,13 @@ fn kind_of_secret(kind: Kind) -> &'static str {
         Kind::Passphrase => "passphrase",
         Kind::KeyFile => "key file",
         Kind::RecoveryCode => "recovery code",
+    }
+}
+
+fn others(series: usize) -> String {
+    match series {
+        1 => "another host has one series".into(),
+        _ => format!("other hosts have {series} series"),
     }
 }
 

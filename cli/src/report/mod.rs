@@ -145,7 +145,7 @@ impl Report {
 
     fn told(&self, failure: &Failure) -> String {
         let mut text = format!("copal: {}", human::text(&failure.text()));
-        if let Failure::AmbiguousSnapshot { candidates, .. } = failure {
+        if let Some(candidates) = failure.candidates() {
             let mut table = Vec::new();
             List::human(candidates, &mut table).expect("memory takes every byte");
             text.push_str(&format!("\n{}", String::from_utf8_lossy(&table).trim_end()));

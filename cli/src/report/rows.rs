@@ -35,6 +35,15 @@ pub struct SnapshotRow {
     pub pinned: bool,
 }
 
+impl SnapshotRow {
+    /// Says that `latest` is this one on a host that has made none.
+    pub fn as_latest_for(&self, host: &str) -> String {
+        let time = human::time(self.time.0);
+        let paths = self.paths.human().replace('\n', ", ");
+        format!("this host (\"{host}\") has made no snapshot; \"latest\" is that of \"{}\", {paths}, {time}", self.host)
+    }
+}
+
 impl List for SnapshotRow {
     fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
         if rows.is_empty() {

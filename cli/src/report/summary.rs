@@ -7,6 +7,7 @@ use copal_engine::receipt::IngestBy;
 use serde::Serialize;
 
 use super::Answer;
+use super::advice::is_index;
 use super::field::{Hex, PathField, PathsField};
 use super::human::{self, things};
 
@@ -95,6 +96,8 @@ impl Answer for BackupSummary {
 pub struct RestoreSummary {
     /// The snapshot.
     pub snapshot_id: Hex<SnapshotId>,
+    /// The machine it is of.
+    pub host: String,
     /// Where it was restored to, as field `path`.
     #[serde(flatten)]
     pub target: PathField,
@@ -136,7 +139,7 @@ impl Answer for RestoreSummary {
             human::duration(self.seconds),
         )?;
         if self.files_skipped > 0 {
-            writeln!(out, "{} left as they were", things(self.files_skipped, "file", "files"))?;
+            writeln!(out, "{}", things(self.files_skipped, "file left as it was", "files left as they were"))?;
         }
         if self.deleted > 0 {
             let verb = if self.dry_run { "would be deleted" } else { "deleted" };
@@ -237,8 +240,25 @@ impl Answer for CheckReport {
                     "{} found; {read} in {time}",
                     things(self.errors.len() as u64, "damaged object", "damaged objects")
                 )?;
-                writeln!(out, "Back up the sources again: what they still have heals. Then run \"copal repair\".")
+                writeln!(out, "{}", self.remedy())
             }
+        }
+    }
+}
+
+impl CheckReport {
+    /// What is to be done first about what was found.
+    fn remedy(&self) -> &'static str {
+        let mut needed = self.errors.iter().filter(|damage| damage.kind != DamageKind::Stale).peekable();
+        if needed.peek().is_none() {
+            return "No snapshot needs that: \"copal repair\" writes again what can be, and prune removes what is out of use.";
+        }
+        // What else was found may only look damaged by an index that is.
+        match needed.any(|damage| is_index(&damage.object)) {
+            true => {
+                "Run \"copal rebuild-index\" while nobody else writes to the repository, then \"copal check --full\"."
+            }
+            false => "Back up the sources again: what they still have heals. Then run \"copal repair\".",
         }
     }
 }
@@ -271,5 +291,31 @@ impl Answer for Stats {
         writeln!(out, "chunks        {}", human::count(self.chunks))?;
         writeln!(out, "dead          {}", human::size(self.dead_bytes))?;
         writeln!(out, "  trapped     {}", human::size(self.trapped_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_check_found_decides_what_is_advised() {
+        let told = |found: &[(DamageKind, &str)]| {
+            let damage = |&(kind, object): &(DamageKind, &str)| Damage {
+                kind,
+                object: object.into(),
+                why: String::new(),
+                snapshots: Vec::new(),
+                paths: PathsField(Vec::new()),
+                more_paths: 0,
+            };
+            let errors = found.iter().map(damage).collect();
+            CheckReport { ok: false, errors, packs_read: 1, bytes_read: 10, seconds: 0.5 }.remedy()
+        };
+        let (missing, damaged, stale) = (DamageKind::Missing, DamageKind::Damaged, DamageKind::Stale);
+        assert!(told(&[(missing, "packs/00/ab"), (stale, "index/ab")]).contains("Back up the sources again"));
+        assert!(told(&[(damaged, "packs/00/ab"), (damaged, "index/ab")]).contains("copal rebuild-index"));
+        assert!(told(&[(missing, "state/ab")]).contains("copal rebuild-index"));
+        assert!(told(&[(stale, "roots/1"), (stale, "keys/ab/a")]).contains("No snapshot needs that"));
     }
 }

@@ -105,6 +105,7 @@ fn init_summary() -> InitSummary {
 fn restore_summary() -> RestoreSummary {
     RestoreSummary {
         snapshot_id: snapshot(),
+        host: "laptop".into(),
         target: PathField(b"/tmp/x".to_vec()),
         files_restored: 2,
         files_unchanged: 1,

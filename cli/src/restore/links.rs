@@ -72,16 +72,18 @@ fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Re
         First::There(existing) => (existing, true),
         First::OnItsWay(file) if file.is_made() => (file.place(), !file.is_named()),
         First::OnItsWay(file) => {
-            let first = work.request.scope.outside(file.place());
-            work.trouble(place, format!("it is another name of /{first}, which could not be restored"));
+            lacks_first(work, place, file.place());
             return Ok(());
         }
+    };
+    let Some(stat) = target.existing(existing)? else {
+        lacks_first(work, place, existing);
+        return Ok(());
     };
     if !is_whole {
         let first = work.request.scope.outside(existing);
         work.damaged(place, format!("it is another name of /{first}, which is not wholly restored"));
     }
-    let Some(stat) = target.existing(existing)? else { return Ok(()) };
     match target.existing(place)? {
         Some(other) if other.id() == stat.id() => {
             count(work, &stat, is_whole, false);
@@ -101,6 +103,12 @@ fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Re
         work.restored(place);
     }
     Ok(())
+}
+
+/// Names another name of what is not there.
+fn lacks_first(work: &Work<'_>, place: &TreePath, first: &TreePath) {
+    let first = work.request.scope.outside(first);
+    work.trouble(place, format!("it is another name of /{first}, which could not be restored"));
 }
 
 fn count(work: &Work<'_>, stat: &EntryStat, is_whole: bool, is_new: bool) {

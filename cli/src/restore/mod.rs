@@ -70,8 +70,10 @@ pub struct Request<'a> {
 pub struct Outcome {
     /// What was counted.
     pub tally: Tally,
-    /// Whether something in the repository is damaged, or something was not read back as it was written.
+    /// Whether something in the repository is damaged.
     pub is_damaged: bool,
+    /// Whether something was read again that is not what the snapshot has.
+    pub differs: bool,
     /// What could not be set.
     pub shortfalls: Shortfalls,
 }
@@ -141,9 +143,9 @@ pub fn restore(
             verify::verify(&work, target)?;
         }
     }
-    let (tally, is_damaged) = work.finish();
+    let (tally, is_damaged, differs) = work.finish();
     let shortfalls = target.map(|(target, _)| target.finish()).unwrap_or_default();
-    Ok(Outcome { tally, is_damaged, shortfalls })
+    Ok(Outcome { tally, is_damaged, differs, shortfalls })
 }
 
 /// The target, and whether nothing was in it. None in a dry run if it is not there.

@@ -5,7 +5,6 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::thread;
 
-use copal_engine::path::TreePath;
 use copal_engine::restore::extents::Extents;
 use copal_engine::tree::{Content, Entry, EntryKind};
 use crossbeam_channel::{Receiver, bounded};
@@ -54,7 +53,14 @@ fn verify_entry(work: &Work<'_>, target: &Target, entry: &Entry) {
         return;
     }
     let right = match entry.kind() {
-        EntryKind::File => verify_file(work, target, &place, entry),
+        EntryKind::File => match target.open_to_read(&place) {
+            Err(error) if error.is_denied() => {
+                let why = "it cannot be verified: whoever restores it may not read it".to_owned();
+                return work.trouble(&place, why);
+            }
+            Err(error) => Err(sentence(&error)),
+            Ok(file) => verify_file(work, &file, entry),
+        },
         _ => match target.has(&place, &wanted(entry)) {
             Ok(true) => Ok(()),
             Ok(false) => Err("it is not what it was restored as".to_owned()),
@@ -64,15 +70,14 @@ fn verify_entry(work: &Work<'_>, target: &Target, entry: &Entry) {
     match right {
         Ok(()) if entry.kind() == EntryKind::File => work.count(|tally| tally.files_verified += 1),
         Ok(()) => {}
-        Err(why) => work.damaged(&place, why),
+        Err(why) => work.differs(&place, why),
     }
 }
 
-fn verify_file(work: &Work<'_>, target: &Target, place: &TreePath, entry: &Entry) -> Result<(), String> {
-    let file = target.open_to_read(place).map_err(|error| sentence(&error))?;
+fn verify_file(work: &Work<'_>, file: &File, entry: &Entry) -> Result<(), String> {
     let unreadable = |error: io::Error| format!("cannot read it again: {error}");
     // What the system still holds in memory says nothing about what is stored.
-    let _ = fadvise(&file, 0, None, Advice::DontNeed);
+    let _ = fadvise(file, 0, None, Advice::DontNeed);
     let size = file.metadata().map_err(unreadable)?.len();
     if size != entry.size {
         return Err(format!("it has {size} bytes instead of {}", entry.size));
@@ -81,14 +86,14 @@ fn verify_file(work: &Work<'_>, target: &Target, place: &TreePath, entry: &Entry
     let differs = || "its content is not what was restored".to_owned();
     let mut is_right = true;
     if let Content::Inline(bytes) = &entry.content {
-        is_right = read(&file, &extents, 0, bytes.len()).map_err(unreadable)? == *bytes;
+        is_right = read(file, &extents, 0, bytes.len()).map_err(unreadable)? == *bytes;
     }
     let mut failed = None;
     let pieces = work.request.pages.pieces(entry, |offset, piece| {
         if !is_right || failed.is_some() || work.is_over() {
             return;
         }
-        match read(&file, &extents, offset, piece.length as usize) {
+        match read(file, &extents, offset, piece.length as usize) {
             Ok(bytes) => is_right = work.request.pages.keys().chunk_id(&bytes) == piece.id,
             Err(error) => failed = Some(unreadable(error)),
         }
@@ -97,7 +102,7 @@ fn verify_file(work: &Work<'_>, target: &Target, place: &TreePath, entry: &Entry
     if let Some(why) = failed {
         return Err(why);
     }
-    if !is_right || !has_zeros(&file, entry).map_err(unreadable)? {
+    if !is_right || !has_zeros(file, entry).map_err(unreadable)? {
         return Err(differs());
     }
     Ok(())

@@ -46,6 +46,7 @@ pub(super) struct Work<'a> {
     interrupted: &'a AtomicBool,
     tally: Mutex<Tally>,
     is_damaged: AtomicBool,
+    differs: AtomicBool,
     has_lost: AtomicBool,
     is_stopped: AtomicBool,
     fatal: Mutex<Option<RestoreError>>,
@@ -70,6 +71,7 @@ impl<'a> Work<'a> {
             interrupted,
             tally: Mutex::default(),
             is_damaged: AtomicBool::new(false),
+            differs: AtomicBool::new(false),
             has_lost: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
             fatal: Mutex::default(),
@@ -94,6 +96,12 @@ impl<'a> Work<'a> {
     /// Names an entry, by its place in the target, that is not wholly restored because the repository is damaged.
     pub(super) fn damaged(&self, place: &TreePath, why: String) {
         self.is_damaged.store(true, Ordering::Relaxed);
+        self.trouble(place, why);
+    }
+
+    /// Names an entry that is not what the snapshot has, though it was written, or looked right.
+    pub(super) fn differs(&self, place: &TreePath, why: String) {
+        self.differs.store(true, Ordering::Relaxed);
         self.trouble(place, why);
     }
 
@@ -155,9 +163,10 @@ impl<'a> Work<'a> {
         if self.interrupted.load(Ordering::Relaxed) { Err(RestoreError::Interrupted) } else { Ok(()) }
     }
 
-    /// What was counted, and whether there was damage.
-    pub(super) fn finish(self) -> (Tally, bool) {
-        (self.tally.into_inner().unwrap_or_else(PoisonError::into_inner), self.is_damaged.into_inner())
+    /// What was counted, whether there was damage, and whether something was read again as something else.
+    pub(super) fn finish(self) -> (Tally, bool, bool) {
+        let tally = self.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (tally, self.is_damaged.into_inner(), self.differs.into_inner())
     }
 }
 

@@ -153,7 +153,7 @@ impl<'s> Found<'s> {
             directory.content = Content::Marker(marker.name());
             return few;
         }
-        if let Some(name) = options.ignore_file.as_deref().filter(|name| there(name)) {
+        for name in options.ignore_files.iter().filter(|name| there(name)) {
             let (rules, problem) = Rules::read(fd, &directory.path, name, directory.rules.take());
             directory.rules = rules;
             if let (Some(problem), Ok(path)) = (problem, directory.path.join(name.as_bytes())) {

@@ -40,8 +40,8 @@ pub struct ScanOptions {
     pub one_file_system: bool,
     /// A directory with one of these files comes with that file only.
     pub markers: Vec<Marker>,
-    /// The name of files, such as `.gitignore`, that say what to leave out below them.
-    pub ignore_file: Option<OsString>,
+    /// Names of files, such as `.gitignore`, that say what to leave out below them; in one directory the later one decides.
+    pub ignore_files: Vec<OsString>,
     /// Leave out regular files with more bytes.
     pub exclude_larger_than: Option<u64>,
     /// The repository itself: its directory comes without its content.

@@ -317,16 +317,26 @@ fn ignore_files_hold_below_their_directory_and_nearer_ones_win() {
     place.write("a/.ignore", "# objects\n*.o\n/only\n");
     place.write("a/b/.ignore", "!keep.o\nonly\n");
     place.write(".ignore", "/build/\n");
-    let options = ScanOptions { ignore_file: Some(".ignore".into()), ..place.options(&["."]) };
+    let options = ScanOptions { ignore_files: vec![".ignore".into()], ..place.options(&["."]) };
     let left = [".ignore", "a", "a/.ignore", "a/b", "a/b/.ignore", "a/b/keep.o", "only", "x.o"];
     assert_eq!(place.entries(options), left);
+}
+
+#[test]
+fn ignore_files_of_several_names_are_obeyed_and_the_later_name_decides() {
+    let place = Place::with(&["a.o", "b.o", "c"]);
+    place.write(".first", "*.o\n!c\n");
+    place.write(".second", "!b.o\nc\n");
+    let names = [".first", ".second"].map(Into::into).to_vec();
+    let options = ScanOptions { ignore_files: names, ..place.options(&["."]) };
+    assert_eq!(place.entries(options), [".first", ".second", "b.o"]);
 }
 
 #[test]
 fn a_bad_line_in_an_ignore_file_is_reported_and_the_others_are_obeyed() {
     let place = Place::with(&["a.o", "b.c"]);
     fs::write(place.path.join(".ignore"), b"*.o\n\xff\xfe\n{a\n").unwrap();
-    let options = ScanOptions { ignore_file: Some(".ignore".into()), ..place.options(&["."]) };
+    let options = ScanOptions { ignore_files: vec![".ignore".into()], ..place.options(&["."]) };
     let (events, _) = run(options, 1);
     assert_eq!(place.relative(&events), [".ignore", "b.c"]);
     let problem = events.iter().find_map(|event| match event {

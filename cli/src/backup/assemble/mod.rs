@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use copal_engine::backup::content::FileContent;
-use copal_engine::backup::session::{Session, SessionStart};
+use copal_engine::backup::session::{Session, SessionError, SessionStart};
 use copal_engine::chunk::{ChunkSizes, Chunker};
 use copal_engine::id::{ChunkId, PackId};
 use copal_engine::index::Index;
@@ -23,7 +23,7 @@ use copal_engine::pack::Pack;
 use copal_engine::repository::Descriptor;
 use copal_engine::seal::SessionCipher;
 use copal_engine::time::Time;
-use copal_engine::tree::{Content, Entry, EntryKind, Extras, Piece};
+use copal_engine::tree::{BuildError, Content, Entry, EntryKind, Extras, Piece};
 use copal_service::view::View;
 
 use super::basis::Basis;
@@ -38,6 +38,7 @@ use crate::clock::now;
 use crate::entropy::secret;
 use crate::report::progress::Progress;
 use crate::repository::{Access, LocalClient};
+use crate::scan::source_of;
 
 /// One try at a snapshot, on one state of the repository.
 pub(super) struct Attempt<'a> {
@@ -168,18 +169,23 @@ impl Assembly<'_, '_> {
     }
 
     fn add(&mut self, entry: Entry) -> Result<(), BackupError> {
+        let (kind, size) = (entry.kind(), entry.size);
+        let known = Known::new(&self.index, self.carried);
+        if let Err(error) = self.session.add_entry(entry, |id| known.has(id)) {
+            let trouble = refused(error)?;
+            self.trouble(trouble);
+            return Ok(());
+        }
         let counts = &mut self.outcome.counts;
-        match entry.kind() {
+        match kind {
             EntryKind::File => {
                 counts.files += 1;
-                counts.bytes += entry.size;
+                counts.bytes += size;
                 self.attempt.progress.file_done();
             }
             EntryKind::Directory => counts.directories += 1,
             _ => counts.others += 1,
         }
-        let known = Known::new(&self.index, self.carried);
-        self.session.add_entry(entry, |id| known.has(id))?;
         self.keep_pages();
         Ok(())
     }
@@ -255,5 +261,32 @@ impl<'a> Known<'a> {
     }
 }
 
+/// What a tree refuses of one entry costs that entry, and not the backup of all others.
+fn refused(error: SessionError) -> Result<Trouble, SessionError> {
+    let (path, why) = match error {
+        SessionError::Tree(BuildError::Entry { path, source }) => (path, source.to_string()),
+        SessionError::Tree(BuildError::Large { path }) => (path, "it has more metadata than a tree can hold".into()),
+        error => return Err(error),
+    };
+    Ok(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why })
+}
+
 /// Bytes read and not yet taken.
 const READ_AHEAD: u64 = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use copal_engine::path::TreePath;
+    use copal_engine::tree::BadEntry;
+
+    #[test]
+    fn an_entry_that_no_tree_holds_is_named_and_ends_nothing() {
+        let path = TreePath::new("home/odd").unwrap();
+        let named = |error: BuildError| refused(error.into()).unwrap();
+        let odd = named(BuildError::Entry { path: path.clone(), source: BadEntry::Xattrs });
+        assert_eq!((odd.path.to_str(), odd.kind), (Some("/home/odd"), TroubleKind::Unreadable));
+        assert!(named(BuildError::Large { path }).why.contains("metadata"));
+        assert!(refused(BuildError::TooHigh.into()).is_err());
+    }
+}

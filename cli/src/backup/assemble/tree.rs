@@ -8,9 +8,8 @@ use copal_engine::path::TreePath;
 use copal_engine::tree::{Content, Entry, EntryKind};
 use crossbeam_channel::{Receiver, bounded};
 
-use super::super::budget::Budget;
 use super::super::compare::{Comparison, Item};
-use super::super::content::{Part, Tools, work};
+use super::super::content::{Job, Part, Tools, do_job, work};
 use super::super::outbox::TOGETHER;
 use super::super::{BackupError, Trouble, TroubleKind};
 use super::{Assembly, Known};
@@ -51,7 +50,7 @@ impl Assembly<'_, '_> {
                 sweep.finish();
                 compared
             });
-            let taken = self.take_items(&items, tools.budget);
+            let taken = self.take_items(&items, tools);
             ended.store(true, Ordering::Relaxed);
             // After an error there may be some left, and somebody who waits for room or for what they cost.
             items.into_iter().flatten().for_each(|item| tools.budget.give(item.cost()));
@@ -60,12 +59,12 @@ impl Assembly<'_, '_> {
         })
     }
 
-    fn take_items(&mut self, items: &Receiver<Vec<Item>>, budget: &Budget) -> Result<(), BackupError> {
+    fn take_items(&mut self, items: &Receiver<Vec<Item>>, tools: &Tools<'_>) -> Result<(), BackupError> {
         for mut together in items.iter().map(Vec::into_iter) {
             while let Some(item) = together.next() {
-                let taken = self.take_item(item, budget);
+                let taken = self.take_item(item, tools);
                 if taken.is_err() || self.attempt.interrupted.load(Ordering::Relaxed) {
-                    together.for_each(|item| budget.give(item.cost()));
+                    together.for_each(|item| tools.budget.give(item.cost()));
                     return taken;
                 }
             }
@@ -73,15 +72,15 @@ impl Assembly<'_, '_> {
         Ok(())
     }
 
-    fn take_item(&mut self, item: Item, budget: &Budget) -> Result<(), BackupError> {
+    fn take_item(&mut self, item: Item, tools: &Tools<'_>) -> Result<(), BackupError> {
         match item {
             Item::Same(entry, file) => self.take_same(*entry, file)?,
             Item::Job { path, parts, old, cost, is_reused } => {
-                let taken = self.take_job(path, &parts, old, is_reused);
-                budget.give(cost);
+                let taken = self.take_job(path, parts, old, is_reused);
+                tools.budget.give(cost);
                 taken?;
             }
-            Item::Link { path, stat } => self.take_link(path, &stat)?,
+            Item::Link { path, stat } => self.take_link(path, &stat, tools)?,
             Item::Trouble(trouble) => self.trouble(trouble),
         }
         self.act()?;
@@ -106,7 +105,7 @@ impl Assembly<'_, '_> {
     fn take_job(
         &mut self,
         path: TreePath,
-        parts: &Receiver<Part>,
+        parts: Receiver<Part>,
         old: Option<Box<Entry>>,
         is_reused: bool,
     ) -> Result<(), BackupError> {
@@ -186,12 +185,10 @@ impl Assembly<'_, '_> {
     }
 
     /// Another name of a file that was taken before: the same content.
-    fn take_link(&mut self, path: TreePath, stat: &EntryStat) -> Result<(), BackupError> {
+    fn take_link(&mut self, path: TreePath, stat: &EntryStat, tools: &Tools<'_>) -> Result<(), BackupError> {
         let group = self.recorder.group(stat).unwrap_or(stat.inode);
         let Some((size, content, extras)) = self.linked.get(&group).cloned() else {
-            let why = "the file it is another name of could not be read".to_owned();
-            self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
-            return Ok(());
+            return self.take_instead(path, stat.clone(), tools);
         };
         let stat = EntryStat { size, ..stat.clone() };
         if let Some(entry) = self.recorder.entry(path, &stat, content, extras) {
@@ -201,6 +198,17 @@ impl Assembly<'_, '_> {
             self.add(entry)?;
         }
         Ok(())
+    }
+
+    /// The first name of a file had gone or led elsewhere by the time it was read: this one stands in for it.
+    fn take_instead(&mut self, path: TreePath, stat: EntryStat, tools: &Tools<'_>) -> Result<(), BackupError> {
+        let (parts, taken) = bounded(2);
+        let job = Job { path: path.clone(), stat, is_content_needed: true, before: Vec::new(), parts };
+        thread::scope(|scope| {
+            scope.spawn(move || do_job(job, tools));
+            // If this ends early, what is taken from is dropped with it, and the other thread ends too.
+            self.take_job(path, taken, None, false)
+        })
     }
 }
 

@@ -1,0 +1,114 @@
+//! What `backup` makes of the paths it is given, and says about those that may be meant otherwise.
+
+mod kit;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use copal_cli::args::values::Percent;
+use copal_cli::backup::{Options, Outcome, Source, backup};
+use copal_cli::location::Location;
+use copal_cli::repository::{LocalClient, Repository};
+use copal_cli::scan::{Root, Scan, ScanOptions};
+use copal_cli::site::Site;
+use copal_engine::backup::change::Signs;
+use copal_engine::keys::slot::SlotInput;
+use kit::{Machine, text};
+
+#[test]
+fn a_link_that_is_named_is_saved_as_such_and_that_is_told() {
+    let machine = Machine::new();
+    fs::create_dir(machine.path("elsewhere")).unwrap();
+    fs::write(machine.path("elsewhere/file"), "1").unwrap();
+    symlink(machine.path("elsewhere"), machine.path("link")).unwrap();
+    let told = machine.run(&["backup", "link"]).ok().err;
+    assert!(told.contains("/link is a link to a directory"), "{told}");
+    assert!(!machine.run(&["backup", "link/"]).ok().err.contains("is a link"), "it is followed");
+    assert!(machine.ok(&["find", "file", "--path", "elsewhere"]).contains("/elsewhere/file"));
+    assert!(!machine.run(&["backup", "link", "elsewhere"]).ok().err.contains("is a link"), "what it leads to is saved");
+    fs::write(machine.source("file"), "1").unwrap();
+    symlink("file", machine.source("to file")).unwrap();
+    assert_eq!(machine.run(&["backup", "source/to file"]).ok().err, "");
+}
+
+#[test]
+fn what_was_named_and_is_excluded_is_told() {
+    let machine = Machine::new();
+    machine.write("file", "1");
+    let ran = machine.run(&["backup", "source", "--exclude", "source"]).ok();
+    assert!(ran.err.contains("/source: it is excluded, though it was named"), "{ran}");
+}
+
+#[test]
+fn ignore_files_of_every_name_given_are_obeyed() {
+    let machine = Machine::new();
+    for (name, content) in [(".one", "*.o\n"), (".two", "*.tmp\n"), ("a.o", ""), ("a.tmp", ""), ("a.c", "")] {
+        machine.write(name, content);
+    }
+    machine.backup(&["--ignore-file", ".one", "--ignore-file", ".two"]);
+    let rows = machine.run(&["ls", "--json", "latest:source"]).ok().rows();
+    let names: Vec<_> = rows.iter().map(|row| text(&row["path"]).rsplit('/').next().unwrap().to_owned()).collect();
+    assert_eq!(names, [".one", ".two", "a.c"]);
+}
+
+/// Backs the source up, and does something to it once all of it was looked at and before anything of it is read.
+fn meanwhile(machine: &Machine, act: impl FnOnce()) -> Outcome {
+    let site = Site::open(&Location::Directory(machine.path("repository")), &Default::default()).unwrap();
+    let input = SlotInput::key_file(&fs::read_to_string(machine.path("key")).unwrap()).unwrap();
+    let repository = Repository::open(&site, &input, |_| machine.path("state")).unwrap();
+    let client = LocalClient::load_or_register(&repository, "laptop").unwrap();
+    let root = Root::new(&machine.path("source")).unwrap();
+    let options = Options {
+        host: "laptop".into(),
+        paths: vec![root.path().as_bytes().to_vec()],
+        label: String::new(),
+        tags: Vec::new(),
+        time: None,
+        user: String::new(),
+        force: false,
+        signs: Signs::default(),
+        is_dry_run: false,
+        skip_if_unchanged: false,
+        rewrite_budget: Percent::NONE,
+        threads: 2,
+        wait: None,
+    };
+    let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() }).unwrap());
+    let sweep = scan.begin(1);
+    while sweep.events().is_empty() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    act();
+    let mut source = Source::Tree { scan: &scan, ahead: Some(sweep) };
+    backup(&repository, &client, &mut source, &options, &Arc::default(), &AtomicBool::new(false)).unwrap()
+}
+
+#[test]
+fn a_file_whose_first_name_vanishes_is_read_by_the_next() {
+    let machine = Machine::new();
+    machine.write("a", "kept".repeat(5_000));
+    for name in ["b", "c"] {
+        fs::hard_link(machine.source("a"), machine.source(name)).unwrap();
+    }
+    machine.write("first", "other");
+    fs::hard_link(machine.source("first"), machine.source("second")).unwrap();
+    let outcome = meanwhile(&machine, || {
+        machine.remove("a");
+        machine.write("new", "written anew");
+        fs::rename(machine.source("new"), machine.source("first")).unwrap();
+    });
+    assert_eq!((outcome.errors(), outcome.counts.files), (1, 4), "{:?}", outcome.troubles);
+    machine.restore(&[]).ok();
+    for name in ["b", "c", "first", "second"] {
+        let restored = fs::read(machine.path("out").join(name)).unwrap();
+        assert_eq!(restored, fs::read(machine.source(name)).unwrap(), "{name}");
+    }
+    use std::os::unix::fs::MetadataExt;
+    let inode = |name: &str| fs::metadata(machine.path("out").join(name)).unwrap().ino();
+    assert_eq!(inode("b"), inode("c"));
+    assert_ne!(inode("first"), inode("second"));
+}
