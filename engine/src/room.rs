@@ -140,20 +140,28 @@ impl<R: Row> Column<R> {
     }
 }
 
-/// Rows one after another, as many as come. Each room is twice as large as the one before, so that none is copied.
+/// Rows one after another, as many as come. Each room is twice as large as the one before, up to a mebibyte, so that none is
+/// copied and little is left over.
 #[derive(Debug)]
 pub struct List<R> {
     columns: Vec<Column<R>>,
     len: usize,
+    /// Whether the first room is as large as all others.
+    is_even: bool,
 }
 
 impl<R> Default for List<R> {
     fn default() -> Self {
-        Self { columns: Vec::new(), len: 0 }
+        Self { columns: Vec::new(), len: 0, is_even: false }
     }
 }
 
 impl<R: Row> List<R> {
+    /// One that is going to be long: its first room is as large as any.
+    pub fn long() -> Self {
+        Self { is_even: true, ..Self::default() }
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.len
@@ -166,9 +174,10 @@ impl<R: Row> List<R> {
 
     /// Adds a row.
     pub fn push(&mut self, scratch: &dyn Scratch, row: R) {
-        let (column, at) = place(self.len);
+        let (column, at) = self.place(self.len);
         if column == self.columns.len() {
-            self.columns.push(Column::new(scratch, FIRST << column));
+            let rows = if self.is_even { usize::MAX } else { FIRST << column.min(EVEN) };
+            self.columns.push(Column::new(scratch, rows.min(most::<R>())));
         }
         self.columns[column].set(at, row);
         self.len += 1;
@@ -179,7 +188,7 @@ impl<R: Row> List<R> {
     /// # Panics
     /// If there are not so many.
     pub fn get(&self, at: usize) -> R {
-        let (column, at) = place(at);
+        let (column, at) = self.place(at);
         self.columns[column].get(at)
     }
 
@@ -188,7 +197,7 @@ impl<R: Row> List<R> {
     /// # Panics
     /// If there are not so many.
     pub fn set(&mut self, at: usize, row: R) {
-        let (column, at) = place(at);
+        let (column, at) = self.place(at);
         self.columns[column].set(at, row);
     }
 
@@ -196,34 +205,60 @@ impl<R: Row> List<R> {
     pub fn iter(&self) -> impl Iterator<Item = R> + '_ {
         self.columns.iter().flat_map(Column::iter).take(self.len)
     }
+
+    /// In which column a row lies, and where in that.
+    fn place(&self, row: usize) -> (usize, usize) {
+        if self.is_even { (row / most::<R>(), row % most::<R>()) } else { place::<R>(row) }
+    }
 }
 
-/// In which column a row lies, and where in that.
-fn place(row: usize) -> (usize, usize) {
+/// In which column a row lies, and where in that, if each is twice as large as the one before.
+fn place<R: Row>(row: usize) -> (usize, usize) {
+    let doubling = (most::<R>() / FIRST).ilog2() as usize;
+    let even = FIRST * ((1 << doubling) - 1);
+    if row >= even {
+        return (doubling + (row - even) / most::<R>(), (row - even) % most::<R>());
+    }
     let column = (row / FIRST + 1).ilog2() as usize;
     (column, row - FIRST * ((1 << column) - 1))
 }
 
-/// Rows of the first column of a list.
+/// Rows of the largest columns of a list.
+fn most<R: Row>() -> usize {
+    1 << (MOST / R::LEN).ilog2()
+}
+
+/// Rows of the first column of a list, a power of two, and bytes of the largest.
 const FIRST: usize = 1 << 10;
+const MOST: usize = 1 << 20;
+/// After so many columns none is larger than the one before.
+const EVEN: usize = 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// More than the rows of a largest column.
+    const MANY: usize = 700_000;
+
     #[test]
     fn a_list_gives_back_what_was_pushed_and_set() {
-        let mut list = List::default();
+        [List::default(), List::long()].into_iter().for_each(gives_back);
+    }
+
+    fn gives_back(mut list: List<u32>) {
         assert!(list.is_empty());
-        for number in 0..10_000u32 {
+        for number in 0..MANY as u32 {
             list.push(&Memory, number);
         }
         list.set(4_321, 7);
         let expected = |at: usize| if at == 4_321 { 7 } else { at as u32 };
-        assert!((0..10_000).all(|at| list.get(at) == expected(at)));
-        assert!(list.iter().eq((0..10_000).map(expected)));
-        assert_eq!(list.len(), 10_000);
+        assert!((0..MANY).all(|at| list.get(at) == expected(at)));
+        assert!(list.iter().eq((0..MANY).map(expected)));
+        assert_eq!(list.len(), MANY);
+        let rows: usize = list.columns.iter().map(Column::len).sum();
+        assert!(rows - MANY < MOST / 4, "little is left over");
     }
 
     proptest! {
@@ -238,10 +273,11 @@ mod tests {
         }
 
         #[test]
-        fn places_follow_each_other(row in 0usize..1 << 40) {
-            let ((column, at), next) = (place(row), place(row + 1));
-            prop_assert!(at < FIRST << column);
-            prop_assert!(next == (column, at + 1) || (next == (column + 1, 0) && at + 1 == FIRST << column));
+        fn places_follow_each_other(row in prop_oneof![0usize..1 << 20, 0usize..1 << 40]) {
+            let size = |column: usize| (FIRST << column.min(EVEN)).min(most::<u32>());
+            let ((column, at), next) = (place::<u32>(row), place::<u32>(row + 1));
+            prop_assert!(at < size(column));
+            prop_assert!(next == (column, at + 1) || (next == (column + 1, 0) && at + 1 == size(column)));
         }
     }
 }

@@ -52,7 +52,7 @@ fn run(metadata: &Metadata, directory: &Path) -> Result<(), Error> {
     let store = FsStore::open(directory)?;
     let mut segments: Vec<Segment<Bytes>> = Vec::new();
     for listed in block_on(objects::list(&store, "index/"))? {
-        segments.push(Segment::parse(block_on(store.read(&listed.key))?)?);
+        segments.push(Segment::parse(block_on(store.map(&listed.key))?)?);
     }
     let entries: usize = segments.iter().map(Segment::len).sum();
     println!("{entries} entries in {} segments", segments.len());

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::bits::{Bits, Ranked};
 use super::merged::{InventoryLimit, MOST, Merged, Placed};
+use super::shuffle::{Place, Shuffle, Sought};
 use crate::id::ChunkId;
 use crate::index::Segment;
 use crate::limits;
@@ -21,22 +22,14 @@ pub struct Graph<'a, B> {
     pub(super) is_page: Bits,
     /// Whether the references of a page are known, by id.
     pub(super) is_read: Bits,
-    /// By height, one after another: the number of a page, how many references follow, and these, as numbers of ids; those
-    /// from the number of ids on stand for ids that the domain does not have. Of a page whose copies disagree all are
-    /// there and are followed.
+    /// By height, one after another: the number of a page, or [`NONE`] if the domain does not have it; how many references
+    /// follow; and these, as numbers of ids. Those from the number of ids on stand for ids that the domain does not have.
+    /// Of a page whose copies disagree all are there and are followed.
     pub(super) levels: Vec<List<u32>>,
     absent: BTreeMap<ChunkId, u32>,
     absent_ids: Vec<ChunkId>,
-    /// Pages whose ids and references were not looked up yet.
-    pending: Pending,
-}
-
-/// Pages as tables tell of them: ids are looked up many at a time, sorted, so that each lies near the one before.
-#[derive(Default)]
-struct Pending {
-    /// For each page its height and how many ids it has here: its own, and its references.
-    pages: Vec<(u8, u32)>,
-    ids: Vec<ChunkId>,
+    /// Ids of pages, and then of references, whose numbers are not known yet.
+    sought: [Shuffle; 2],
 }
 
 impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
@@ -66,7 +59,7 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
             levels: (0..=limits::HEIGHT).map(|_| List::default()).collect(),
             absent: BTreeMap::new(),
             absent_ids: Vec::new(),
-            pending: Pending::default(),
+            sought: [Shuffle::new(ids), Shuffle::new(ids)],
         })
     }
 
@@ -82,59 +75,48 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
 
     /// Takes the references of one page.
     pub fn add_page(&mut self, id: &ChunkId, height: u8, references: &[ChunkId]) -> Result<(), InventoryLimit> {
-        self.pending.pages.push((height, references.len() as u32 + 1));
-        self.pending.ids.push(*id);
-        self.pending.ids.extend_from_slice(references);
-        if self.pending.ids.len() < TOGETHER { Ok(()) } else { self.look_up() }
+        let height = height.min(limits::HEIGHT);
+        let level = &mut self.levels[usize::from(height)];
+        let place = Place::new(height, level.len()).ok_or(InventoryLimit { what: "references" })?;
+        level.push(self.scratch, NONE);
+        level.push(self.scratch, references.len() as u32);
+        references.iter().for_each(|_| level.push(self.scratch, NONE));
+        let [pages, of_pages] = &mut self.sought;
+        pages.push(self.scratch, Sought { id: *id, place });
+        for (reference, number) in references.iter().zip(1..) {
+            of_pages.push(self.scratch, Sought { id: *reference, place: place.of_reference(number) });
+        }
+        Ok(())
     }
 
-    /// Takes the last pages that were added: only then references can be followed.
+    /// Finds the numbers of everything that was added: only then references can be followed.
     pub fn finish(&mut self) -> Result<(), InventoryLimit> {
-        self.look_up()?;
-        self.pending = Pending::default();
+        let [pages, references] = std::mem::take(&mut self.sought);
+        for slice in pages.slices() {
+            for (Sought { place, .. }, number) in self.numbers(slice) {
+                if number != NONE && self.is_page.has(number) {
+                    self.is_read.set(number);
+                    self.levels[place.level()].set(place.start(), number);
+                }
+            }
+        }
+        for slice in references.slices() {
+            for (Sought { id, place }, number) in self.numbers(slice) {
+                let is_needed = self.levels[place.level()].get(place.start()) != NONE;
+                let number = if number == NONE && is_needed { self.absent(&id)? } else { number };
+                self.levels[place.level()].set(place.start() + 1 + place.reference(), number);
+            }
+        }
         Ok(())
     }
 
-    fn look_up(&mut self) -> Result<(), InventoryLimit> {
-        let Pending { mut pages, mut ids } = std::mem::take(&mut self.pending);
-        let numbers = self.numbers(&ids);
-        let mut at = 0;
-        for (height, count) in pages.drain(..) {
-            let of_page = at..at + count as usize;
-            at = of_page.end;
-            let number = numbers[of_page.start];
-            if number == NONE || !self.is_page.has(number) {
-                continue;
-            }
-            self.is_read.set(number);
-            let level = usize::from(height.min(limits::HEIGHT));
-            self.levels[level].push(self.scratch, number);
-            self.levels[level].push(self.scratch, count - 1);
-            for reference in of_page.skip(1) {
-                let number = match numbers[reference] {
-                    NONE => self.absent(&ids[reference])?,
-                    number => number,
-                };
-                self.levels[level].push(self.scratch, number);
-            }
-        }
-        ids.clear();
-        self.pending = Pending { pages, ids };
-        Ok(())
-    }
-
-    /// The numbers of ids.
-    fn numbers(&self, ids: &[ChunkId]) -> Vec<u32> {
-        let mut sorted: Vec<(ChunkId, u32)> = ids.iter().copied().zip(0..).collect();
-        sorted.sort_unstable();
-        let (sorted, order): (Vec<ChunkId>, Vec<u32>) = sorted.into_iter().unzip();
-        let mut numbers = vec![NONE; ids.len()];
-        for (place, at) in self.merged.places_of(&sorted).into_iter().zip(order) {
-            if let Some(place) = place {
-                numbers[at as usize] = self.starts.rank(place);
-            }
-        }
-        numbers
+    /// The numbers of what is sought; they are looked up in order, so that each id lies near the one before.
+    fn numbers(&self, mut sought: Vec<Sought>) -> Vec<(Sought, u32)> {
+        sought.sort_unstable_by_key(|sought| sought.id);
+        let ids: Vec<ChunkId> = sought.iter().map(|sought| sought.id).collect();
+        let places = self.merged.places_of(&ids).into_iter();
+        let numbers = places.map(|place| place.map_or(NONE, |place| self.starts.rank(place)));
+        sought.into_iter().zip(numbers).collect()
     }
 
     fn absent(&mut self, id: &ChunkId) -> Result<u32, InventoryLimit> {
@@ -198,6 +180,4 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
 }
 
 /// Not the number of any id.
-const NONE: u32 = u32::MAX;
-/// So many ids are looked up together: each takes about 100 bytes meanwhile.
-const TOGETHER: usize = if cfg!(test) { 16 } else { 1 << 19 };
+pub(super) const NONE: u32 = u32::MAX;

@@ -7,6 +7,7 @@ mod inventory;
 mod marks;
 mod merged;
 mod reach;
+mod shuffle;
 
 pub use bits::Bits;
 pub use builder::InventoryBuilder;

@@ -1,8 +1,10 @@
 //! Reach: following references. A page refers only to what is lower, so that pages are read once, from the highest to the
 //! lowest, as they lie: nothing is looked for, and nothing is held but a bit for each id.
 
+use core::ops::Range;
+
 use super::bits::{Bits, Ranked};
-use super::graph::Graph;
+use super::graph::{Graph, NONE};
 use crate::id::ChunkId;
 use crate::room::{Column, List};
 
@@ -100,10 +102,9 @@ impl<B: AsRef<[u8]>> Graph<'_, B> {
         // Where the references of each page are; one more, for 0 says that they are unknown. Of several copies one will do.
         let mut lies_at: Column<u64> = Column::new(self.scratch, known.count() as usize);
         for (height, level) in self.levels.iter().enumerate() {
-            let mut at = 0;
-            while at < level.len() {
-                lies_at.set(known.rank(level.get(at)) as usize, (at * self.levels.len() + height + 1) as u64);
-                at += 2 + level.get(at + 1) as usize;
+            for (page, references) in records(level) {
+                let at = references.start - 2;
+                lies_at.set(known.rank(page) as usize, (at * self.levels.len() + height + 1) as u64);
             }
         }
         let mut order: Column<u32> = Column::new(self.scratch, self.count() as usize);
@@ -130,12 +131,18 @@ impl<B: AsRef<[u8]>> Graph<'_, B> {
     }
 }
 
-/// The pages of one height with their references, as they lie.
+/// The pages of one height that the domain has, with their references, as they lie.
 fn pages(level: &List<u32>) -> impl Iterator<Item = (u32, impl Iterator<Item = u32> + '_)> + '_ {
+    records(level).map(|(page, references)| (page, references.map(|at| level.get(at))))
+}
+
+/// The pages of one height that the domain has, with the places of their references.
+fn records(level: &List<u32>) -> impl Iterator<Item = (u32, Range<usize>)> + '_ {
     let mut at = 0;
-    core::iter::from_fn(move || {
+    let all = core::iter::from_fn(move || {
         let start = Some(at).filter(|start| *start < level.len())?;
         at = start + 2 + level.get(start + 1) as usize;
-        Some((level.get(start), (start + 2..at).map(|at| level.get(at))))
-    })
+        Some((level.get(start), start + 2..at))
+    });
+    all.filter(|(page, _)| *page != NONE)
 }
