@@ -150,7 +150,7 @@ impl Target {
                 continue;
             }
             let c_name = CString::new(name).expect("the list was split at its zero bytes");
-            if let Err(errno) = writing(object, metadata, || object.remove_xattr(&c_name)) {
+            if let Err(errno) = change(object, metadata, name, || object.remove_xattr(&c_name)) {
                 self.lacks(Lack::xattr(name), path, errno);
             }
         }
@@ -160,7 +160,7 @@ impl Target {
         let wanted = |xattr: &&Xattr| !self.options.no_xattrs && Space::of(&xattr.name) == space;
         for xattr in metadata.xattrs.iter().filter(wanted) {
             let name = CString::new(xattr.name.as_slice()).map_err(|_| Errno::INVAL);
-            let set = |name: CString| writing(object, metadata, || object.set_xattr(&name, &xattr.value));
+            let set = |name: CString| change(object, metadata, &xattr.name, || object.set_xattr(&name, &xattr.value));
             if let Err(errno) = name.and_then(set) {
                 self.lacks(Lack::xattr(&xattr.name), path, errno);
             }
@@ -200,16 +200,18 @@ impl Space {
     }
 }
 
-/// Changes an attribute; of what its owner may not write to, with that right for a moment. Special bits come with the owner.
-fn writing(
+/// Changes an attribute; one of the user's of what its owner may not write to, with that right for a moment. Special bits
+/// come afterwards, with the owner.
+fn change(
     object: &Object<'_>,
     metadata: &Metadata<'_>,
-    change: impl Fn() -> rustix::io::Result<()>,
+    name: &[u8],
+    act: impl Fn() -> rustix::io::Result<()>,
 ) -> rustix::io::Result<()> {
-    match change() {
-        Err(Errno::ACCESS) if metadata.kind() != FileType::Symlink => {
+    match act() {
+        Err(Errno::ACCESS) if Space::of(name) == Space::User && metadata.kind() != FileType::Symlink => {
             object.chmod(Mode::RWXU)?;
-            let changed = change();
+            let changed = act();
             object.chmod(Mode::from_bits_truncate(metadata.mode & 0o777))?;
             changed
         }
