@@ -9,13 +9,11 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use copal_cli::args::values::Percent;
 use copal_cli::backup::{Options, Outcome, Source, backup};
 use copal_cli::location::Location;
 use copal_cli::repository::{LocalClient, Repository};
 use copal_cli::scan::{Root, Scan, ScanOptions};
 use copal_cli::site::Site;
-use copal_engine::backup::change::Signs;
 use copal_engine::keys::slot::SlotInput;
 use kit::{Machine, text};
 
@@ -62,21 +60,7 @@ fn meanwhile(machine: &Machine, act: impl FnOnce()) -> Outcome {
     let repository = Repository::open(&site, &input, |_| machine.path("state")).unwrap();
     let client = LocalClient::load_or_register(&repository, "laptop").unwrap();
     let root = Root::new(&machine.path("source")).unwrap();
-    let options = Options {
-        host: "laptop".into(),
-        paths: vec![root.path().as_bytes().to_vec()],
-        label: String::new(),
-        tags: Vec::new(),
-        time: None,
-        user: String::new(),
-        force: false,
-        signs: Signs::default(),
-        is_dry_run: false,
-        skip_if_unchanged: false,
-        rewrite_budget: Percent::NONE,
-        threads: 2,
-        wait: None,
-    };
+    let options = Options::plain("laptop", &root, 2);
     let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() }).unwrap());
     let sweep = scan.begin(1);
     while sweep.events().is_empty() {

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use copal_cli::args::values::Percent;
 use copal_cli::backup::{Options, Source, backup};
 use copal_cli::filter::Selection;
 use copal_cli::history::{History, pages};
@@ -20,7 +19,6 @@ use copal_cli::restore::{Request, Scope, restore};
 use copal_cli::scan::{Root, Scan, ScanOptions};
 use copal_cli::site::Site;
 use copal_cli::wait::wait;
-use copal_engine::backup::change::Signs;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::receipt::IngestBy;
 use copal_engine::repository::Parameters;
@@ -89,21 +87,7 @@ fn steps(events: &[Event]) -> usize {
 
 fn back_up(repository: &Repository, client: &LocalClient, place: &Path) {
     let root = Root::new(place).unwrap();
-    let options = Options {
-        host: "far".into(),
-        paths: vec![root.path().as_bytes().to_vec()],
-        label: String::new(),
-        tags: Vec::new(),
-        time: None,
-        user: String::new(),
-        force: false,
-        signs: Signs::default(),
-        is_dry_run: false,
-        skip_if_unchanged: false,
-        rewrite_budget: Percent::NONE,
-        threads: 2,
-        wait: None,
-    };
+    let options = Options::plain("far", &root, 2);
     let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() }).unwrap());
     let never = AtomicBool::new(false);
     let mut source = Source::Tree { scan: &scan, ahead: None };

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use copal_cli::args::values::Percent;
 use copal_cli::backup::{Options, Source, backup};
 use copal_cli::filter::Selection;
 use copal_cli::history::{History, pages};
@@ -21,7 +20,6 @@ use copal_cli::restore::{Request, Scope, restore};
 use copal_cli::scan::{Root, Scan, ScanOptions};
 use copal_cli::site::Site;
 use copal_cli::wait::wait;
-use copal_engine::backup::change::Signs;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::receipt::IngestBy;
 use copal_engine::repository::Parameters;
@@ -88,21 +86,7 @@ fn tell(act: &str, started: Instant, store: &Record<Delay>) {
 
 fn back_up(repository: &Repository, client: &LocalClient, place: &Path) -> Result<(), Failure> {
     let root = Root::new(place)?;
-    let options = Options {
-        host: "measured".into(),
-        paths: vec![root.path().as_bytes().to_vec()],
-        label: String::new(),
-        tags: Vec::new(),
-        time: None,
-        user: String::new(),
-        force: false,
-        signs: Signs::default(),
-        is_dry_run: false,
-        skip_if_unchanged: false,
-        rewrite_budget: Percent::NONE,
-        threads: thread::available_parallelism().map_or(2, usize::from),
-        wait: None,
-    };
+    let options = Options::plain("measured", &root, thread::available_parallelism().map_or(2, usize::from));
     let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() })?);
     let never = AtomicBool::new(false);
     backup(repository, client, &mut Source::Tree { scan: &scan, ahead: None }, &options, &Arc::default(), &never)?;

@@ -11,14 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use copal_cli::args::values::Percent;
 use copal_cli::backup::{Options, Source, backup};
 use copal_cli::location::Location;
 use copal_cli::repository::{Init, LocalClient, Repository, init};
 use copal_cli::scan::{Root, Scan, ScanOptions};
 use copal_cli::site::Site;
 use copal_cli::wait::wait;
-use copal_engine::backup::change::Signs;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::pack::PackKind;
 use copal_engine::receipt::IngestBy;
@@ -94,21 +92,7 @@ fn name(set: &str) -> &str {
 
 fn back_up(repository: &Repository, client: &LocalClient, place: &Path) -> Result<String, Failure> {
     let root = Root::new(place)?;
-    let options = Options {
-        host: "measured".into(),
-        paths: vec![root.path().as_bytes().to_vec()],
-        label: String::new(),
-        tags: Vec::new(),
-        time: None,
-        user: String::new(),
-        force: false,
-        signs: Signs::default(),
-        is_dry_run: false,
-        skip_if_unchanged: false,
-        rewrite_budget: Percent::NONE,
-        threads: std::thread::available_parallelism().map_or(2, usize::from),
-        wait: None,
-    };
+    let options = Options::plain("measured", &root, std::thread::available_parallelism().map_or(2, usize::from));
     let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() })?);
     let started = Instant::now();
     let never = AtomicBool::new(false);

@@ -44,7 +44,7 @@ use crate::args::values::Percent;
 use crate::reader::TreeError;
 use crate::report::progress::Progress;
 use crate::repository::{Access, LocalClient};
-use crate::scan::{Scan, Skip, Sweep};
+use crate::scan::{Root, Scan, Skip, Sweep};
 use crate::wait::wait;
 
 /// What is backed up.
@@ -93,6 +93,27 @@ pub struct Options {
     pub threads: usize,
     /// How long to wait for the service's answer, where that is not the client's own; none: not at all.
     pub wait: Option<Duration>,
+}
+
+impl Options {
+    /// One directory, with nothing asked for and nobody waited for.
+    pub fn plain(host: &str, root: &Root, threads: usize) -> Self {
+        Self {
+            host: host.into(),
+            paths: vec![root.path().as_bytes().to_vec()],
+            label: String::new(),
+            tags: Vec::new(),
+            time: None,
+            user: String::new(),
+            force: false,
+            signs: Signs::default(),
+            is_dry_run: false,
+            skip_if_unchanged: false,
+            rewrite_budget: Percent::NONE,
+            threads,
+            wait: None,
+        }
+    }
 }
 
 /// An entry that was not, or not wholly, saved.

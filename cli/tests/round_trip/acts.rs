@@ -38,19 +38,10 @@ pub(crate) fn small() -> Parameters {
 pub(crate) fn usual(source: &Path) -> Options {
     let root = Root::new(source).expect("the source is there");
     Options {
-        host: "golden".into(),
-        paths: vec![root.path().as_bytes().to_vec()],
-        label: String::new(),
-        tags: Vec::new(),
-        time: None,
         user: "root".into(),
-        force: false,
         signs: Signs { inode: true, ctime: true, basis_begun: None },
-        is_dry_run: false,
-        skip_if_unchanged: false,
         rewrite_budget: Percent::ALL,
-        threads: 2,
-        wait: None,
+        ..Options::plain("golden", &root, 2)
     }
 }
 

@@ -6,4 +6,5 @@ pub mod cut;
 mod given;
 mod seen;
 mod stream;
+mod terms;
 pub mod session;

@@ -1,6 +1,6 @@
 //! Session: one run of a client. Takes chunks and entries in path order; gives blocks to seal and packs to store.
 //!
-//! The session decides, hosts do: sealing a block is a value ([`SealJob`]) that any thread may run, and its result may
+//! The session decides, hosts do: sealing a block is a value ([`SealJob`](crate::block::SealJob)) that any thread may run, and its result may
 //! come back in any order. Blocks are numbered when they are made and packed in that order, so that what is stored
 //! depends on the order of the input only.
 
@@ -10,81 +10,17 @@ use super::content::FileContent;
 use super::given::Given;
 use super::seen::Seen;
 use super::stream::Stream;
-use crate::block::{PageClear, SealJob, SealedBlock};
+use crate::block::{PageClear, SealedBlock};
 use crate::id::{ChunkId, DomainId, PackId};
 use crate::keys::domain::DomainKeys;
 use crate::keys::secret::Secret;
 use crate::keys::session::SessionRecord;
-use crate::pack::{Pack, PackKind, PackLimit, PackWriter};
-use crate::repository::Parameters;
+use crate::pack::{PackKind, PackWriter};
 use crate::seal::{BlockKind, Counter, Counters};
-use crate::tree::{BadParams, BuildError, Content, Entry, ListBuilder, Page, Piece, TreeBuilder, TreeParams};
+use crate::tree::{Content, Entry, ListBuilder, Page, Piece, TreeBuilder, TreeParams};
 
 pub use super::given::{Listing, UnnamedPack};
-
-/// What a session is begun with. The host provides every random number.
-pub struct SessionStart {
-    /// The repository's parameters.
-    pub parameters: Parameters,
-    /// The domain that the session writes to.
-    pub domain: DomainId,
-    /// That domain's keys.
-    pub keys: DomainKeys,
-    /// The session's record, which every pack carries.
-    pub record: SessionRecord,
-    /// 32 random bytes from which the random bytes of packs follow.
-    pub seed: Secret,
-}
-
-/// What the host has to do next.
-#[derive(Debug)]
-pub enum Action {
-    /// Run the job on any thread and give its result to [`Session::sealed`].
-    Seal(SealJob),
-    /// Store the pack, durably, before a manifest names it.
-    Store(Pack),
-}
-
-/// Why a session cannot go on.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    /// 2^24 blocks were sealed under one key.
-    #[error("the session has sealed as many blocks as one key may")]
-    Exhausted,
-    /// Entries came out of order, or one cannot be in a tree.
-    #[error("the tree cannot hold the entry")]
-    Tree(#[from] BuildError),
-    /// The repository's parameters make no tree.
-    #[error("the repository's parameters make no tree")]
-    Parameters(#[from] BadParams),
-    /// A pack cannot hold a block.
-    #[error("a pack cannot hold the block")]
-    Pack(#[from] PackLimit),
-}
-
-/// The finished tree.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct FinishedTree {
-    /// Its root page.
-    pub root: ChunkId,
-    /// Entries in it.
-    pub entries: u64,
-    /// Bytes of all files in it.
-    pub bytes: u64,
-}
-
-/// What the session has seen and made so far.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Plaintext bytes of chunks that were new.
-    pub bytes_new: u64,
-    /// Bytes of packs given out.
-    pub bytes_stored: u64,
-    /// Chunks that were new.
-    pub chunks_new: u64,
-    /// Pages that were new.
-    pub pages_new: u64,
-}
+pub use super::terms::{Action, FinishedTree, SessionError, SessionStart, Tally};
 
 /// One run of a client.
 pub struct Session {

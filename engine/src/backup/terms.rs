@@ -1,0 +1,74 @@
+//! Terms: what a session begins with, what it asks of its host, and what it tells.
+
+use crate::block::SealJob;
+use crate::id::{ChunkId, DomainId};
+use crate::keys::domain::DomainKeys;
+use crate::keys::secret::Secret;
+use crate::keys::session::SessionRecord;
+use crate::pack::{Pack, PackLimit};
+use crate::repository::Parameters;
+use crate::tree::{BadParams, BuildError};
+
+/// What a session is begun with. The host provides every random number.
+pub struct SessionStart {
+    /// The repository's parameters.
+    pub parameters: Parameters,
+    /// The domain that the session writes to.
+    pub domain: DomainId,
+    /// That domain's keys.
+    pub keys: DomainKeys,
+    /// The session's record, which every pack carries.
+    pub record: SessionRecord,
+    /// 32 random bytes from which the random bytes of packs follow.
+    pub seed: Secret,
+}
+
+/// What the host has to do next.
+#[derive(Debug)]
+pub enum Action {
+    /// Run the job on any thread and give its result to [`Session::sealed`](super::session::Session::sealed).
+    Seal(SealJob),
+    /// Store the pack, durably, before a manifest names it.
+    Store(Pack),
+}
+
+/// Why a session cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// 2^24 blocks were sealed under one key.
+    #[error("the session has sealed as many blocks as one key may")]
+    Exhausted,
+    /// Entries came out of order, or one cannot be in a tree.
+    #[error("the tree cannot hold the entry")]
+    Tree(#[from] BuildError),
+    /// The repository's parameters make no tree.
+    #[error("the repository's parameters make no tree")]
+    Parameters(#[from] BadParams),
+    /// A pack cannot hold a block.
+    #[error("a pack cannot hold the block")]
+    Pack(#[from] PackLimit),
+}
+
+/// The finished tree.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct FinishedTree {
+    /// Its root page.
+    pub root: ChunkId,
+    /// Entries in it.
+    pub entries: u64,
+    /// Bytes of all files in it.
+    pub bytes: u64,
+}
+
+/// What the session has seen and made so far.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Plaintext bytes of chunks that were new.
+    pub bytes_new: u64,
+    /// Bytes of packs given out.
+    pub bytes_stored: u64,
+    /// Chunks that were new.
+    pub chunks_new: u64,
+    /// Pages that were new.
+    pub pages_new: u64,
+}

@@ -1,0 +1,157 @@
+//! Manifests that are rejected, and what the receipts say.
+
+use super::*;
+
+#[test]
+fn a_pack_that_is_not_there_is_named_in_the_rejection() {
+    let (world, client) = begin();
+    let pack = data_pack(client.domain, 1, &[id(1)]);
+    let receipt = claim_by_hand(&world, &client, &[(pack.id, 10)], None);
+    assert_eq!((reasons(&receipt), receipt.packs), (vec![Reason::MissingPack], vec![pack.id]));
+}
+
+#[test]
+fn a_pack_of_another_length_hash_or_table_is_rejected() {
+    let (world, client) = begin();
+    let pack = data_pack(client.domain, 1, &[id(1)]);
+    let (name, length) = store(&world, &pack);
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[(name, length + 1)], None)), [Reason::PackLength]);
+    world.flip(&layout::pack(Place::Packs, name));
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[(name, length)], None)), [Reason::PackHash]);
+    let junk = vec![7; 500];
+    let named = PackId(ObjectHash::of(&junk).0);
+    world.put(&layout::pack(Place::Packs, named), junk);
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[(named, 500)], None)), [Reason::PackTable]);
+}
+
+#[test]
+fn a_manifest_or_pack_that_is_longer_than_any_is_rejected_and_the_chain_goes_on() {
+    let (world, client) = begin();
+    let long = vec![0; 5 << 20];
+    let hash = ObjectHash::of(&long);
+    world.put(&layout::manifest(client.id, 1), long);
+    world.ingest().unwrap();
+    assert_eq!(reasons(&world.receipt(&client, 1)), [Reason::Oversize]);
+    assert_eq!(world.view().state.heads[&client.id].hash, hash);
+    world.back_up(&client, &tree([("a", &b"after it"[..])]));
+    let length = (256 << 20) + 1;
+    let named = PackId([7; 32]);
+    world.put(&layout::pack(Place::Packs, named), vec![0; length]);
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[(named, length as u64)], None)), [Reason::Oversize]);
+}
+
+#[test]
+fn a_pack_of_another_domain_is_rejected_and_a_write_only_client_stays_in_its_own() {
+    let (world, client) = begin();
+    let outsider = world.register(2, Role::WriteOnly);
+    let pack = store(&world, &data_pack(outsider.domain, 1, &[id(1)]));
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[pack], None)), [Reason::Domain]);
+    let inside = store(&world, &data_pack(client.domain, 2, &[id(1)]));
+    let number = write_by_hand(&world, &outsider, client.domain, &[inside], None);
+    world.ingest().unwrap();
+    assert_eq!(reasons(&world.receipt(&outsider, number)), [Reason::Domain]);
+    assert_eq!(world.view().state.packs.len(), 0);
+}
+
+#[test]
+fn a_page_must_be_higher_than_what_it_refers_to() {
+    let (world, client) = begin();
+    let pages = tree_pack(client.domain, 1, &[(id(1), 2, &[id(2)]), (id(2), 2, &[id(1)])]);
+    let pack = store(&world, &pages);
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[pack], None)), [Reason::Height; 2]);
+}
+
+#[test]
+fn every_reference_that_does_not_resolve_is_named_although_a_height_is_wrong_too() {
+    let (world, client) = begin();
+    let pages = tree_pack(client.domain, 1, &[(id(1), 1, &[id(1), id(8), id(9)])]);
+    let pack = store(&world, &pages);
+    let receipt = claim_by_hand(&world, &client, &[pack], None);
+    assert_eq!(reasons(&receipt), [Reason::Height, Reason::Unresolved]);
+    assert_eq!(receipt.missing, [id(8), id(9)]);
+}
+
+#[test]
+fn a_snapshot_without_its_root_page_or_with_a_chunk_as_root_is_rejected() {
+    let (world, client) = begin();
+    let receipt = claim_by_hand(&world, &client, &[], Some(id(3)));
+    assert_eq!((reasons(&receipt), receipt.missing), (vec![Reason::Unresolved], vec![id(3)]));
+    let pack = store(&world, &data_pack(client.domain, 1, &[id(3)]));
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[pack], Some(id(3)))), [Reason::Height]);
+}
+
+#[test]
+fn packs_of_a_rejected_manifest_may_be_named_again() {
+    let (world, client) = begin();
+    let page = store(&world, &tree_pack(client.domain, 1, &[(id(1), 1, &[id(2)])]));
+    assert_eq!(claim_by_hand(&world, &client, &[page], None).outcome, Outcome::Rejected);
+    let chunk = store(&world, &data_pack(client.domain, 2, &[id(2)]));
+    assert_eq!(claim_by_hand(&world, &client, &[chunk, page], Some(id(1))).outcome, Outcome::Accepted);
+}
+
+#[test]
+fn strangers_bad_signatures_broken_chains_and_revoked_clients_are_rejected() {
+    let (world, client) = begin();
+    let stranger = world.repository.client(9, Role::Full);
+    assert_eq!(reasons(&claim_by_hand(&world, &stranger, &[], None)), [Reason::UnknownClient]);
+    let by_another = |number, previous| Manifest {
+        client: client.id,
+        number,
+        previous,
+        domain: client.domain,
+        root_seen: None,
+        packs: vec![],
+        snapshot: None,
+    };
+    let forged = by_another(1, ObjectHash::NONE);
+    let bytes = forged.sign(world.repository.owner.repository(), &stranger.keys.manifest_key());
+    world.put(&layout::manifest(client.id, 1), bytes);
+    put_manifest(&world, &client, &by_another(2, ObjectHash([7; 32])));
+    world.ingest().unwrap();
+    assert_eq!(reasons(&world.receipt(&client, 1)), [Reason::BadSignature]);
+    assert_eq!(reasons(&world.receipt(&client, 2)), [Reason::BrokenChain]);
+    let last = (2, ObjectHash::of(&world.read(&layout::manifest(client.id, 2))));
+    block_on(world.repository.revoke(&world.store, &client, last, None)).unwrap();
+    assert_eq!(reasons(&claim_by_hand(&world, &client, &[], None)), [Reason::Revoked]);
+}
+
+#[test]
+fn what_a_client_names_that_may_not_claim_anything_is_not_looked_at() {
+    let (world, client) = begin();
+    let outsider = world.register(2, Role::WriteOnly);
+    block_on(world.repository.revoke(&world.store, &client, (0, ObjectHash::NONE), None)).unwrap();
+    let pack = store(&world, &data_pack(client.domain, 1, &[id(1)]));
+    // One whose root nobody has seen does not stop the others either.
+    let mut manifest = Manifest {
+        client: client.id,
+        number: 1,
+        previous: ObjectHash::NONE,
+        domain: client.domain,
+        root_seen: Some((1 << 40, ObjectHash([1; 32]))),
+        packs: vec![pack],
+        snapshot: Some(claim(id(7), false)),
+    };
+    put_manifest(&world, &client, &manifest);
+    (manifest.client, manifest.root_seen) = (outsider.id, None);
+    put_manifest(&world, &outsider, &manifest);
+    let record = Record::new(&world.store);
+    block_on(ingest(&world.host_of(&record), IngestBy::Service, Scope::All, &|_| false)).unwrap();
+    let (revoked, outside) = (world.receipt(&client, 1), world.receipt(&outsider, 1));
+    assert_eq!((reasons(&revoked), revoked.missing), (vec![Reason::Revoked], vec![]));
+    assert_eq!((reasons(&outside), outside.missing), (vec![Reason::Domain], vec![]));
+    assert!(record.events().iter().all(|event| !event.key.starts_with("packs/")));
+}
+
+#[test]
+fn a_doomed_or_spent_name_is_rejected_and_the_client_packs_anew() {
+    let (world, client) = begin();
+    let pack = data_pack(client.domain, 1, &[id(1)]);
+    let named = store(&world, &pack);
+    world.wait(DAY * 8);
+    world.back_up(&client, &Tree::new());
+    world.prune(DAY);
+    assert!(!world.has(&layout::pack(Place::Packs, pack.id)));
+    store(&world, &pack);
+    let receipt = claim_by_hand(&world, &client, &[named], None);
+    assert_eq!((reasons(&receipt), receipt.packs), (vec![Reason::Doomed], vec![pack.id]));
+}
