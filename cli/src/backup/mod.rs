@@ -5,6 +5,7 @@
 //! results are taken in the order of the entries, so that what is stored does not depend on which thread was faster.
 
 mod assemble;
+mod audit;
 mod basis;
 mod beside;
 mod budget;
@@ -172,6 +173,8 @@ pub struct Outcome {
     pub accepted_by: Option<IngestBy>,
     /// Why a write-only client could not keep its copy of the tree.
     pub not_kept: Option<std::io::Error>,
+    /// Segments of the index that are damaged: what the snapshot refers to may not be found until it is made again.
+    pub damaged: Vec<String>,
 }
 
 impl Outcome {

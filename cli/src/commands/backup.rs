@@ -83,6 +83,10 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
             .warn(&format!("the next backup reads every file: what it would compare with is not kept: {error}"));
     }
     context.report.answer(&summary(&outcome, options.dry_run, started))?;
+    if let Some(segment) = outcome.damaged.first() {
+        let cause = "its bytes do not have the hash it is named by; what was saved can be restored once the index is made again";
+        return Err(Failure::Damaged { object: segment.clone(), cause: cause.into() });
+    }
     let is_partial =
         outcome.troubles.iter().any(|trouble| matches!(trouble.kind, TroubleKind::Unreadable | TroubleKind::Changing));
     Ok(if is_partial { Exit::Partial } else { Exit::Done })

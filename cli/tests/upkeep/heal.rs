@@ -151,3 +151,21 @@ fn a_descriptor_that_cannot_be_used_is_followed_by_what_the_last_sound_one_says(
     written["object"] = sound["object"].clone();
     assert_eq!(written, sound);
 }
+
+#[test]
+fn a_backup_against_a_damaged_index_saves_and_says_what_is_to_be_done() {
+    let machine = one();
+    let segment = machine.names("index/").remove(0);
+    // The last byte is an entry's: everything else of it reads well.
+    let last = machine.objects()[&segment].len() - 1;
+    machine.flip(&segment, last);
+    machine.write("c/file", noise(3, 50_000));
+    let run = machine.run(&["backup", "source", "--json"]);
+    assert!(run.code == 4 && run.err.contains(&segment) && run.err.contains("rebuild-index"), "{run}");
+    let saved = crate::kit::text(&run.json()["snapshot_id"]);
+    machine.ok(&["rebuild-index"]);
+    assert_eq!(machine.snapshots().last(), Some(&saved));
+    machine.restore(&[]).ok();
+    assert_eq!(std::fs::read(machine.path("out/c/file")).unwrap(), noise(3, 50_000));
+    machine.backup(&[]);
+}

@@ -7,7 +7,7 @@ mod tree;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -26,6 +26,7 @@ use copal_engine::time::Time;
 use copal_engine::tree::{BuildError, Content, Entry, EntryKind, Extras, Piece};
 use copal_service::view::View;
 
+use super::audit::damaged_segments;
 use super::basis::Basis;
 use super::budget::Budget;
 use super::content::Tools;
@@ -54,6 +55,17 @@ pub(super) struct Attempt<'a> {
 
 impl Attempt<'_> {
     pub(super) fn run(&self, source: &mut Source<'_>, carried: &mut Carried) -> Result<Outcome, BackupError> {
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let audit = scope.spawn(|| damaged_segments(&self.view, self.client.domain, &is_over));
+            let made = self.assemble(source, carried);
+            is_over.store(made.is_err(), Ordering::Relaxed);
+            let damaged = audit.join().map_err(|_| BackupError::Panicked);
+            Ok(Outcome { damaged: damaged?, ..made? })
+        })
+    }
+
+    fn assemble(&self, source: &mut Source<'_>, carried: &mut Carried) -> Result<Outcome, BackupError> {
         let p = &self.descriptor.parameters;
         let sizes = ChunkSizes::new(p.chunk_min.into(), p.chunk_average.into(), p.chunk_max.into())?;
         let keys = self.access.domain_keys(self.client.domain);
