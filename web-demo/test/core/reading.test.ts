@@ -56,7 +56,7 @@ describe("reader", () => {
         const { read, size, modified } = await item.result;
         expect([size, modified]).toEqual([6, 5]);
         expect(read.kind === "inline" && new TextDecoder().decode(read.bytes)).toBe(item.facts.path);
-        reader.taken(item.cost);
+        reader.taken(item);
       }
     }
     expect(items.map((item) => (item.kind === "left-out" ? "" : item.facts.path))).toEqual(["P", ...paths]);
@@ -75,10 +75,32 @@ describe("reader", () => {
       if (item.kind !== "read") continue;
       await item.result;
       waiting += 1;
-      reader.taken(item.cost);
+      reader.taken(item);
     }
     expect(waiting).toBe(100);
     expect(work.most).toBeLessThanOrEqual(32 << 20);
+  });
+
+  test("large files are begun before it is their turn, as many as the budget has room for, and given up if nobody takes them", async () => {
+    const [begun, dropped]: [string[], string[]] = [[], []];
+    const stream = (file: File) => {
+      begun.push(file.name);
+      return { next: async () => ({ done: true, value: undefined }), return: async () => void dropped.push(file.name) } as never;
+    };
+    const reader = new Reader({ compare: (files) => new Uint8Array(files.length).fill(1) }, { ...labour(note()), stream }, new Control());
+    const large = (path: string): Scanned => ({ kind: "file", path, size: 5 << 20, modified: 1, open: async () => new File([], path) });
+    void reader.run(all(["a", "b", "c", "d", "e"].map(large)));
+    const items = reader.items[Symbol.asyncIterator]();
+    const settled = () => new Promise((resolve) => setTimeout(resolve, 10));
+    const first = (await items.next()).value as Extract<Item, { kind: "stream" }>;
+    await settled();
+    expect(begun).toEqual(["a", "b", "c"]);
+    reader.taken(first);
+    await settled();
+    expect(begun).toEqual(["a", "b", "c", "d"]);
+    reader.end(new Error("cancelled"));
+    await settled();
+    expect(dropped).toEqual(["b", "c", "d"]);
   });
 
   test("entries that nobody takes do not gather, and all come once somebody does", async () => {

@@ -89,17 +89,16 @@ test("what small files came in is given back with the last of them, and blocks h
       for (const [at, bytes] of parts.entries()) {
         yield { kind: "file", path: `P/${at}`, size: bytes.length, modified: 1, open: () => Promise.reject(), read: async () => ({ bytes, modified: 1 }) };
       }
-      // Is looked at when all of these were taken, and fills the second block.
-      const last = async () => {
-        lengths.push(shared.buffer.byteLength);
-        return { bytes: new TextEncoder().encode("four"), modified: 1 };
-      };
+      // Fills the second block.
+      const last = async () => ({ bytes: new TextEncoder().encode("four"), modified: 1 });
       yield { kind: "file", path: "P/4", size: 5 << 20, modified: 1, open: last as never };
     },
     {
       read,
       seal: sealing(blocks),
       stream: async function* (file: { bytes: Uint8Array<ArrayBuffer> }) {
+        // Is asked for when all of the others were taken.
+        lengths.push(shared.buffer.byteLength);
         yield chunk(file.bytes);
       },
     },

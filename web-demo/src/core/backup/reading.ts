@@ -3,6 +3,7 @@
 import type { Backup, FileFacts } from "../engine";
 import type { Labour } from "../work/pool";
 import type { Read } from "../work/protocol";
+import type { Window } from "../work/stream";
 import type { Content } from "../source/list";
 import type { Scanned } from "../source/tree";
 import { Budget, Channel } from "../coordinator/channel";
@@ -12,7 +13,7 @@ import type { Control } from "../coordinator/control";
 export type Item =
   | { kind: "same"; facts: FileFacts }
   | { kind: "read"; facts: FileFacts; open: () => Promise<File | Content>; result: Promise<Opened>; cost: number }
-  | { kind: "stream"; facts: FileFacts; open: () => Promise<File> }
+  | { kind: "stream"; facts: FileFacts; open: () => Promise<File>; begun: Promise<Begun>; cost: number }
   | { kind: "left-out"; found: Extract<Scanned, { kind: "left-out" }> };
 
 /** A file that was read whole, as it was found then. */
@@ -22,6 +23,14 @@ export interface Opened {
   read: Read;
   /** What nobody needs any more once this file is taken: several may have come in one buffer. */
   spent: ArrayBuffer | null;
+}
+
+/** A large file that is being read. */
+export interface Begun {
+  size: number;
+  /** Not later than its bytes: a file that is written meanwhile is seen to be another one the next time. */
+  modified: number;
+  windows: AsyncIterableIterator<Window>;
 }
 
 /** What was found so far. */
@@ -36,6 +45,8 @@ export class Reader {
   readonly items = new Channel<Item>(ITEMS_AHEAD);
   readonly found: Found = { files: 0, bytes: 0, isComplete: false };
   #budget = new Budget(BYTES_AHEAD);
+  /** Large files that were begun and not taken yet. */
+  #begun = new Set<Promise<Begun>>();
   #group: { files: (() => Promise<File | Content>)[]; results: ((of: Promise<Opened>) => void)[]; bytes: number } = { files: [], results: [], bytes: 0 };
 
   constructor(
@@ -70,8 +81,15 @@ export class Reader {
   }
 
   /** A file that was read has been taken. */
-  taken(cost: number): void {
-    this.#budget.give(cost);
+  taken(item: Extract<Item, { cost: number }>): void {
+    if (item.kind === "stream") this.#begun.delete(item.begun);
+    this.#budget.give(item.cost);
+  }
+
+  /** Nobody takes any more: what was begun is given up. */
+  end(error: unknown): void {
+    this.items.close(error);
+    for (const begun of this.#begun) void begun.then(({ windows }) => windows.return?.()).catch(() => {});
   }
 
   async #pass(batch: Scanned[]): Promise<boolean> {
@@ -88,7 +106,7 @@ export class Reader {
 
   async #item(found: Exclude<Scanned, { kind: "left-out" }>, facts: FileFacts, verdict: number): Promise<Item> {
     if (found.kind === "directory" || verdict === SAME) return { kind: "same", facts };
-    if (found.size > WHOLE) return { kind: "stream", facts, open: found.open };
+    if (found.size > WHOLE) return this.#stream(found.open, facts);
     const cost = found.size + ITEM;
     if (!this.#budget.has(cost) || this.#group.bytes + found.size > GROUP_BYTES || this.#group.files.length >= GROUP_FILES) this.#send();
     await this.#budget.take(cost);
@@ -101,6 +119,17 @@ export class Reader {
     return { kind: "read", facts, open, result, cost };
   }
 
+  /** Begins to read a large file before it is its turn, so that workers do not wait for its first bytes then. */
+  async #stream(open: () => Promise<File>, facts: FileFacts): Promise<Item> {
+    if (!this.#budget.has(STREAM)) this.#send();
+    await this.#budget.take(STREAM);
+    const begun = begin(open, this.labour);
+    this.#begun.add(begun);
+    // If nobody comes to take it, its failure is nobody's.
+    begun.catch(() => {});
+    return { kind: "stream", facts, open, begun, cost: STREAM };
+  }
+
   /** Has a worker read what was gathered. */
   #send(): void {
     const { files, results } = this.#group;
@@ -109,6 +138,12 @@ export class Reader {
     const all = readAll(files, this.labour);
     results.forEach((resolve, at) => resolve(all.then((opened) => opened[at]!)));
   }
+}
+
+/** Opens a large file and has a worker begin to read it. */
+export async function begin(open: () => Promise<File>, labour: Labour): Promise<Begun> {
+  const file = await open();
+  return { size: file.size, modified: file.lastModified, windows: labour.stream(file) };
 }
 
 /** Opens and reads small files, many at once; each has its own outcome. */
@@ -151,6 +186,8 @@ const BATCH = 512;
 /** Entries and bytes that are ahead of the session. */
 const ITEMS_AHEAD = 512;
 const BYTES_AHEAD = 32 << 20;
+/** What is ahead of a large file: two windows, and what was behind the last cut of the one before. */
+const STREAM = 10 << 20;
 /** What an entry costs beside its bytes. */
 const ITEM = 512;
 /** What one message to a worker has at most. */

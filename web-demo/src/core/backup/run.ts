@@ -17,7 +17,7 @@ import type { Control } from "../coordinator/control";
 import { Copies } from "./copies";
 import { Output } from "./output";
 import { Ledger } from "./progress";
-import { type Item, type Opened, Reader, readAll } from "./reading";
+import { type Begun, type Item, type Opened, Reader, begin, readAll } from "./reading";
 
 /** What a run works with. */
 export interface Site {
@@ -122,7 +122,7 @@ class Attempt {
       await this.#claim();
       return await this.#finish();
     } finally {
-      reader?.items.close(failure("cancelled"));
+      reader?.end(failure("cancelled"));
       await reading?.catch(() => {});
       // Nothing may come back to a session that is gone.
       if (this.#isOpen) await this.#output.end();
@@ -206,13 +206,17 @@ class Attempt {
           await this.#output.pump();
           if (opened.spent) this.#release(opened.spent);
         } finally {
-          reader.taken(item.cost);
+          reader.taken(item);
         }
         break;
       case "stream":
         ledger.currentFile = item.facts.path;
-        await this.#large(item.facts, item.open);
-        await this.#output.pump();
+        try {
+          await this.#large(item.facts, item.open, item.begun);
+          await this.#output.pump();
+        } finally {
+          reader.taken(item);
+        }
         break;
     }
     ledger.filesDone += 1;
@@ -250,17 +254,15 @@ class Attempt {
     this.ledger.newBytes = this.#backup.tally.newBytes;
   }
 
-  /** Takes a large file, window by window. */
-  async #large(facts: FileFacts, open: () => Promise<File>): Promise<void> {
+  /** Takes a large file, window by window. One that could not be read is opened anew. */
+  async #large(facts: FileFacts, open: () => Promise<File>, ahead: Promise<Begun>): Promise<void> {
     const { ledger } = this;
     this.#backup.begin();
-    for (let left = READINGS; ; left--) {
+    for (let left = READINGS, begun = ahead; ; left--, begun = begin(open, this.site.labour)) {
       const before = ledger.bytesDone;
       try {
-        const file = await open();
-        // Not later than its bytes: a file that is written meanwhile is seen to be another one the next time.
-        const modified = file.lastModified;
-        for await (const { ids, lengths, bytes } of this.site.labour.stream(file)) {
+        const { size, modified, windows } = await begun;
+        for await (const { ids, lengths, bytes } of windows) {
           await this.control.gate();
           // What has come of it is claimed with the rest.
           if (this.control.isCancelled) return;
@@ -272,7 +274,7 @@ class Attempt {
           this.#release(bytes.buffer);
           await this.#secureIfDue();
         }
-        this.#backup.end({ path: facts.path, size: file.size, modified });
+        this.#backup.end({ path: facts.path, size, modified });
         return;
       } catch (error) {
         if (!(error instanceof DOMException) || error.name === "AbortError") throw error;

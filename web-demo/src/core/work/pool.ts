@@ -3,13 +3,7 @@
 import { buffersOf } from "../buffers";
 import type { Parameters } from "../engine";
 import type { Block, FromWorker, Read, Sealed, Spent, ToWorker } from "./protocol";
-
-/** A window of a large file. */
-export interface Window {
-  ids: Uint8Array;
-  lengths: Uint32Array;
-  bytes: Uint8Array<ArrayBuffer>;
-}
+import { Stream, type Window } from "./stream";
 
 /** What blocks of a session are sealed with. */
 export interface Sealing {
@@ -23,8 +17,8 @@ export interface Labour {
   readonly workers: number;
   /** Reads small files, where they were not read yet, and cuts them. */
   read(files: (File | Uint8Array<ArrayBuffer>)[]): Promise<Read[]>;
-  /** Windows in order; throws a DOMException of the name that reading failed with. */
-  stream(file: File): AsyncGenerator<Window>;
+  /** Begins to read a large file; what comes of it is to be taken to its end, or given up by `return`. */
+  stream(file: File): AsyncIterableIterator<Window>;
   /** What comes after this is sealed for another session. */
   begin(session: Sealing): void;
   /** Compresses and seals a block, and reads it back. */
@@ -84,7 +78,7 @@ class Pool implements Labour {
     return answer.results;
   }
 
-  stream(file: File): AsyncGenerator<Window> {
+  stream(file: File): AsyncIterableIterator<Window> {
     return this.#least().stream(file);
   }
 
@@ -161,37 +155,25 @@ class Hand {
     if (!this.#isEnded) this.worker.postMessage(message, transfer);
   }
 
-  async *stream(file: File): AsyncGenerator<Window> {
+  stream(file: File): Stream {
     const job = this.#next++;
-    const arrived: FromWorker[] = [];
-    let wake: (() => void) | null = null;
-    let isOver = this.#isEnded;
     // A window at a time is under way, however long the file is.
     this.load += STREAMING;
-    this.#jobs.set(job, (answer) => {
-      arrived.push(answer);
-      wake?.();
+    const stream = new Stream({
+      more: () => this.tell({ type: "more", job }, []),
+      drop: () => this.tell({ type: "drop", job }, []),
+      end: () => {
+        this.#jobs.delete(job);
+        this.load -= STREAMING;
+      },
     });
-    this.worker.postMessage({ type: "stream", job, file }, []);
-    try {
-      while (!isOver) {
-        if (arrived.length === 0) await new Promise<void>((resolve) => (wake = resolve));
-        const answer = arrived.shift();
-        if (!answer) continue;
-        if (answer.type === "window") {
-          yield { ids: answer.ids, lengths: answer.lengths, bytes: answer.bytes };
-          this.worker.postMessage({ type: "more", job }, []);
-        } else {
-          isOver = true;
-          if (answer.type === "end" && answer.reason !== null) throw new DOMException("reading failed", answer.reason);
-          if (answer.type === "failed") throw new Error(answer.reason);
-        }
-      }
-    } finally {
-      if (!isOver && !this.#isEnded) this.worker.postMessage({ type: "drop", job }, []);
-      this.#jobs.delete(job);
-      this.load -= STREAMING;
+    if (this.#isEnded) {
+      stream.take({ type: "failed", job, reason: "AbortError" });
+      return stream;
     }
+    this.#jobs.set(job, (answer) => stream.take(answer));
+    this.worker.postMessage({ type: "stream", job, file }, []);
+    return stream;
   }
 
   take(answer: FromWorker): void {
