@@ -2,15 +2,13 @@
 // Prints, as JSON, bytes, processor seconds, all threads of Node included, and the bytes of the engine's memory. What
 // `worker.mjs` takes is the worker's part. SESSION is the golden session, with whose repository it begins.
 import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { whole } from "../../tests/wasm/engine.mjs";
 import { Held, givenOf } from "../../tests/wasm/session.mjs";
 import { read } from "./files.mjs";
 import { processorSeconds } from "./clock.mjs";
 
 const [pkg, session, folder] = process.argv.slice(2);
-const copal = await import(pathToFileURL(resolve(pkg, "copal.js")));
-const engine = copal.initSync({ module: readFileSync(join(pkg, "copal_bg.wasm")) });
+const { copal, memory } = await whole(pkg);
 
 const RUNS = 3;
 const NOW = 1_790_000_000_000;
@@ -29,7 +27,7 @@ for (let run = 0; run < RUNS; run++) {
   await backUp();
   best = Math.min(best, processorSeconds() - begun);
 }
-console.log(JSON.stringify({ bytes, seconds: best, memory: engine.memory.buffer.byteLength }));
+console.log(JSON.stringify({ bytes, seconds: best, memory: memory.buffer.byteLength }));
 
 async function backUp() {
   const view = new copal.View(null, [client.facts.domain]);

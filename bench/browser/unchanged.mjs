@@ -3,14 +3,12 @@
 // same natively. SESSION is the golden session, with whose repository it begins.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import { processorSeconds } from "./clock.mjs";
+import { whole } from "../../tests/wasm/engine.mjs";
 import { givenOf } from "../../tests/wasm/session.mjs";
 
 const [pkg, session] = process.argv.slice(2);
-const copal = await import(pathToFileURL(resolve(pkg, "copal.js")));
-copal.initSync({ module: readFileSync(join(pkg, "copal_bg.wasm")) });
+const { copal } = await whole(pkg);
 
 const RUNS = 5;
 const NOW = 1_790_000_000_000;

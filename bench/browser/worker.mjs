@@ -1,15 +1,12 @@
 // What a worker does with the files of a folder, in WebAssembly: node worker.mjs PKG FOLDER LEVEL
 // Prints, as JSON, bytes and the processor seconds of each step, all threads of Node included. `wasm/examples/speed/` is the
 // same natively.
-import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import { processorSeconds } from "./clock.mjs";
 import { read } from "./files.mjs";
+import { first } from "../../tests/wasm/engine.mjs";
 
 const [pkg, folder, level] = process.argv.slice(2);
-const copal = await import(pathToFileURL(resolve(pkg, "copal.js")));
-copal.initSync({ module: readFileSync(join(pkg, "copal_bg.wasm")) });
+const { copal } = await first(pkg);
 
 const RUNS = 5;
 /** A key for nonces, and two ids. */

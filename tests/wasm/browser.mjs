@@ -10,10 +10,11 @@ const [folder, golden] = process.argv.slice(2, 4).map((path) => resolve(path));
 const chromium = process.argv[4];
 const PAGE = `<!doctype html><meta charset="utf-8"><script type="module" src="/page.mjs"></script>`;
 const SCRIPT = `
-import init, * as copal from "/pkg/copal.js";
+import * as copal from "/pkg/copal.js";
 import { givenOf, run } from "/session.mjs";
 const answer = async () => {
-  await init({ module_or_path: "/pkg/copal_bg.wasm" });
+  await copal.load(await WebAssembly.compileStreaming(fetch("/pkg/copal_first.wasm")));
+  await copal.loadRest(await WebAssembly.compileStreaming(fetch("/pkg/copal_rest.wasm")));
   return (await run(copal, givenOf(await (await fetch("/golden")).text()), crypto)).join("\\n") + "\\n";
 };
 const text = await answer().then((lines) => lines, (error) => "FAILED " + (error.stack ?? error) + "\\n");
@@ -23,10 +24,11 @@ const files = {
   "/": [PAGE, "text/html"],
   "/page.mjs": [SCRIPT, "text/javascript"],
   "/session.mjs": [await readFile(join(dirname(fileURLToPath(import.meta.url)), "session.mjs")), "text/javascript"],
-  "/pkg/copal.js": [await readFile(join(folder, "copal.js")), "text/javascript"],
-  "/pkg/copal_bg.wasm": [await readFile(join(folder, "copal_bg.wasm")), "application/wasm"],
   "/golden": [await readFile(golden), "text/plain"],
 };
+for (const name of ["copal.js", "copal_bg.js", "copal_first.wasm", "copal_rest.wasm"]) {
+  files[`/pkg/${name}`] = [await readFile(join(folder, name)), name.endsWith(".wasm") ? "application/wasm" : "text/javascript"];
+}
 
 const report = Promise.withResolvers?.() ?? (() => {
   const settled = {};

@@ -4,12 +4,11 @@ import assert from "node:assert/strict";
 import { createHash, webcrypto } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import { Directory } from "./directory.mjs";
+import { whole } from "./engine.mjs";
 
 const [pkg, golden] = process.argv.slice(2).map((path) => resolve(path));
-const copal = await import(pathToFileURL(join(pkg, "copal.js")));
-copal.initSync({ module: readFileSync(join(pkg, "copal_bg.wasm")) });
+const { copal } = await whole(pkg);
 
 const repository = new Directory(join(golden, "repository"));
 assert.throws(() => repository.owner(copal, "silver"), /no slot opens/);

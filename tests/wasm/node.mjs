@@ -2,11 +2,10 @@
 import { readFile } from "node:fs/promises";
 import { webcrypto } from "node:crypto";
 import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { whole } from "./engine.mjs";
 import { givenOf, run } from "./session.mjs";
 
 const [folder, golden] = process.argv.slice(2).map((path) => resolve(path));
-const copal = await import(pathToFileURL(`${folder}/copal.js`));
-copal.initSync({ module: await readFile(`${folder}/copal_bg.wasm`) });
+const { copal } = await whole(folder);
 const lines = await run(copal, givenOf(await readFile(golden, "utf8")), webcrypto);
 process.stdout.write(lines.map((line) => `${line}\n`).join(""));

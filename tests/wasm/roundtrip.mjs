@@ -3,14 +3,13 @@
 // Prints what the run tells; the kept tree is read and written again. Ingest is the command's matter.
 import { createHash, webcrypto as crypto } from "node:crypto";
 import { existsSync, lstatSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { basename, join } from "node:path";
 import { Directory } from "./directory.mjs";
+import { whole } from "./engine.mjs";
 import { Held } from "./session.mjs";
 
 const [pkg, place, passphrase, folder, keptFile] = process.argv.slice(2);
-const copal = await import(pathToFileURL(resolve(pkg, "copal.js")));
-copal.initSync({ module: readFileSync(join(pkg, "copal_bg.wasm")) });
+const { copal } = await whole(pkg);
 const random = (length) => crypto.getRandomValues(new Uint8Array(length));
 
 const repository = new Directory(place);

@@ -1,4 +1,3 @@
-//! Engine: the module in WebAssembly that `cargo xtask wasm` builds.
+//! Engine: in WebAssembly, as `cargo xtask wasm` builds it, in two files: `load` takes the first, `loadRest` the other one.
 
 export * from "../../../wasm/pkg/copal.js";
-export { default as load } from "../../../wasm/pkg/copal.js";

@@ -4,11 +4,12 @@
 import { Ledger } from "../../src/core/backup/progress";
 import { BackupRun, type Site } from "../../src/core/backup/run";
 import { Control } from "../../src/core/coordinator/control";
-import { Descriptor, Owner, View, load } from "../../src/core/engine";
+import { Descriptor, Owner, View, load, loadRest } from "../../src/core/engine";
 import { type Origin, type Scanned, scan as scanned } from "../../src/core/source/tree";
 import { type Labour, startPool } from "../../src/core/work/pool";
 import workerUrl from "../../src/core/work/worker.ts?worker&url";
-import wasmUrl from "../../../wasm/pkg/copal_bg.wasm?url";
+import firstUrl from "../../../wasm/pkg/copal_first.wasm?url";
+import restUrl from "../../../wasm/pkg/copal_rest.wasm?url";
 
 /** What is to be measured. */
 export interface Order {
@@ -43,8 +44,9 @@ let module: WebAssembly.Module | null = null;
 let labour: Labour | null = null;
 
 async function measure(order: Order, origin: Origin, maker: MessagePort): Promise<Outcome> {
-  module ??= await WebAssembly.compileStreaming(fetch(wasmUrl));
-  await load({ module_or_path: module });
+  module ??= await WebAssembly.compileStreaming(fetch(firstUrl));
+  await load(module);
+  await loadRest(await WebAssembly.compileStreaming(fetch(restUrl)));
   const descriptor = new Descriptor(1, bytesOf(order.given.descriptor));
   const owner = Owner.open(bytesOf(order.given.slot), "correct horse battery staple");
   const { client } = owner.register(descriptor, "measured", Date.now(), crypto.getRandomValues(new Uint8Array(80)));

@@ -3,12 +3,13 @@
 
 import { Control } from "../../src/core/coordinator/control";
 import { Opened } from "../../src/core/coordinator/opened";
-import { Descriptor, Owner, load } from "../../src/core/engine";
+import { Descriptor, Owner, load, loadRest } from "../../src/core/engine";
 import { openPrivate } from "../../src/core/keep/private";
 import { Books } from "../../src/core/restore/books";
 import { RestoreRun } from "../../src/core/restore/run";
 import { SingleTarget, ZipTarget, stagedPlace } from "../../src/core/restore/targets";
-import wasmUrl from "../../../wasm/pkg/copal_bg.wasm?url";
+import firstUrl from "../../../wasm/pkg/copal_first.wasm?url";
+import restUrl from "../../../wasm/pkg/copal_rest.wasm?url";
 
 /** What it took. */
 export interface Restored {
@@ -46,7 +47,8 @@ const gateway = {
 };
 
 async function open(passphrase: string): Promise<null> {
-  await load({ module_or_path: await WebAssembly.compileStreaming(fetch(wasmUrl)) });
+  await load(await WebAssembly.compileStreaming(fetch(firstUrl)));
+  await loadRest(await WebAssembly.compileStreaming(fetch(restUrl)));
   const newest = (await names("copal/")).at(-1)!;
   const descriptor = new Descriptor(Number(newest.split("/").at(-1)), (await gateway.read(null, newest))!);
   const owner = await openOwner(passphrase);

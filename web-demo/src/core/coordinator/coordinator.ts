@@ -2,8 +2,9 @@
 //! it ends, everything secret ends with it.
 
 import type { BackupOptions, Entry, EntryId, Settings, Unlock } from "../api";
-import { load } from "../engine";
-import wasmUrl from "../../../../wasm/pkg/copal_bg.wasm?url";
+import { load, loadRest } from "../engine";
+import firstUrl from "../../../../wasm/pkg/copal_first.wasm?url";
+import restUrl from "../../../../wasm/pkg/copal_rest.wasm?url";
 import { Backing } from "./backing";
 import type { Control } from "./control";
 import { Gateway } from "../gateway/client";
@@ -217,8 +218,9 @@ function close(): void {
 let loading: Promise<void> | null = null;
 function ready(): Promise<void> {
   return (loading ??= (async () => {
-    module = await WebAssembly.compileStreaming(fetch(wasmUrl));
-    await load({ module_or_path: module });
+    module = await WebAssembly.compileStreaming(fetch(firstUrl));
+    await load(module);
+    await loadRest(await WebAssembly.compileStreaming(fetch(restUrl)));
     await staging.sweep();
   })().catch((error: unknown) => {
     loading = null;

@@ -25,7 +25,7 @@ self.onmessage = async ({ data }: MessageEvent<ToWorker>) => {
 async function take(message: ToWorker): Promise<void> {
   switch (message.type) {
     case "begin":
-      await load({ module_or_path: message.module as unknown as WebAssembly.Module });
+      await load(message.module);
       chunker = new Chunker(message.key, message.parameters);
       message.key.fill(0);
       level = message.level;
