@@ -24,6 +24,7 @@ import type { Parameters } from "../engine";
 import type { Known, Opened } from "./opened";
 import { type Begun, Runs } from "./runs";
 import { Staging } from "./staging";
+import { Starting } from "./starting";
 import { readStatus } from "./status";
 import { meet, roleOf, unlock } from "./unlock";
 
@@ -32,7 +33,13 @@ const digest = async (bytes: Uint8Array<ArrayBuffer>) => new Uint8Array(await cr
 const gateway = new Gateway({ origin: location.origin, fetch: fetch.bind(globalThis), surroundings: browser, digest });
 const runs = new Runs(post);
 const staging = new Staging(() => openPrivate("downloads"));
-let module: WebAssembly.Module | null = null;
+const engine = new Starting({
+  first: () => WebAssembly.compileStreaming(fetch(firstUrl)),
+  // What opens the repository is not to wait for it.
+  rest: () => WebAssembly.compileStreaming(fetch(restUrl, { priority: "low" })),
+  load,
+  loadRest,
+});
 let known: Known | null = null;
 let opened: Opened | null = null;
 let books: Books | null = null;
@@ -48,6 +55,8 @@ const calls = {
       known = await meet(gateway, database);
     }
     known ??= opened!.known;
+    // It comes while the person types. Who needs it asks again, and is told then.
+    engine.whole().catch(() => {});
     const device = await database.get("devices", known.facts.id);
     return { repository: known.facts, device: { role: device?.role ?? "none", name: device?.name ?? null } };
   },
@@ -75,17 +84,17 @@ const calls = {
   },
 
   async startBackup(options: BackupOptions, origin: Origin, deviceName: string) {
-    return backup(current(), options, origin, deviceName);
+    return backup(await whole(), options, origin, deviceName);
   },
 
-  snapshots: async () => library().snapshots(),
-  directory: async (snapshot: string, directory: EntryId, after: string | null, limit: number) => library().directory(snapshot, directory, after, limit),
-  preview: async (snapshot: string, file: EntryId, limit: number) => library().preview(snapshot, file, limit),
-  compare: async (before: string, after: string, cursor: string | null, limit: number) => library().compare(before, after, cursor, limit),
-  measure: async (snapshot: string, entries: EntryId[]) => library().measure(snapshot, entries),
+  snapshots: async () => (await library()).snapshots(),
+  directory: async (snapshot: string, directory: EntryId, after: string | null, limit: number) => (await library()).directory(snapshot, directory, after, limit),
+  preview: async (snapshot: string, file: EntryId, limit: number) => (await library()).preview(snapshot, file, limit),
+  compare: async (before: string, after: string, cursor: string | null, limit: number) => (await library()).compare(before, after, cursor, limit),
+  measure: async (snapshot: string, entries: EntryId[]) => (await library()).measure(snapshot, entries),
 
   async search(snapshot: string, directory: EntryId, text: string) {
-    const shelf = library();
+    const shelf = await library();
     let found = { hits: [] as Entry[], looked: 0 };
     return run({
       progress: () => found,
@@ -94,15 +103,16 @@ const calls = {
   },
 
   /** What a download is called, and whether it is one file as itself. */
-  naming: async (snapshot: string, entries: EntryId[]) => library().naming(snapshot, entries),
+  naming: async (snapshot: string, entries: EntryId[]) => (await library()).naming(snapshot, entries),
 
   /** `place`: what the person has picked; null: the browser's downloads. */
   async restore(snapshot: string, entries: EntryId[], place: FileSystemFileHandle | FileSystemDirectoryHandle | null, isZip: boolean, name: string) {
-    return restore(current(), library(), snapshot, entries, place, isZip, name);
+    const shelf = await library();
+    return restore(current(), shelf, snapshot, entries, place, isZip, name);
   },
 
   async status() {
-    const site = current();
+    const site = await whole();
     const unfinished = (await database.all("unfinished")).filter(({ repository }) => repository === site.known.facts.id);
     return readStatus(site, books, unfinished.map(({ label, time, bytes }) => ({ label, time, bytes })));
   },
@@ -178,7 +188,7 @@ async function workers(settings: Settings, key: () => Uint8Array<ArrayBuffer>, p
   return startPool({
     workers: settings.workers || Math.min(Math.max(cores, 1), 4),
     spawn: () => new Worker(ownScript(workerUrl), { type: "module", name: "copal-hand" }),
-    module: module!,
+    module: await engine.begun(),
     key,
     parameters,
     level: settings.compression === "fast" ? 1 : parameters.zstdLevel,
@@ -203,8 +213,15 @@ function current(): Opened {
   return opened;
 }
 
-function library(): Books {
+/** What is open, for what needs all of the engine. It may be locked meanwhile. */
+async function whole(): Promise<Opened> {
   current();
+  await engine.whole();
+  return current();
+}
+
+async function library(): Promise<Books> {
+  await whole();
   if (!books) throw failure("not-permitted");
   return books;
 }
@@ -218,9 +235,7 @@ function close(): void {
 let loading: Promise<void> | null = null;
 function ready(): Promise<void> {
   return (loading ??= (async () => {
-    module = await WebAssembly.compileStreaming(fetch(firstUrl));
-    await load(module);
-    await loadRest(await WebAssembly.compileStreaming(fetch(restUrl)));
+    await engine.begun();
     await staging.sweep();
   })().catch((error: unknown) => {
     loading = null;
