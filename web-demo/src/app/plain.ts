@@ -13,6 +13,7 @@ export const MISSING: Record<MissingFeature, string> = {
 };
 
 export const BLIND: Record<Folder["blindTo"][number], string> = {
+  "odd-names": "unusual names",
   "empty-folders": "empty folders",
   links: "links",
   permissions: "permissions",

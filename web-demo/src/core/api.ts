@@ -159,8 +159,8 @@ export interface Folder {
   /** Known at once for input; null while nobody has walked it. */
   files: number | null;
   bytes: number | null;
-  /** What this way of choosing cannot see, to be said before the start. */
-  blindTo: ("empty-folders" | "links" | "permissions")[];
+  /** What this way of choosing cannot see, to be said before the start. "odd-names": such as `a?b`, which Chromium hides. */
+  blindTo: ("odd-names" | "empty-folders" | "links" | "permissions")[];
 }
 
 export interface RememberedFolder {

@@ -3,23 +3,24 @@
 import type { Folder } from "./api";
 import { failure } from "./problem";
 import { type Files, type Listed, columnsOf, filesOf, filesOfInput, handOut } from "./source/list";
-import type { Origin } from "./source/tree";
+import { childrenOf, isShownWhole } from "./source/shown";
+import type { Origin, Unreadable } from "./source/tree";
 
 /** What was chosen, under the number by which the display names it. */
 export interface Chosen {
   folder: Folder;
-  origin: Extract<Origin, { via: "handle" }> | { via: "list"; name: string; tops: string[]; files: Files };
+  origin: Extract<Origin, { via: "handle" }> | { via: "list"; name: string; tops: string[]; files: Files; unreadable: Unreadable[] };
 }
 
 /** What is sent to the coordinator of it, what of that is handed over, and how to end what that needs here. */
 export async function sendable({ origin }: Chosen): Promise<{ origin: Origin; handed: Transferable[]; end: () => void }> {
   if (origin.via === "handle") return { origin, handed: [], end: () => {} };
-  const { name, tops, files } = origin;
+  const { name, tops, files, unreadable } = origin;
   const columns = await columnsOf(files);
   const { port1: here, port2: port } = new MessageChannel();
   handOut(files, here);
   const handed = [port, columns.ends.buffer, columns.sizes.buffer, columns.times.buffer];
-  return { origin: { via: "list", name, tops, columns, port }, handed, end: () => here.close() };
+  return { origin: { via: "list", name, tops, columns, port, unreadable }, handed, end: () => here.close() };
 }
 
 /** Asks for a directory; null if the person has changed their mind. */
@@ -50,26 +51,31 @@ async function take(handles: (Promise<FileSystemHandle | null> | null)[], entrie
   const [first] = handles;
   if (handles.length === 1 && first) {
     const handle = await first.catch(() => null);
-    if (handle?.kind === "directory") return ofHandle(handle as FileSystemDirectoryHandle, "drop");
+    if (handle?.kind === "directory") {
+      const [entry] = entries;
+      if (!entry?.isDirectory) return ofHandle(handle as FileSystemDirectoryHandle, "drop");
+      const isWhole = await isShownWhole(handle as FileSystemDirectoryHandle, entry as FileSystemDirectoryEntry);
+      if (isWhole) return ofHandle(handle as FileSystemDirectoryHandle, "drop", ["links", "permissions"]);
+    }
   }
-  const listed: Listed[] = [];
+  const [listed, unreadable]: [Listed[], Unreadable[]] = [[], []];
   for (let at = 0; at < entries.length; at++) {
     const [entry, file] = [entries[at], files[at]];
-    if (entry) await gather(entry, listed);
+    if (entry) await gather(entry, listed, unreadable);
     else if (file) listed.push({ path: file.name, file });
   }
-  return ofList(filesOf(listed), "drop");
+  return ofList(filesOf(listed), "drop", unreadable);
 }
 
-function ofHandle(handle: FileSystemDirectoryHandle, via: Folder["via"]): Chosen {
+function ofHandle(handle: FileSystemDirectoryHandle, via: Folder["via"], blindTo = BLIND_HANDLE): Chosen {
   const id = crypto.randomUUID();
   return {
-    folder: { id, name: handle.name, via, canRemember: true, files: null, bytes: null, blindTo: ["links", "permissions"] },
+    folder: { id, name: handle.name, via, canRemember: true, files: null, bytes: null, blindTo },
     origin: { via: "handle", name: handle.name, handle },
   };
 }
 
-function ofList(files: Files, via: Folder["via"]): Chosen {
+function ofList(files: Files, via: Folder["via"], unreadable: Unreadable[] = []): Chosen {
   if (files.length === 0) throw failure("nothing-to-back-up");
   const names = new Set<string>();
   let bytes = 0;
@@ -82,26 +88,30 @@ function ofList(files: Files, via: Folder["via"]): Chosen {
   const name = tops.length === 1 ? tops[0]! : `${tops[0]} and ${tops.length - 1} more`;
   return {
     folder: { id: crypto.randomUUID(), name, via, canRemember: false, files: files.length, bytes, blindTo: ["empty-folders", "links", "permissions"] },
-    origin: { via: "list", name, tops, files },
+    origin: { via: "list", name, tops, files, unreadable },
   };
 }
 
-/** Everything below a dropped entry. */
-async function gather(entry: FileSystemEntry, listed: Listed[]): Promise<void> {
+/** Everything below a dropped entry. What the browser does not hand out is named, and the rest is taken. */
+async function gather(entry: FileSystemEntry, listed: Listed[], unreadable: Unreadable[]): Promise<void> {
   const path = entry.fullPath.replace(/^\//, "");
+  const failed = (error: unknown) => void unreadable.push({ path, reason: error instanceof Error ? error.name : "unknown" });
   if (entry.isFile) {
-    const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
-    listed.push({ path, file });
+    await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject)).then((file) => listed.push({ path, file }), failed);
     return;
   }
-  const reader = (entry as FileSystemDirectoryEntry).createReader();
-  for (;;) {
-    // It gives a hundred at a time, and nothing at the end.
-    const batch = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
-    if (batch.length === 0) return;
-    for (const child of batch) await gather(child, listed);
+  const children = await childrenOf(entry as FileSystemDirectoryEntry).catch(failed);
+  const [files, others] = [children?.filter(({ isFile }) => isFile) ?? [], children?.filter(({ isFile }) => !isFile) ?? []];
+  for (let at = 0; at < files.length; at += AT_ONCE) {
+    await Promise.all(files.slice(at, at + AT_ONCE).map((child) => gather(child, listed, unreadable)));
   }
+  for (const child of others) await gather(child, listed, unreadable);
 }
+
+/** Files asked for at once. */
+const AT_ONCE = 64;
+/** What a handle does not show, or may not. */
+export const BLIND_HANDLE: Folder["blindTo"] = ["odd-names", "links", "permissions"];
 
 declare global {
   function showDirectoryPicker(options?: { id?: string; mode?: "read" | "readwrite"; startIn?: string }): Promise<FileSystemDirectoryHandle>;

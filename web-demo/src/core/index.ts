@@ -7,7 +7,7 @@ import type {
 } from "./api";
 import coordinatorUrl from "./coordinator/coordinator.ts?worker&url";
 import { lineIn, takeLink } from "./enrollment";
-import { type Chosen, ofDrop, ofInput, pick, sendable } from "./folders";
+import { BLIND_HANDLE, type Chosen, ofDrop, ofInput, pick, sendable } from "./folders";
 import { Idle, wallClock } from "./idle";
 import { DEFAULTS, Database } from "./keep/database";
 import { type CoordinatorLike, Line } from "./line";
@@ -141,7 +141,7 @@ class PageCore implements Core {
     const row = await this.#database.get("folders", id);
     if (!row) throw failure("folder-gone");
     if ((await row.handle.requestPermission({ mode: "read" })) !== "granted") throw failure("folder-permission");
-    const folder: Folder = { id, name: row.name, via: "picker", canRemember: true, files: row.files, bytes: row.bytes, blindTo: ["links", "permissions"] };
+    const folder: Folder = { id, name: row.name, via: "picker", canRemember: true, files: row.files, bytes: row.bytes, blindTo: BLIND_HANDLE };
     return this.#choose({ folder, origin: { via: "handle", name: row.name, handle: row.handle } });
   }
 

@@ -42,6 +42,7 @@ export const SCENES: Scene[] = [
   { name: "device-otherwise", core: "device-revoked", steps: async (page) => { await page.getByText("Ask again").waitFor(); await click("Unlock in another way")(page); }, shows: "Unlock your backups" },
 
   { name: "choose", core: "choose", shows: "Choose a folder" },
+  { name: "choose-hidden", core: "choose", steps: async (page) => page.getByText("Unusual names are hidden from a page").click(), shows: "Choose a folder as a list" },
   { name: "choose-remembered", core: "remembered", shows: "backed up before" },
   { name: "choose-input-only", core: "input-only", shows: "empty folders and links are not in it" },
   { name: "choose-folder-gone", core: "folder-gone", steps: backUp, shows: "not where it was" },

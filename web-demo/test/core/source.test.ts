@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 
 import { readExcludes } from "../../src/core/source/excludes";
 import { compareNames, comparePaths, isGoodName } from "../../src/core/source/order";
-import { ChosenList, type Listed, asking, columnsOf, filesOf, handOut } from "../../src/core/source/list";
+import { ChosenList, type Listed, asking, columnsOf, filesOf, filesOfInput, handOut } from "../../src/core/source/list";
+import { isShownWhole } from "../../src/core/source/shown";
 import { type Scanned, ahead, scanHandle, scanList } from "../../src/core/source/tree";
 
 const bytes = (text: string) => Buffer.from(text, "utf8");
@@ -122,6 +123,32 @@ describe("scan", () => {
     expect(await all(scanHandle("P", root, none))).toEqual(["P/", "P/a\u{1f600}", "P/b/", "P/b/empty/", "P/b.txt", "unreadable:P/broken"]);
   });
 
+  test("a name with a backslash is the name that the file has", () => {
+    const chosen = (name: string, webkitRelativePath: string) => Object.defineProperty(new File([], name), "webkitRelativePath", { value: webkitRelativePath });
+    const files = [chosen("a\\b", "P/d/a/b"), chosen("b", "P/d/a/b"), chosen("c", ""), chosen("x\\y", "")] as unknown as FileList;
+    expect([0, 1, 2, 3].map((at) => filesOfInput(files).at(at).path)).toEqual(["P/d/a\\b", "P/d/a/b", "c", "x\\y"]);
+  });
+
+  test("what the browser named and did not hand out is named, unless it is left out on purpose", async () => {
+    const list = new ChosenList(await columnsOf(filesOf([])), { open: () => Promise.reject(new Error()), read: () => Promise.reject(new Error()) });
+    const unreadable = ["P/pipe", "P/cache/x", "P/a.tmp", "single.tmp"].map((path) => ({ path, reason: "TypeMismatchError" }));
+    expect(await all(scanList(list, readExcludes(["cache/", "*.tmp"]), unreadable))).toEqual(["unreadable:P/pipe", "unreadable:single.tmp"]);
+  });
+
+  test("a handle that hides a name of its directory, or of one below, does not show it whole", async () => {
+    const both = (hidden: string[]) => {
+      const content = { "b.txt": handleOf(file()), n: folder({ "why?": handleOf(file()), m: folder({ deep: handleOf(file()) }) }) };
+      return isShownWhole(without(folder(content), hidden), entryOf("P", folder(content)));
+    };
+    expect(await both([])).toBe(true);
+    expect(await both(["why?"])).toBe(false);
+    expect(await both(["deep"])).toBe(false);
+    expect(await both(["n"])).toBe(false);
+    // That of a directory which nobody can list the backup names.
+    const closed = { kind: "directory", entries: () => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new DOMException("", "NotAllowedError")) }) }) };
+    expect(await isShownWhole(folder({ closed }), entryOf("P", folder({ closed: folder({ x: handleOf(file()) }) })))).toBe(true);
+  });
+
   test("a hundred thousand files are scanned in order", async () => {
     const one = file();
     const files = Array.from({ length: 100_000 }, (_, at) => ({ path: `P/${at % 300}/${at}`, file: one }));
@@ -222,4 +249,31 @@ function folder(children: Record<string, unknown>): FileSystemDirectoryHandle {
     },
   };
   return handle as unknown as FileSystemDirectoryHandle;
+}
+
+/** The same handle as it is shown where names are hidden. */
+function without(handle: FileSystemDirectoryHandle, hidden: string[]): FileSystemDirectoryHandle {
+  const shown = {
+    kind: "directory",
+    async *entries() {
+      for await (const [name, child] of handle.entries()) {
+        if (!hidden.includes(name)) yield [name, child.kind === "directory" ? without(child as FileSystemDirectoryHandle, hidden) : child];
+      }
+    },
+  };
+  return shown as unknown as FileSystemDirectoryHandle;
+}
+
+/** The entry of a directory as a drop gives it: what is in it comes one at a time. */
+function entryOf(name: string, handle: FileSystemDirectoryHandle): FileSystemDirectoryEntry {
+  const createReader = () => {
+    const names = handle.entries()[Symbol.asyncIterator]();
+    const readEntries = async (told: (batch: unknown[]) => void) => {
+      const { done, value } = await names.next();
+      const kindOf = ([name, child]: [string, FileSystemHandle]) => (child.kind === "directory" ? entryOf(name, child as FileSystemDirectoryHandle) : { name, isFile: true, isDirectory: false });
+      told(done ? [] : [kindOf(value)]);
+    };
+    return { readEntries };
+  };
+  return { name, isFile: false, isDirectory: true, createReader } as unknown as FileSystemDirectoryEntry;
 }

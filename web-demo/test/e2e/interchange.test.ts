@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 
 import { backUp, generate, listing, open, unlock } from "./kit";
@@ -62,12 +62,7 @@ test("a folder that is dropped on the page is backed up whole", async () => {
   const folder = machine.path("Dropped");
   generate(folder, { files: 250, large: 5 << 20 });
   await unlock(tab);
-  const box = (await tab.page.locator("#drop").boundingBox())!;
-  const devtools = await tab.context.newCDPSession(tab.page);
-  const data = { items: [], files: [folder], dragOperationsMask: 1 };
-  for (const type of ["dragEnter", "dragOver", "drop"] as const) {
-    await devtools.send("Input.dispatchDragEvent", { type, x: box.x + 5, y: box.y + 5, data });
-  }
+  await drop(folder);
   const result = await tab.page.evaluate(async () => {
     while (!window.dropped) await new Promise((resolve) => setTimeout(resolve, 20));
     const folder = await window.dropped;
@@ -78,6 +73,29 @@ test("a folder that is dropped on the page is backed up whole", async () => {
   expect(result.result.leftOut.excluded).toBe(2);
   const expected = Object.entries(listing(folder)).filter(([path]) => !path.startsWith("zeros.") && !path.startsWith("many/1/"));
   expect(restored(result.result.snapshot)).toEqual(Object.fromEntries(expected.map(([path, hash]) => [`Dropped/${path}`, hash])));
+});
+
+test("a dropped folder is backed up with the names that the browser hides from whoever opens it by a handle", async () => {
+  const folder = machine.path("Trip");
+  const names = ["where are we?/10:30.jpg", "say \"cheese\".jpg", "notes.txt~", " first", "last.", "site.url", "aux.c", "back\\slash", "plain.txt", "\u{1f9d6}\u{1f3fc}\u200d\u2640\ufe0f.jpg"];
+  for (const name of names) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), name);
+  }
+  writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.of(0xff)]), "its name is no text");
+  await unlock(tab);
+  await drop(folder);
+  const { result, incomplete } = await tab.page.evaluate(async () => {
+    while (!window.dropped) await new Promise((resolve) => setTimeout(resolve, 20));
+    const run = await window.core.startBackup({ folder: (await window.dropped).id, label: "Trip", excludes: [], remember: false });
+    const result = await run.done;
+    return { result, incomplete: (await window.core.snapshots()).snapshots[0]!.incomplete };
+  });
+  // What the browser does not hand out is told, as well as it names it, and the snapshot says that it is not whole.
+  expect(result.leftOut.examples).toEqual([{ path: "Trip/", why: "unreadable", detail: "TypeMismatchError" }]);
+  expect(incomplete).toBe(true);
+  const expected = names.map((name) => [`Trip/${name}`, createHash("sha256").update(name).digest("hex")]);
+  expect(restored(result.snapshot)).toEqual(Object.fromEntries(expected));
 });
 
 test("what the command has backed up is browsed, searched, previewed and downloaded in the tab bit for bit", async () => {
@@ -217,3 +235,13 @@ test("what is restored into a picked folder is there bit for bit, and what was t
   expect(folders).toContain("Papers/nothing in it");
   expect(result.damaged).toEqual([]);
 });
+
+/** Drops something of the disk on the page. */
+async function drop(path: string): Promise<void> {
+  const box = (await tab.page.locator("#drop").boundingBox())!;
+  const devtools = await tab.context.newCDPSession(tab.page);
+  const data = { items: [], files: [path], dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver", "drop"] as const) {
+    await devtools.send("Input.dispatchDragEvent", { type, x: box.x + 5, y: box.y + 5, data });
+  }
+}

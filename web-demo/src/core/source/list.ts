@@ -69,9 +69,16 @@ export class ChosenList {
 export function filesOfInput(files: FileList): Files {
   const at = (number: number) => {
     const file = files[number]!;
-    return { path: file.webkitRelativePath || file.name, file };
+    return { path: pathOf(file), file };
   };
   return { length: files.length, at };
+}
+
+/** A path with the name as it is: Chromium writes `a/b` where a file is called `a\b`. */
+function pathOf({ name, webkitRelativePath }: File): string {
+  const asWritten = name.replaceAll("\\", "/");
+  const isTurned = asWritten !== name && webkitRelativePath.endsWith(`/${asWritten}`);
+  return isTurned ? webkitRelativePath.slice(0, -name.length) + name : webkitRelativePath || name;
 }
 
 /** Files of an array; one that was chosen twice is there once. */

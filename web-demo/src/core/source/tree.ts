@@ -14,18 +14,28 @@ export type Scanned =
 /** What a folder is, in a form that can be sent to a worker. */
 export type Origin =
   | { via: "handle"; name: string; handle: FileSystemDirectoryHandle }
-  /** `tops`: the first names of the paths; `port`: who hands out the files. */
-  | { via: "list"; name: string; tops: string[]; columns: Columns; port: MessagePort };
+  /** `tops`: the first names of the paths; `port`: who hands out the files; `unreadable`: what it has no files of. */
+  | { via: "list"; name: string; tops: string[]; columns: Columns; port: MessagePort; unreadable: Unreadable[] };
+
+/** What the browser has named and not handed out. */
+export interface Unreadable {
+  path: string;
+  /** The browser's name for why. */
+  reason: string;
+}
 
 /** Goes through what was chosen, in the order of the tree. */
 export function scan(origin: Origin, excludes: Excludes): AsyncGenerator<Scanned> {
   if (origin.via === "handle") return scanHandle(origin.name, origin.handle, excludes);
-  return scanList(new ChosenList(origin.columns, asking(origin.port)), excludes);
+  return scanList(new ChosenList(origin.columns, asking(origin.port)), excludes, origin.unreadable);
 }
 
 /** Goes through a list of files; directories are those that the paths name. Of several files at one path, as two places may
  * have given them, the first is taken and the others are named. */
-export async function* scanList(list: ChosenList, excludes: Excludes): AsyncGenerator<Scanned> {
+export async function* scanList(list: ChosenList, excludes: Excludes, unreadable: Unreadable[] = []): AsyncGenerator<Scanned> {
+  for (const { path, reason } of unreadable) {
+    if (!isOutside(path, excludes)) yield { kind: "left-out", path, why: "unreadable", detail: reason };
+  }
   const paths = Array.from({ length: list.length }, (_, number) => list.path(number));
   const sorted = Uint32Array.from(paths.keys()).sort((a, b) => comparePaths(paths[a]!, paths[b]!) || a - b);
   let open: string[] = [];
@@ -140,6 +150,12 @@ export async function* ahead<In, Out>(items: AsyncIterable<In>, most: number, wo
 function below(path: string): string {
   const slash = path.indexOf("/");
   return slash < 0 ? "" : path.slice(slash + 1);
+}
+
+/** Whether excludes leave out a path that may be a file or a directory, or one above it. */
+function isOutside(path: string, excludes: Excludes): boolean {
+  const names = path.split("/");
+  return names.some((_, at) => at > 0 && excludes(names.slice(1, at + 1).join("/"), at < names.length - 1));
 }
 
 /** Why the browser could not: its name for it, which holds no path. */

@@ -9,6 +9,7 @@ import { Icon } from "../../parts/icon";
 import { ProblemNotice } from "../../parts/notice";
 import { Spinner } from "../../parts/progress";
 import { ago, counted, shown, size } from "../../words";
+import { Hidden } from "./hidden";
 
 export function Choose({ app, state }: { app: App; state: Extract<Backing, { at: "choosing" }> }) {
   const stage = app.staging.stage.value;
@@ -51,6 +52,12 @@ export function Choose({ app, state }: { app: App; state: Extract<Backing, { at:
       </div>
       {!canPick && (
         <p class="faint small">This browser hands a folder over as a list of its files: empty folders and links are not in it, and it cannot be remembered for the next time. Chrome and Edge can.</p>
+      )}
+      {canPick && (
+        <details>
+          <summary><Icon name="forward" size={16} />Unusual names are hidden from a page</summary>
+          <div class="inside stack tight"><Hidden app={app} busy={state.opening} /></div>
+        </details>
       )}
     </div>
   );

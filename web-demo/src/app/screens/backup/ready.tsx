@@ -7,6 +7,7 @@ import { blindness } from "../../plain";
 import { Icon } from "../../parts/icon";
 import { Notice } from "../../parts/notice";
 import { counted, shown, size } from "../../words";
+import { Hidden } from "./hidden";
 
 /** What many people do not want to keep. */
 const USUAL = ["node_modules/", ".git/", "target/", "*.tmp", ".DS_Store", "Thumbs.db"];
@@ -15,6 +16,7 @@ export function Ready({ app, state }: { app: App; state: Extract<Backing, { at: 
   const { folder } = state;
   const name = useId();
   const lines = patterns(state.excludes);
+  const hides = folder.blindTo.includes("odd-names");
   const begin = (event: Event) => {
     event.preventDefault();
     void app.backing.startReady();
@@ -66,8 +68,9 @@ export function Ready({ app, state }: { app: App; state: Extract<Backing, { at: 
         </div>
       </div>
       {folder.blindTo.length > 0 && (
-        <Notice title={`Not in this backup: ${blindness(folder.blindTo)}`}>
+        <Notice tone={hides ? "warn" : "calm"} title={`Not in this backup: ${blindness(folder.blindTo)}`}>
           <p class="soft">Browsers do not show them to a page. The <code>copal</code> command saves them too.</p>
+          {hides && <Hidden app={app} busy={false} />}
         </Notice>
       )}
       <div class="row">
