@@ -58,6 +58,19 @@ describe("excludes", () => {
     expect(isOut(["node_modules/"], "x/node_modules", false)).toBe(false);
   });
 
+  test("what is no sound set of signs is not more than it says", () => {
+    expect(isOut(["[z-a]", "*.tmp"], "z")).toBe(false);
+    expect(isOut(["[z-a]", "*.tmp"], "z.tmp")).toBe(true);
+    expect(isOut(["[!].txt"], "a.txt")).toBe(false);
+    expect(isOut(["[!].txt"], "[!].txt")).toBe(true);
+    expect(isOut(["[!]a].txt"], "b.txt")).toBe(true);
+    expect(isOut(["[!]a].txt"], "].txt")).toBe(false);
+  });
+
+  test("many stars take no longer than few", () => {
+    expect(isOut([`${"*".repeat(60)}b`], "a".repeat(200))).toBe(false);
+  });
+
   test("two stars are any depth, and the last match decides", () => {
     expect(isOut(["a/**/b"], "a/b")).toBe(true);
     expect(isOut(["a/**/b"], "a/x/y/b")).toBe(true);

@@ -34,7 +34,16 @@ function readRule(line: string): Rule | null {
   if (pattern.startsWith("/")) pattern = pattern.slice(1);
   if (pattern === "") return null;
   const body = translate(pattern);
-  return { matches: new RegExp(isAnchored ? `^${body}$` : `(?:^|/)${body}$`, "u"), excludes, onlyDirectories };
+  return { matches: compiled(isAnchored ? `^${body}$` : `(?:^|/)${body}$`), excludes, onlyDirectories };
+}
+
+/** A pattern with a range that ends before it begins, such as `[z-a]`, matches nothing. */
+function compiled(body: string): RegExp {
+  try {
+    return new RegExp(body, "u");
+  } catch {
+    return /(?!)/;
+  }
 }
 
 function translate(pattern: string): string {
@@ -45,15 +54,17 @@ function translate(pattern: string): string {
     if (rest.startsWith("**/")) {
       out += "(?:[^/]+/)*";
       at += 2;
-    } else if (rest === "**" || rest.startsWith("**")) {
+    } else if (rest.startsWith("**")) {
       out += ".*";
-      at += 1;
+      // More of them say no more, and would take long.
+      while (pattern[at + 1] === "*") at += 1;
     } else if (sign === "*") {
       out += "[^/]*";
     } else if (sign === "?") {
       out += "[^/]";
     } else if (sign === "[") {
-      const end = pattern.indexOf("]", at + 2);
+      // The first one inside is one of the signs.
+      const end = pattern.indexOf("]", at + (/^\[[!^]/.test(rest) ? 3 : 2));
       if (end < 0) {
         out += "\\[";
       } else {
