@@ -4,7 +4,7 @@ import { Control } from "../../src/core/coordinator/control";
 import type { Scanned } from "../../src/core/source/tree";
 import type { Block, Read } from "../../src/core/work/protocol";
 
-const said = vi.hoisted(() => ({ missed: 0, actions: [] as unknown[] }));
+const said = vi.hoisted(() => ({ missed: 0, begun: 0, isFinished: false, actions: [] as unknown[] }));
 
 vi.mock("../../src/core/engine", () => ({
   // As far as the end of the scan. All chunks are new, and every second file fills a block.
@@ -15,7 +15,11 @@ vi.mock("../../src/core/engine", () => ({
     tally = { files: 1, newBytes: 0 };
     #lengths: number[] = [];
     #ends = 0;
-    nextManifest = () => null;
+    isIdle = true;
+    nextManifest = () => {
+      said.begun += 1;
+      return null;
+    };
     basis = () => false;
     takeBlockKey = () => new Uint8Array(32);
     compare = (files: { size: number }[]) => Uint8Array.from(files, ({ size }) => (size > 1 ? 1 : 0));
@@ -35,24 +39,26 @@ vi.mock("../../src/core/engine", () => ({
     };
     miss = () => void (said.missed += 1);
     finish = () => {
-      throw new Error("enough");
+      if (!said.isFinished) throw new Error("enough");
     };
+    nextClaim = () => ({ message: null });
+    claimed = () => ({ key: "manifests/c/1", bytes: Uint8Array.of(1), sha256: new Uint8Array(32), number: 1, partial: false, snapshot: "s" });
   },
 }));
 
 const { BackupRun } = await import("../../src/core/backup/run");
 
-beforeEach(() => Object.assign(said, { missed: 0, actions: [] }));
+beforeEach(() => Object.assign(said, { missed: 0, begun: 0, isFinished: false, actions: [] }));
 
-/** A run up to the end of the scan. */
-async function run(scan: () => AsyncGenerator<Scanned>, labour: object = {}) {
+/** A run up to the end of the scan, or of what follows it. */
+async function run(scan: () => AsyncGenerator<Scanned>, labour: object = {}, gateway: object = {}, ending = "enough") {
   const kept = { read: async () => null, write: async () => {}, remove: async () => {}, list: async () => [], create: () => Promise.reject(new Error("full")), file: () => Promise.reject(new Error("full")) };
   const site = {
-    client: { facts: { client: "c" } }, descriptor: {}, gateway: {}, labour: { workers: 1, begin: () => {}, ...labour }, kept, sign: null,
+    client: { facts: { client: "c" } }, descriptor: {}, gateway, labour: { workers: 1, begin: () => {}, ...labour }, kept, sign: null,
     openView: async () => ({ free: () => {} }), random: (length: number) => new Uint8Array(length), now: () => 1,
   };
   const run = new BackupRun(site as unknown as ConstructorParameters<typeof BackupRun>[0], { host: "h", label: "", paths: ["P"], program: "p", scan }, new Control());
-  await expect(run.run()).rejects.toThrow("enough");
+  await expect(run.run()).rejects.toThrow(ending);
   return run;
 }
 
@@ -75,6 +81,19 @@ test("what could not be saved makes the snapshot incomplete, what was left out o
   });
   expect(said.missed).toBe(2);
   expect(ledger.leftOut).toMatchObject({ excluded: 1, unreadable: 1, badNames: 1 });
+});
+
+test("what is left out is counted once, also if the run begins anew because another one was faster", async () => {
+  said.isFinished = true;
+  const faster = { create: async () => false, read: async () => Uint8Array.of(2) };
+  const scan = async function* (): AsyncGenerator<Scanned> {
+    yield { kind: "left-out", path: "P/b", why: "unreadable", detail: "NotReadableError" };
+    yield { kind: "file", path: "P/d", size: 1, modified: 1, open: async () => new File(["x"], "d") };
+  };
+  const { ledger } = await run(scan, {}, faster, "The service has rejected what was uploaded");
+  expect(said.begun).toBeGreaterThan(1);
+  expect(ledger.leftOut).toMatchObject({ unreadable: 1, examples: [{ path: "P/b" }] });
+  expect(ledger.filesDone).toBe(1);
 });
 
 test("what small files came in is given back with the last of them, and blocks have their bytes all the same", async () => {

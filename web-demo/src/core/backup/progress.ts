@@ -23,9 +23,14 @@ export class Ledger {
   uploadMs = 0;
   rawBytes = 0;
   waiting: Waiting = null;
-  readonly leftOut: LeftOut = { excluded: 0, unreadable: 0, changing: 0, badNames: 0, examples: [] };
+  leftOut: LeftOut = noneLeftOut();
   readonly begun = performance.now();
   #rate = new Rate();
+
+  /** Goes through the folder, once more if what it was compared with has changed; what was uploaded stays so. */
+  begin(): void {
+    Object.assign(this, { phase: "preparing", filesDone: 0, bytesDone: 0, unchangedFiles: 0, unchangedBytes: 0, readBytes: 0, newBytes: 0, leftOut: noneLeftOut() });
+  }
 
   /** Notes something that is not, or not as it should be, in the snapshot. */
   leave(path: string, why: LeftOut["examples"][number]["why"], detail: string | null = null): void {
@@ -75,6 +80,10 @@ export class Ledger {
       leftOut: { ...this.leftOut, examples: [...this.leftOut.examples] },
     };
   }
+}
+
+function noneLeftOut(): LeftOut {
+  return { excluded: 0, unreadable: 0, changing: 0, badNames: 0, examples: [] };
 }
 
 /** Packs on their way at once. */

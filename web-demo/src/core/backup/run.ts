@@ -98,8 +98,7 @@ class Attempt {
 
   async run(): Promise<Outcome> {
     const { ledger, control } = this;
-    ledger.phase = "preparing";
-    Object.assign(ledger, { filesDone: 0, bytesDone: 0, unchangedFiles: 0, unchangedBytes: 0, readBytes: 0, newBytes: 0 });
+    ledger.begin();
     let reading: Promise<void> | null = null;
     let reader: Reader | null = null;
     try {
