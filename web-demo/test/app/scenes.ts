@@ -23,6 +23,7 @@ export const SCENES: Scene[] = [
   { name: "starting", core: "starting", shows: "Starting" },
   { name: "unsupported", core: "unsupported", shows: "cannot run Copal" },
   { name: "unreachable", core: "unreachable", shows: "does not answer" },
+  { name: "other-owner", core: "other-owner", shows: "Copal could not start" },
   { name: "no-repository", core: "no-repository", shows: "no repository" },
 
   { name: "unlock", core: "unlock", shows: "Unlock your backups" },

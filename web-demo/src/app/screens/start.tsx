@@ -33,7 +33,7 @@ export function Unreachable({ problem, asking, retry }: { problem: Problem; aski
   return (
     <main class="gate" id="content">
       <div class="gate-box">
-        <GateHead title={TITLES[problem.code] ?? "The backup server does not answer"} />
+        <GateHead title={TITLES[problem.code] ?? "Copal could not start"} />
         <ProblemNotice problem={{ ...problem, canRetry: false }} tone="warn" />
         <button type="button" class="button main large full" disabled={asking} onClick={retry}>
           {asking ? <Spinner label="Asking again…" /> : "Try again"}
@@ -53,8 +53,12 @@ export function GateHead({ title, children }: { title: string; children?: Compon
   );
 }
 
+const AWAY = "The backup server does not answer";
 const TITLES: Partial<Record<ProblemCode, string>> = {
+  offline: AWAY,
+  "server-gone": AWAY,
+  "server-failed": AWAY,
+  busy: AWAY,
   "no-repository": "There is no repository here yet",
   unsupported: "This browser cannot run Copal",
-  internal: "Copal could not start",
 };

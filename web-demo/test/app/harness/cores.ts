@@ -1,6 +1,7 @@
 /** The scenes' cores: one for each state that a person may see. */
 
 import type { BackupProgress, BackupResult, Core, CoreEvent, Environment, Problem, RestoreProgress, RestoreResult } from "../../../src/core/api";
+import { problem } from "../../../src/core/problem";
 import {
   DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SETTINGS, STATUS, WRITE_ONLY,
 } from "./scripted";
@@ -69,6 +70,7 @@ export const CORES: Record<string, () => Core> = {
   starting: () => scripted({ environment: () => never() }, null),
   unsupported: () => scripted({ environment: async () => ({ ...ENVIRONMENT, missing: ["wasm-simd", "private-storage"] }) }, null),
   unreachable: () => locked({ server: { state: "unreachable", problem: GONE } }),
+  "other-owner": () => locked({ server: { state: "unreachable", problem: problem("other-owner") } }),
   "no-repository": () => locked({ server: { state: "empty", problem: { code: "no-repository", title: "The server keeps no repository yet", advice: "Whoever runs the server makes one with \"copal init\".", subject: null, canRetry: true } } }),
   unlock: () => locked({}, async () => FULL),
   "unlock-opening": () => locked({}),
