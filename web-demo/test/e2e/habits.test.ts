@@ -151,3 +151,33 @@ test("the status tells what is verified, what a check has found, what is saved, 
   expect(status.history.at(-1)!.storedBytes).toBe(status.space!.storedBytes);
   expect(status.resumable).toEqual([]);
 });
+
+test("what a person clears in the browser under an open page, the page does without", async () => {
+  const folder = machine.path("Letters");
+  generate(folder, { files: 20, large: 1 << 20 });
+  await unlock(tab);
+  await backUp(tab, folder);
+  const devtools = await tab.context.newCDPSession(tab.page);
+  await devtools.send("Storage.clearDataForOrigin", { origin: machine.url, storageTypes: "all" });
+  const again = await backUp(tab, folder);
+  expect(again).toMatchObject({ receipt: "verified", leftOut: { unreadable: 0 } });
+  expect(await tab.page.evaluate(async () => (await window.core.settings()).idleMinutes)).toBe(15);
+});
+
+test("a browser that has no room any more backs up what it knows, and opens it again", async () => {
+  const folder = machine.path("Letters");
+  generate(folder, { files: 20, large: 1 << 20 });
+  await unlock(tab);
+  await backUp(tab, folder);
+  // In place of a full disk: the coordinator's database takes nothing any more.
+  const full = 'IDBObjectStore.prototype.put = () => { throw new DOMException("", "QuotaExceededError"); };';
+  await tab.context.route(/coordinator[^/]*\.js$/, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: `${full}\n${await response.text()}` });
+  });
+  writeFileSync(join(folder, "new.txt"), "new");
+  await tab.page.reload();
+  await tab.page.waitForSelector("body[data-ready=yes]", { state: "attached" });
+  await unlock(tab);
+  expect(await backUp(tab, folder)).toMatchObject({ receipt: "verified", newFiles: 1 });
+});

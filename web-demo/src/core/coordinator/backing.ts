@@ -65,12 +65,13 @@ export class Backing {
         control,
       );
       const { ledger } = this.#run;
-      const note = () => database.put("unfinished", { id, repository, label: options.label, time: Date.now(), bytes: ledger.securedBytes });
+      // A convenience, for which the browser may have no room: a backup does not fail of it.
+      const note = () => database.put("unfinished", { id, repository, label: options.label, time: Date.now(), bytes: ledger.securedBytes }).catch(() => {});
       await note();
-      const noting = setInterval(() => void note().catch(() => {}), NOTE_EVERY);
+      const noting = setInterval(() => void note(), NOTE_EVERY);
       try {
         const result = await this.#run.run();
-        await database.remove("unfinished", id);
+        await database.remove("unfinished", id).catch(() => {});
         return { ...result, resumed: isResumed };
       } finally {
         clearInterval(noting);

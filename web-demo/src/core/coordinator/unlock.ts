@@ -17,7 +17,8 @@ export async function meet(gateway: Gateway, database: Database): Promise<Known>
   const seen = await database.get("seen", repository);
   if (seen && seen.owner !== owner) throw failure("other-owner");
   if (seen && seen.version > greeting.version) throw failure("repository-damaged");
-  await database.put("seen", { repository, owner, version: greeting.version });
+  // Also where the browser has no room for another word, what is known opens.
+  if (seen?.version !== greeting.version) await database.put("seen", { repository, owner, version: greeting.version });
   const facts: RepositoryFacts = { id: repository, owner, ingest, passphraseOpens: greeting.slots === "open" };
   return { facts, descriptor };
 }

@@ -99,14 +99,23 @@ export class Database {
   }
 
   async #run<R>(table: keyof Tables, mode: IDBTransactionMode, work: (store: IDBObjectStore) => IDBRequest): Promise<R> {
-    const database = await (this.#open ??= open(this.name));
+    const transaction = await this.#begin(table, mode);
     return new Promise((resolve, reject) => {
-      const transaction = database.transaction(table, mode, { durability: "strict" });
       const request = work(transaction.objectStore(table));
       transaction.oncomplete = () => resolve(request.result as R);
       transaction.onerror = () => reject(transaction.error);
       transaction.onabort = () => reject(transaction.error);
     });
+  }
+
+  async #begin(table: keyof Tables, mode: IDBTransactionMode): Promise<IDBTransaction> {
+    try {
+      return (await (this.#open ??= open(this.name))).transaction(table, mode, { durability: "strict" });
+    } catch {
+      // The browser closes it when a person clears what this site has stored, and may not tell in time.
+      this.#open = null;
+      return (await (this.#open = open(this.name))).transaction(table, mode, { durability: "strict" });
+    }
   }
 }
 
