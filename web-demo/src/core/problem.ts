@@ -108,7 +108,7 @@ const WORDS: Record<ProblemCode, [title: string, advice: string, canRetry: boole
   "file-unreadable": ["A file could not be read", "It may be open in another program, moved or deleted.", true],
   "nothing-to-back-up": ["There is no file in it", "Choose another folder, or leave out less.", false],
   "manifest-rejected": ["The service has rejected what was uploaded", "Start the backup again: what is good stays and is not uploaded twice.", true],
-  damaged: ["Something stored is damaged", "Run \"copal check\" beside the repository. The next backup of a folder that still has the data heals it.", false],
+  damaged: ["Something stored is damaged", "Run \"copal check --read-data\" beside the repository: then the next backup of a folder that still has the data mends it.", false],
   "snapshot-gone": ["That snapshot is not there any more", "It was forgotten or expired meanwhile. Look at the list again.", false],
   "entry-gone": ["The snapshot has no such entry", "Look at the folder again.", false],
   "target-failed": ["The browser could not write there", "Choose another place with enough room.", true],

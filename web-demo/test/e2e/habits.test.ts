@@ -128,6 +128,12 @@ test("of a file whose pack was altered on the server nothing is handed over, it 
   expect(result.damaged[0]!.problem.code).toBe("damaged");
   const whole = Object.entries(expected).map(([path, hash]) => [`Pictures/${path}`, hash] as const).filter(([path]) => !damaged.includes(path));
   expect(hashes).toEqual(Object.fromEntries(whole));
+  // What the page advises mends it.
+  const [command] = /(?<="copal ).*?(?=")/.exec(result.damaged[0]!.problem.advice)!;
+  expect(() => machine.copal(command.split(" "))).toThrow("Command failed");
+  await backUp(tab, folder);
+  machine.copal(["restore", "latest", "--target", "out"]);
+  expect(listing(machine.path("out/Pictures"))).toEqual(expected);
 });
 
 test("the status tells what is verified, what a check has found, what is saved, and how it grew", async () => {

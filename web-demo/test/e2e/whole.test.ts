@@ -114,6 +114,8 @@ test("with the passphrase a folder is backed up, browsed, searched, looked at, a
   await page.getByText("1 name found").waitFor();
   await page.getByRole("grid", { name: "Names found" }).getByText("übergrößen").click();
   await page.getByText("Grüße").waitFor();
+  // A browser has saved it, which sees no permissions.
+  expect(await page.locator(".preview-facts").innerText()).not.toContain("rw-");
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "hidden" });
   // A dialog gives the focus back as it goes: what is typed before that goes elsewhere, and a person types it again.

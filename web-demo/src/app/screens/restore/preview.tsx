@@ -23,7 +23,7 @@ export function Preview({ app, snapshot, entry, close }: { app: App; snapshot: S
   return (
     <Dialog title={shown(entry.name)} close={close} broad
       footer={<><button type="button" class="button" onClick={close}>Close</button><button type="button" class="button main" onClick={download}><Icon name="download" size={18} />Download</button></>}>
-      <p class="soft small preview-facts">{size(entry.size)}{entry.modified === null ? "" : ` · changed ${stamp(entry.modified)}`}{entry.mode === null ? "" : <> · <span class="code">{entry.mode}</span></>}</p>
+      <p class="soft small preview-facts">{size(entry.size)}{entry.modified === null ? "" : ` · changed ${stamp(entry.modified)}`}{entry.mode === null || snapshot.fromBrowser ? "" : <> · <span class="code">{entry.mode}</span></>}</p>
       <div class="preview">
         {asked.value.at === "asking" && <div class="preview-wait"><Spinner label="Fetching and verifying…" /></div>}
         {asked.value.at === "failed" && <ProblemNotice problem={asked.value.problem} retry={load} />}

@@ -75,7 +75,7 @@ function Result({ result }: { result: RestoreResult }) {
         <details open>
           <summary class="bad-words"><Icon name="forward" size={16} />{counted(result.damaged.length, "file")} damaged, and not handed over</summary>
           <ul class="inside small named" tabIndex={0} aria-label="Damaged files">{result.damaged.map((one) => <li key={one.path}><span class="code"><bdi>{shown(one.path)}</bdi></span> <span class="soft">{one.problem.title}</span></li>)}</ul>
-          <p class="small soft">An earlier snapshot may have them whole. The next backup of the same folder mends what it still has.</p>
+          <p class="small soft">An earlier snapshot may have them whole. Once <code>copal check --read-data</code> has found the damage, the next backup of the same folder mends what it still has.</p>
         </details>
       )}
       {result.skipped.length > 0 && (
