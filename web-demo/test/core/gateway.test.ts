@@ -124,6 +124,17 @@ describe("gateway", () => {
     await expect(site.read(patience(), "a/1")).rejects.toMatchObject({ problem: { code: "no-repository" } });
   });
 
+  test("the yes of somebody else, such as a page to log in at, stores and tells nothing", async () => {
+    const login = () => new Response("<html>log in", { headers: { "content-type": "text/html; charset=utf-8" } });
+    answers = [login(), new Response("", { status: 200 }), new Response("", { status: 201 })];
+    expect(await gateway().create({ tries: 6, signal: new AbortController().signal }, "packs/aa", new Uint8Array(3))).toBe(true);
+    expect(asked).toHaveLength(3);
+    answers = [login(), new Response("abc")];
+    expect(await gateway().read({ tries: 6, signal: new AbortController().signal }, "packs/aa")).toEqual(Uint8Array.from([97, 98, 99]));
+    answers = [login(), new Response(null, { headers: { "content-length": "3" } })];
+    expect(await gateway().length({ tries: 6, signal: new AbortController().signal }, "packs/aa")).toBe(3);
+  });
+
   test("an answer to HEAD has no body, and names what it is all the same", async () => {
     answers = [new Response(null, { status: 404, headers: { "copal-problem": "not-found" } })];
     expect(await gateway().length(patience(), "a/1")).toBeNull();

@@ -1,7 +1,7 @@
 //! Gateway: the one way to the repository. Requests are signed; what comes back is checked by who asked.
 
 import { failure, problem } from "../problem";
-import { type Answerer, clockAhead, isAbsence, refused } from "./refusal";
+import { type Answerer, clockAhead, isAbsence, isOfGateway, refused } from "./refusal";
 import { BRIEF, Passing, type Patience, type Surroundings, retried } from "./retry";
 
 /** Signs requests: gives the headers that a request has to carry. */
@@ -230,6 +230,7 @@ export class Gateway {
       const init: RequestInit = { method, headers: all, signal: patience.signal, credentials: "omit", cache: "no-store", redirect: "error" };
       if (body) init.body = sendable(body.bytes);
       const response = await reached(fetch(uri, init), patience.signal);
+      if (response.ok && !isOfGateway(method, response)) throw new Passing(problem("server-gone"));
       const ahead = isSigned && isFirst && response.status === 401 ? await clockAhead(response.clone()) : null;
       if (ahead === null) return response;
       // Only what is signed is dated so: the server alone can say by which clock it is judged.

@@ -15,6 +15,11 @@ export async function isAbsence(response: Response, from: Answerer): Promise<boo
   return ABSENT.has(await problemName(response.clone()));
 }
 
+/** Whether it is a gateway that says yes: a page to log in at, of what stands before it, says so too, and has stored nothing. */
+export function isOfGateway(method: string, { status, headers }: Response): boolean {
+  return !headers.get("content-type")?.startsWith("text/html") && (method !== "PUT" || status === 201);
+}
+
 /** What a refusal is to a person, and whether it may pass. */
 export async function refused(response: Response, from: Answerer = "gateway"): Promise<Error> {
   const { status } = response;
