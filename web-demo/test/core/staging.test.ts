@@ -6,7 +6,7 @@ import type { Private } from "../../src/core/keep/private";
 const MINUTE = 60_000;
 
 /** Private files in memory, and a clock that is told what time it is. */
-function world() {
+function world(room = Number.POSITIVE_INFINITY) {
   const files = new Map<string, { length: number; written: number }>();
   const timers: [work: () => void, at: number][] = [];
   const world = { files, now: 1_000_000, pass };
@@ -21,7 +21,7 @@ function world() {
       put(0);
       return { write: async (bytes, at) => put(at + bytes.length), truncate: async (length) => put(length), flush: async () => {}, close: async () => {} };
     },
-    file: async (name) => new File([new Uint8Array(find(name).length)], name, { lastModified: find(name).written }),
+    file: async (name) => new File([new Uint8Array(Math.min(find(name).length, room))], name, { lastModified: find(name).written }),
   };
   async function pass(ms: number): Promise<void> {
     world.now += ms;
@@ -51,6 +51,11 @@ describe("a staged download", () => {
     expect(there.files.size).toBe(1);
     await there.pass(MINUTE);
     expect(there.files.size).toBe(0);
+  });
+
+  test("of which the browser has kept a part without a word is not handed over", async () => {
+    const { world: there, staging } = world(4);
+    await expect(download(staging, there, 0)).rejects.toMatchObject({ problem: { code: "browser-full" } });
   });
 
   test("does not outlive a lock by more than the browser needs to copy it", async () => {

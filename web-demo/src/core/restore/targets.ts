@@ -4,6 +4,7 @@
 import type { RestoreResult } from "../api";
 import type { EntryFacts } from "../engine";
 import type { Private } from "../keep/private";
+import { failure } from "../problem";
 import { isGoodName } from "../source/order";
 import { ZipWriter } from "../zip";
 import { Gathered } from "./gathered";
@@ -34,12 +35,21 @@ export interface Place {
 export async function stagedPlace(files: Private, name: string): Promise<Place> {
   const file = await files.create(name);
   await file.truncate(0);
+  let end = 0;
   return {
-    write: (bytes, at) => file.write(bytes, at),
-    truncate: (length) => file.truncate(length),
+    write: (bytes, at) => {
+      end = Math.max(end, at + bytes.length);
+      return file.write(bytes, at);
+    },
+    truncate: (length) => {
+      end = length;
+      return file.truncate(length);
+    },
     close: async () => {
       await file.flush();
       await file.close();
+      // A private window of Chromium takes more than its memory holds without a word, and keeps a part of it.
+      if ((await files.file(name)).size !== end) throw failure("browser-full");
     },
     drop: async () => {
       await file.close();
