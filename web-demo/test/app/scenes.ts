@@ -89,6 +89,7 @@ export const SCENES: Scene[] = [
     await page.locator("[data-row='0'] [data-tick]").click();
     await page.locator("[data-row='3'] [data-tick]").click();
   }, shows: "Compare" },
+  { name: "snapshots-long", core: "snapshots-long", screen: "restore", shows: "before-move" },
   { name: "snapshots-none", core: "snapshots-none", screen: "restore", shows: "No snapshots yet" },
   { name: "snapshots-asking", core: "snapshots-asking", screen: "restore", shows: "Choose a snapshot" },
   { name: "snapshots-failed", core: "snapshots-failed", screen: "restore", shows: "does not answer" },

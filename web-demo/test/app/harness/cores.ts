@@ -106,6 +106,7 @@ export const CORES: Record<string, () => Core> = {
 
   snapshots: () => scripted(),
   "snapshots-none": () => scripted({ snapshots: async () => ({ snapshots: [], damage: [] }) }),
+  "snapshots-long": () => scripted({ snapshots: async () => ({ snapshots: (await scripted().snapshots()).snapshots.map((one) => ({ ...one, source: `${one.source} ${"Kapitänsmützenabzeichenverordnung".repeat(6)}` })), damage: [] }) }),
   "snapshots-asking": () => scripted({ snapshots: () => never() }),
   "snapshots-failed": () => scripted({ snapshots: async () => { throw failure(GONE); } }),
   "snapshots-damage": () => scripted({ snapshots: async () => ({ snapshots: (await scripted().snapshots()).snapshots, damage: [{ code: "damaged", title: "The manifest's signature is not its client's", advice: "", subject: "manifests/2b9e61f0/00000000000000000042", canRetry: false }] }) }),
