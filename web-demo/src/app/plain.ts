@@ -55,6 +55,18 @@ export const LEFT_OUT: Record<LeftOut["examples"][number]["why"], string> = {
   "bad-name": "has a name that cannot be restored",
 };
 
+/** Why a file was not read, where the browser has a name for it. */
+export function reasonWords(detail: string): string {
+  return REASONS.get(detail) ?? detail;
+}
+
+const REASONS = new Map([
+  ["NotFoundError", "it is not there any more"],
+  ["NotReadableError", "it was changed after it was chosen, or something holds it; choose the folder again to save it"],
+  ["NotAllowedError", "the browser may not open it"],
+  ["TypeMismatchError", "it is neither a file nor a folder, or its name is no text"],
+]);
+
 /** What was not saved although it should have been: what was left out on purpose is not among it. */
 export function troubles(leftOut: LeftOut): number {
   return leftOut.unreadable + leftOut.changing + leftOut.badNames;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { reasonWords } from "../../src/app/plain";
 import { ago, count, countdown, counted, percent, rate, remaining, shown, size, span, when } from "../../src/app/words";
 
 describe("sizes", () => {
@@ -52,4 +53,12 @@ describe("times", () => {
 describe("names", () => {
   test("cannot turn the direction of writing or break a line", () => expect(shown("a\u202egnp.exe\n\u0000")).toBe("a\\u{202e}gnp.exe\\u{a}\\u{0}"));
   test("keep what writing and pictures need", () => expect(shown("نمی\u200cخواهم 👩\u200d🔧 ä 東")).toBe("نمی\u200cخواهم 👩\u200d🔧 ä 東"));
+});
+
+describe("reasons", () => {
+  test("of the browser are in words, and say what to do", () => {
+    expect(reasonWords("NotReadableError")).toContain("choose the folder again");
+    expect(reasonWords("NotFoundError")).toBe("it is not there any more");
+  });
+  test("that have no words of their own are told as they are", () => expect(reasonWords("constructor")).toBe("constructor"));
 });

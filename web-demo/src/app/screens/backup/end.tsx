@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { LeftOut, Session } from "../../../core/api";
 import type { App } from "../../app";
 import type { Backing } from "../../backing";
-import { LEFT_OUT, leftOutWords, troubles } from "../../plain";
+import { LEFT_OUT, leftOutWords, reasonWords, troubles } from "../../plain";
 import { Icon } from "../../parts/icon";
 import { Badge, Notice, ProblemNotice } from "../../parts/notice";
 import { say } from "../../parts/say";
@@ -88,7 +88,7 @@ function NotSaved({ leftOut }: { leftOut: LeftOut }) {
         <details>
           <summary><Icon name="forward" size={16} />Which ones</summary>
           <ul class="inside stack tight named" tabIndex={0} aria-label="What was not saved">
-            {bad.map((one) => <li key={one.path}><span class="code"><bdi>{shown(one.path)}</bdi></span> <span class="small soft">{LEFT_OUT[one.why]}{one.detail ? `: ${one.detail}` : ""}</span></li>)}
+            {bad.map((one) => <li key={one.path}><span class="code"><bdi>{shown(one.path)}</bdi></span> <span class="small soft">{LEFT_OUT[one.why]}{one.detail ? `: ${reasonWords(one.detail)}` : ""}</span></li>)}
             {more > 0 && <li class="small soft">and {counted(more, "other")}</li>}
           </ul>
         </details>
