@@ -297,7 +297,7 @@ pub enum ClientError {
     },
 }
 
-/// The newest version of a client, if every version up to it is there and can be believed. Whoever lets a client write
+/// The newest version of a client, if every version up to it is there and can be believed, from whichever copy. Whoever lets a client write
 /// asks this: a version that cannot be read might be its revocation.
 pub fn read_chain(
     repository: RepositoryId,
@@ -323,7 +323,8 @@ pub struct ClientHistory {
 }
 
 impl ClientHistory {
-    /// Verifies every version, each given with the number in its name.
+    /// Verifies every version, each given with the number in its name. Of copies of one version the first that can be
+    /// believed counts, and nothing is said of the others.
     pub fn read(repository: RepositoryId, owner_key: &[u8; 32], client: ClientId, versions: &[(u64, Vec<u8>)]) -> Self {
         let expected = Expected { repository, owner_key, client };
         let mut sorted: Vec<&(u64, Vec<u8>)> = versions.iter().collect();
@@ -331,17 +332,21 @@ impl ClientHistory {
         let mut history = Self { newest: None, refused: Vec::new() };
         let mut first: Option<ClientRecord> = None;
         let mut due = 1;
-        for (version, bytes) in sorted {
-            if *version != due {
+        for copies in sorted.chunk_by(|(a, _), (b, _)| a == b) {
+            let version = copies[0].0;
+            if version != due {
                 history.refused.push(ClientError::Missing { client, version: due });
             }
             due = version.saturating_add(1);
-            match ClientRecord::verify(&expected, *version, first.as_ref(), bytes) {
-                Ok(record) => {
-                    first = first.or_else(|| (*version == 1).then(|| record.clone()));
+            let mut read =
+                copies.iter().map(|(_, bytes)| ClientRecord::verify(&expected, version, first.as_ref(), bytes));
+            let mut refused = Vec::new();
+            match read.find_map(|read| read.map_err(|error| refused.push(error)).ok()) {
+                Some(record) => {
+                    first = first.or_else(|| (version == 1).then(|| record.clone()));
                     history.newest = Some(record);
                 }
-                Err(error) => history.refused.push(error),
+                None => history.refused.extend(refused.into_iter().take(1)),
             }
         }
         history

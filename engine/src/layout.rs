@@ -26,6 +26,17 @@ pub fn client(id: ClientId, version: u64) -> String {
     format!("clients/{id}/{version:020}")
 }
 
+/// The name of a client record's second copy.
+pub fn client_copy(id: ClientId, version: u64) -> String {
+    format!("clients/{id}/{version:020}{COPY}")
+}
+
+/// The version in the name of a client record or of its second copy.
+pub fn client_version(name: &str) -> Option<u64> {
+    let rest = name.strip_prefix("clients/")?.split_once('/')?.1;
+    u64::try_from(decimal(rest.strip_suffix(COPY).unwrap_or(rest))?).ok()
+}
+
 /// A pack's name.
 pub fn pack(place: Place, id: PackId) -> String {
     let folder = match place {
@@ -128,6 +139,8 @@ fn decimal(text: &str) -> Option<u128> {
     (text.len() == 20 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
 }
 
+/// Stands behind the version in the name of a second copy.
+const COPY: &str = ".b";
 const NINES: u128 = 99_999_999_999_999_999_999;
 
 #[cfg(test)]
@@ -157,6 +170,21 @@ mod tests {
             assert_eq!(reader_hash(&other), None, "{other}");
         }
         assert_eq!(reader_hash(&format!("reader/{}.wasm", "AB".repeat(32))), None);
+    }
+
+    #[test]
+    fn both_copies_of_a_client_record_read_back() {
+        let id = ClientId([3; 16]);
+        for name in [client(id, 42), client_copy(id, 42)] {
+            assert_eq!((client_version(&name), client_of(&name)), (Some(42), Some(id)), "{name}");
+        }
+        assert_eq!(client_copy(id, 42), format!("clients/{id}/00000000000000000042.b"));
+        assert_eq!(trailing_number(&client_copy(id, 42)), None);
+        for other in
+            [manifest(id, 42), client(id, 42) + ".a", client(id, 42) + ".b.b", format!("clients/{id}/x/{:020}", 1)]
+        {
+            assert_eq!(client_version(&other), None, "{other}");
+        }
     }
 
     #[test]

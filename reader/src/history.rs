@@ -116,11 +116,12 @@ fn read_client(
     report: &mut Report<'_>,
 ) -> Result<Option<ClientRecord>, Failure> {
     let mut versions = Vec::new();
-    for version in directory.names(&format!("clients/{client}"))? {
-        let Some(number) = layout::trailing_number(&version) else { continue };
-        match directory.read(&layout::client(client, number), OBJECT_BYTES) {
-            Ok(bytes) => versions.extend(bytes.map(|bytes| (number, bytes))),
-            Err(error) => report.damaged_object(&layout::client(client, number), &error.to_string()),
+    let folder = format!("clients/{client}");
+    for name in directory.names(&folder)?.iter().map(|name| format!("{folder}/{name}")) {
+        let Some(version) = layout::client_version(&name) else { continue };
+        match directory.read(&name, OBJECT_BYTES) {
+            Ok(bytes) => versions.extend(bytes.map(|bytes| (version, bytes))),
+            Err(error) => report.damaged_object(&name, &error.to_string()),
         }
     }
     let history = ClientHistory::read(owner.repository(), &owner.verifying_key(), client, &versions);

@@ -1,34 +1,148 @@
-//! Clients: their records, as the store holds them.
+//! Clients: their records, as the store holds them, each twice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::client::{ClientRecord, read_chain};
+use bytes::Bytes;
+use copal_engine::client::{ClientError, ClientHistory, ClientRecord, read_chain};
 use copal_engine::id::ClientId;
 use copal_engine::layout;
 use copal_engine::state::ClientHead;
-use copal_store::Store;
+use copal_store::{Store, StoreError};
 
 use crate::error::JobError;
 use crate::host::Host;
 use crate::objects::{self, Call};
 
 /// The newest record of a client; none if it has none. A record that is not sound might be the one that revokes it, so
-/// then nothing is believed.
+/// where neither copy is, nothing is believed.
 pub async fn read(host: &Host<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
+    Ok(know(host, client).await?.record)
+}
+
+/// What is known of a client.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    /// The newest record.
+    pub(crate) record: Option<ClientRecord>,
+    /// Copies of its versions that are not there.
+    pub(crate) missing: Vec<Copy>,
+}
+
+/// A copy of a client record that is not there, and what it would hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copy {
+    /// Its name.
+    pub name: String,
+    /// The bytes of the other one.
+    pub bytes: Bytes,
+}
+
+/// The same as [`read`], and what of it is stored once only. Second copies are read only where first ones are not sound.
+pub(crate) async fn know(host: &Host<'_>, client: ClientId) -> Result<Known, JobError> {
+    let names = names(host, client).await?;
+    if names.is_empty() {
+        return Ok(Known::default());
+    }
+    let firsts = fetch(host, names.iter().filter(|(version, name)| *name == layout::client(client, *version))).await?;
+    let versions: BTreeSet<u64> = names.iter().map(|(version, _)| *version).collect();
+    if firsts.len() == versions.len()
+        && let Ok(record) = read_chain(host.repository, &host.owner_key, client, &versions_of(&firsts))
+    {
+        let copies =
+            firsts.into_iter().map(|((version, _), bytes)| (version, layout::client_copy(client, version), bytes));
+        let missing = copies.filter(|(version, name, _)| !names.contains(&(*version, name.clone())));
+        let missing = missing.map(|(_, name, bytes)| Copy { name, bytes: bytes.into() }).collect();
+        return Ok(Known { record: Some(record), missing });
+    }
+    let Survey { record, missing, .. } = survey(host, client).await?;
+    let record = record.transpose().map_err(|error| JobError::damaged(format!("clients/{client}"), error))?;
+    Ok(Known { record, missing })
+}
+
+/// All copies of a client's records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// The newest record, or why nothing can be believed; none if there is none.
+    pub record: Option<Result<ClientRecord, ClientError>>,
+    /// Copies that are not there, the other one being sound.
+    pub missing: Vec<Copy>,
+    /// Copies that are not what the other one is, which is sound.
+    pub damaged: Vec<String>,
+}
+
+/// Reads all copies of a client's records.
+pub async fn survey(host: &Host<'_>, client: ClientId) -> Result<Survey, JobError> {
+    let found = fetch(host, names(host, client).await?.iter()).await?;
+    if found.is_empty() {
+        return Ok(Survey::default());
+    }
+    let chain = read_chain(host.repository, &host.owner_key, client, &versions_of(&found));
+    let mut survey = Survey { record: Some(chain), ..Survey::default() };
+    let mut sound: Vec<(u64, Vec<u8>)> = Vec::new();
+    for version in found.keys().map(|(version, _)| *version).collect::<BTreeSet<u64>>() {
+        let copies = [layout::client(client, version), layout::client_copy(client, version)];
+        let copies = copies.map(|name| (found.get(&(version, name.clone())), name));
+        let is_sound = |bytes: &&Vec<u8>| {
+            let versions = [&sound[..], &[(version, bytes.to_vec())]].concat();
+            let history = ClientHistory::read(host.repository, &host.owner_key, client, &versions);
+            history.newest.is_some_and(|newest| newest.version == version)
+        };
+        let Some(whole) = copies.iter().filter_map(|(bytes, _)| *bytes).find(is_sound).cloned() else { continue };
+        for (bytes, name) in copies {
+            match bytes {
+                None => survey.missing.push(Copy { name, bytes: whole.clone().into() }),
+                Some(bytes) if *bytes != whole => survey.damaged.push(name),
+                Some(_) => {}
+            }
+        }
+        sound.push((version, whole));
+    }
+    Ok(survey)
+}
+
+/// Writes copies that are not there.
+pub async fn write(store: &dyn Store, copies: &[Copy]) -> Result<(), StoreError> {
+    for copy in copies {
+        store.create(&objects::key(copy.name.as_str()), copy.bytes.clone()).await?;
+    }
+    Ok(())
+}
+
+/// Writes copies that are not there before something is decided that depends on them. Where that is not permitted, check
+/// tells.
+pub(crate) async fn complete(store: &dyn Store, copies: &[Copy]) -> Result<(), StoreError> {
+    match write(store, copies).await {
+        Err(StoreError::Denied { .. }) => Ok(()),
+        written => written,
+    }
+}
+
+/// The names of a client's records and their second copies.
+async fn names(host: &Host<'_>, client: ClientId) -> Result<BTreeSet<Named>, JobError> {
     let listed = objects::list(host.store, &format!("clients/{client}/")).await?;
-    let named = listed.iter().filter_map(|listed| Some((layout::trailing_number(listed.key.as_str())?, &listed.key)));
-    let calls = named.map(|(version, name)| -> Call<'_, _> {
-        Box::pin(async move { Ok((version, objects::read(host.store, name.as_str()).await?)) })
+    let named =
+        listed.into_iter().filter_map(|listed| Some((layout::client_version(listed.key.as_str())?, listed.key)));
+    Ok(named.map(|(version, key)| (version, key.as_str().to_owned())).collect())
+}
+
+/// Reads records, as far as they are there.
+async fn fetch<'a>(
+    host: &Host<'_>,
+    names: impl Iterator<Item = &'a Named>,
+) -> Result<BTreeMap<Named, Vec<u8>>, JobError> {
+    let calls = names.map(|named| -> Call<'_, _> {
+        Box::pin(async move { Ok((named.clone(), objects::read(host.store, &named.1).await?)) })
     });
     let read = objects::together(calls).await?;
-    let versions: Vec<(u64, Vec<u8>)> =
-        read.into_iter().filter_map(|(version, bytes)| Some((version, bytes?.to_vec()))).collect();
-    if versions.is_empty() {
-        return Ok(None);
-    }
-    let record = read_chain(host.repository, &host.owner_key, client, &versions);
-    record.map(Some).map_err(|error| JobError::damaged(format!("clients/{client}"), error))
+    Ok(read.into_iter().filter_map(|(named, bytes)| Some((named, bytes?.to_vec()))).collect())
 }
+
+fn versions_of(found: &BTreeMap<Named, Vec<u8>>) -> Vec<(u64, Vec<u8>)> {
+    found.iter().map(|((version, _), bytes)| (*version, bytes.clone())).collect()
+}
+
+/// A version, and the name of one of its copies; first copies sort first.
+type Named = (u64, String);
 
 /// The clients that have objects below a prefix such as `manifests/`, found without listing them all.
 pub async fn below(store: &dyn Store, prefix: &str) -> Result<Vec<ClientId>, JobError> {

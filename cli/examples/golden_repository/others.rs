@@ -38,7 +38,7 @@ pub(crate) fn sender(golden: &Golden<'_>) -> SnapshotId {
         enrollment: Some(enrollment.verifying_key().to_bytes()),
         ..record(golden, id, &keys, domain, "sender")
     };
-    golden.put(layout::client(id, 1), waiting.sign(golden.repository.id(), &golden.repository.owner.signing_key()));
+    golden.sign(&waiting);
     let joined = ClientRecord {
         version: 2,
         keys: Some(publics(&keys)),
@@ -142,7 +142,8 @@ impl Golden<'_> {
 
     fn sign(&self, record: &ClientRecord) {
         let bytes = record.sign(self.repository.id(), &self.repository.owner.signing_key());
-        self.put(layout::client(record.client, record.version), bytes);
+        self.put(layout::client(record.client, record.version), bytes.clone());
+        self.put(layout::client_copy(record.client, record.version), bytes);
     }
 
     fn put(&self, name: String, bytes: Vec<u8>) {

@@ -369,9 +369,16 @@ fn last_accepted(store: &dyn Store, view: &View, client: ClientId) -> Result<Opt
 
 /// Writes a version of a client; false if there is one of that number already.
 fn create(repository: &Repository, record: &ClientRecord) -> Result<bool, Failure> {
+    let store = repository.store();
     let name = objects::key(layout::client(record.client, record.version));
     let bytes = Bytes::from(record.sign(repository.id(), &repository.owner.signing_key()));
-    Ok(wait(repository.store().create(&name, bytes)).map_err(of_store)? == Created::New)
+    let is_new = wait(store.create(&name, bytes.clone())).map_err(of_store)? == Created::New;
+    if is_new {
+        let copy = clients::Copy { name: layout::client_copy(record.client, record.version), bytes };
+        // The record counts already. A second copy that could not be written is written by an ingest or by "repair".
+        wait(clients::write(store.as_ref(), &[copy])).ok();
+    }
+    Ok(is_new)
 }
 
 fn now(repository: &Repository) -> Result<Time, Failure> {

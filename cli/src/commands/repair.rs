@@ -16,12 +16,15 @@ use crate::report::field::{Hex, PathsField};
 use crate::report::human;
 use crate::report::progress::Progress;
 use crate::report::upkeep::RepairReport;
-use crate::repository::{Repository, restore_copies, restore_descriptor};
+use crate::repository::{Repository, restore_copies, restore_descriptor, restore_record_copies};
 use crate::verify::{Fates, Hits, noted, read_again, walk};
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let mut repository = context.open_bare()?;
     let mut copies = restore_copies(repository.store().as_ref()).map_err(of_store)?;
+    let records = restore_record_copies(&repository).map_err(of_job)?;
+    copies.restored.extend(records.restored);
+    copies.damaged.extend(records.damaged);
     if let Some(name) = restore_descriptor(&repository).map_err(of_job)? {
         copies.restored.push(name);
         repository = context.open_bare()?;

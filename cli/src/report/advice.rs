@@ -74,7 +74,7 @@ impl Failure {
                 "\"copal repair\" writes a new descriptor; until then everything can be restored"
             }
             Self::Damaged { object, .. } if object.starts_with("clients/") => {
-                "move it out of the repository and run \"copal backup\" on the machine that it belongs to, which writes it again"
+                "neither of its two copies is whole: move them out of the repository and run \"copal backup\" on the machine that they belong to, which writes them again"
             }
             Self::Damaged { object, .. } if object.starts_with("keys/") => {
                 "open the repository with another key or the recovery code, and make a new key with \"copal key add\""

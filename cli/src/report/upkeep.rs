@@ -236,7 +236,7 @@ pub struct RepairReport {
     /// The first entries that cannot be restored.
     #[serde(flatten)]
     pub paths: PathsField,
-    /// Copies of key slots that were missing and are written again.
+    /// Copies of key slots and client records that were missing and are written again.
     pub restored: Vec<String>,
     /// Objects that are damaged and cannot be mended.
     pub damaged: Vec<String>,
@@ -248,7 +248,11 @@ impl Answer for RepairReport {
             writeln!(out, "{name}: written again from its other copy")?;
         }
         for name in &self.damaged {
-            writeln!(out, "{name}: damaged; \"copal key add\" makes a whole key, then \"copal key remove\" this one")?;
+            let remedy = match name.starts_with("clients/") {
+                true => "move it out of the repository, and \"copal repair\" writes it again from its other copy",
+                false => "\"copal key add\" makes a whole key, then \"copal key remove\" this one",
+            };
+            writeln!(out, "{name}: damaged; {remedy}")?;
         }
         let healed = things(self.healed, "chunk or page", "chunks and pages");
         writeln!(out, "{healed} healed, {} still lost", human::count(self.lost))?;

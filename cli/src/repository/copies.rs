@@ -1,13 +1,16 @@
-//! Copies of key slots: each slot is stored twice, so that one damaged object does not lock everybody out.
+//! Copies: key slots are stored twice, so that one damaged object does not lock everybody out, and so are client records,
+//! without which nobody believes a client's snapshots.
 
 use std::collections::BTreeSet;
 
 use copal_engine::id::SlotId;
 use copal_engine::keys::slot::Slot;
 use copal_engine::layout;
-use copal_service::objects;
+use copal_service::error::JobError;
+use copal_service::{clients, objects};
 use copal_store::{Store, StoreError};
 
+use super::Repository;
 use crate::wait::wait;
 
 /// What became of the copies that were not whole.
@@ -17,6 +20,19 @@ pub struct Copies {
     pub restored: Vec<String>,
     /// Are damaged: objects are never replaced.
     pub damaged: Vec<String>,
+}
+
+/// Writes the missing copies of client records again, from the other ones.
+pub fn restore_record_copies(repository: &Repository) -> Result<Copies, JobError> {
+    let (store, host) = (repository.store().as_ref(), repository.host());
+    let mut copies = Copies::default();
+    for client in wait(clients::below(store, "clients/"))? {
+        let survey = wait(clients::survey(&host, client))?;
+        wait(clients::write(store, &survey.missing))?;
+        copies.restored.extend(survey.missing.into_iter().map(|copy| copy.name));
+        copies.damaged.extend(survey.damaged);
+    }
+    Ok(copies)
 }
 
 /// Writes the missing copies of key slots again, from the other one.

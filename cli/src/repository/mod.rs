@@ -35,7 +35,7 @@ use futures::future::try_join;
 pub use access::Access;
 pub use carried::{BadReader, Carried, Reader, carry};
 pub use client::{ClientError, LocalClient};
-pub use copies::{Copies, restore_copies};
+pub use copies::{Copies, restore_copies, restore_record_copies};
 pub use descriptor::restore_descriptor;
 pub use enrolled::{Credentials, Enrolled};
 pub use init::{Init, InitError, Initialised, add_slot, init};

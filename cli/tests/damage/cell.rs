@@ -124,7 +124,7 @@ impl Cell<'_> {
     /// Undoes the damage, builds the index again: every snapshot is whole. A duplicate stays, as it takes nothing away,
     /// unless it might be a newer version.
     fn nothing_is_lost(&self, done: &Done, thing: Thing, harmed: Harm) {
-        if harmed != Harm::Duplicate || matches!(thing, Thing::Descriptor | Thing::ClientRecord) {
+        if harmed != Harm::Duplicate || matches!(thing, Thing::Descriptor | Thing::RecordCopy | Thing::ClientRecord) {
             done.undo();
         }
         let expected = if harmed == Harm::Duplicate { &[0, 4][..] } else { &[0] };

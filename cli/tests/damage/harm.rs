@@ -14,6 +14,9 @@ pub(crate) enum Thing {
     SlotCopy,
     /// Both copies.
     Slot,
+    /// One of the two copies of a client record.
+    RecordCopy,
+    /// Both copies.
     ClientRecord,
     /// The blocks of a pack of data.
     PackData,
@@ -45,10 +48,11 @@ pub(crate) enum Harm {
     Duplicate,
 }
 
-pub(crate) const THINGS: [Thing; 16] = [
+pub(crate) const THINGS: [Thing; 17] = [
     Thing::Descriptor,
     Thing::SlotCopy,
     Thing::Slot,
+    Thing::RecordCopy,
     Thing::ClientRecord,
     Thing::PackData,
     Thing::PackTable,
@@ -73,7 +77,8 @@ impl Thing {
             Self::Descriptor => "descriptor",
             Self::SlotCopy => "key slot, one copy",
             Self::Slot => "key slot, both copies",
-            Self::ClientRecord => "client record",
+            Self::RecordCopy => "client record, one copy",
+            Self::ClientRecord => "client record, both copies",
             Self::PackData => "pack, its data",
             Self::PackTable => "pack, its table",
             Self::TreePack => "tree pack",

@@ -141,7 +141,9 @@ impl World {
             ["a", "b"].map(|copy| format!("repository/{ours}/{copy}")).into(),
             format!("repository/{theirs}"),
         );
-        put(Thing::ClientRecord, vec![object(&our_record[0])], object(&their_record[0]));
+        let their_folder = their_record[0].rsplit_once('/').expect("it lies in one").0.to_owned();
+        put(Thing::RecordCopy, vec![object(&our_record[0])], object(&their_folder));
+        put(Thing::ClientRecord, our_record.iter().map(object).collect(), object(&their_folder));
         put(Thing::PackData, vec![object(&pack(first, 0))], object(&pack(third, 0)));
         put(Thing::PackTable, vec![object(&pack(first, 0))], object(&pack(third, 0)));
         put(Thing::TreePack, vec![object(&pack(second, 1))], object(&pack(third, 1)));
@@ -167,7 +169,9 @@ impl World {
     pub(crate) fn others_of(&self, machine: &Machine, thing: Thing, place: &str) -> (PathBuf, PathBuf) {
         let (folder, last) = place.rsplit_once('/').unwrap();
         let other = match thing {
-            Thing::SlotCopy | Thing::Slot => format!("{}/{last}", self.others[&thing]),
+            Thing::SlotCopy | Thing::Slot | Thing::RecordCopy | Thing::ClientRecord => {
+                format!("{}/{last}", self.others[&thing])
+            }
             _ => self.others[&thing].clone(),
         };
         let free = match thing {
@@ -180,8 +184,10 @@ impl World {
             Thing::Root => format!("{folder}/{:020}", last.parse::<u128>().unwrap() - 1),
             _ => {
                 let numbers = fs::read_dir(machine.path(folder)).unwrap();
-                let numbers = numbers.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse::<u64>().unwrap());
-                format!("{folder}/{:020}", numbers.max().unwrap() + 1)
+                let numbers =
+                    numbers.filter_map(|entry| entry.unwrap().file_name().to_str().unwrap().parse::<u64>().ok());
+                let copy = &last[NUMBER.min(last.len())..];
+                format!("{folder}/{:020}{copy}", numbers.max().unwrap_or_default() + 1)
             }
         };
         (machine.path(&other), machine.path(&free))
@@ -205,7 +211,7 @@ impl World {
             places.map(|place| place.strip_prefix("repository/").unwrap_or(place).to_owned()).collect();
         match thing {
             Thing::Descriptor => names.push("copal/".into()),
-            Thing::SlotCopy | Thing::Slot | Thing::ClientRecord => {
+            Thing::SlotCopy | Thing::Slot | Thing::RecordCopy | Thing::ClientRecord => {
                 let folders = names.iter().map(|name| name.rsplit_once('/').expect("it lies in one").0.to_owned());
                 names = folders.collect();
             }
@@ -214,6 +220,9 @@ impl World {
         names
     }
 }
+
+/// Digits of a number in a name.
+const NUMBER: usize = 20;
 
 /// A machine whose repository carries a reader: the least of all modules.
 fn with_reader() -> Machine {

@@ -167,6 +167,11 @@ impl Machine {
         self.objects().into_keys().filter(|name| name.starts_with(prefix)).collect()
     }
 
+    /// How many client records there are, second copies not counted.
+    pub(crate) fn records(&self) -> usize {
+        self.names("clients/").iter().filter(|name| !name.ends_with(".b")).count()
+    }
+
     /// Where an object lies.
     pub(crate) fn object(&self, name: &str) -> PathBuf {
         self.path("repository").join(name)

@@ -106,7 +106,7 @@ fn an_enrollment_is_used_once() {
     assert!(!second.path("home").exists() || upload(&second, &[]).kind() == "secret");
     // Who has joined may ask again, and nothing changes.
     join(&first, &line).ran().ok();
-    assert_eq!(owner.names("clients/").len(), 3);
+    assert_eq!(owner.records(), 3);
 }
 
 #[test]

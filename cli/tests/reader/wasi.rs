@@ -128,6 +128,18 @@ fn without_index_state_and_descriptor_everything_is_restored() {
 }
 
 #[test]
+fn with_one_copy_of_a_clients_record_everything_is_restored() {
+    for lost in [0, 1] {
+        let place = Place::made();
+        let copies = files(&place.path("repository/clients"));
+        assert_eq!(copies.len(), 2);
+        fs::remove_file(&copies[lost]).unwrap();
+        let ran = place.reads(&["restore", "repository", "out"], PASSPHRASE);
+        assert_eq!(place.tree("out", true), place.tree("source", true), "{}", ran.err);
+    }
+}
+
+#[test]
 fn with_a_damaged_index_everything_is_restored() {
     let place = Place::made();
     let segments: Vec<PathBuf> = files(&place.path("repository/index"));

@@ -111,9 +111,9 @@ fn a_new_machine_needs_open_slots_and_then_only_the_passphrase() {
     let open = Server::start(&machine, &["--open-slots"]);
     let listed = new(&open.url, &["snapshots", "--json"]).ok();
     assert_eq!(listed.json().as_array().unwrap().len(), 1, "who only reads registers nothing");
-    assert_eq!(machine.names("clients/").len(), 1);
+    assert_eq!(machine.records(), 1);
     new(&open.url, &["backup", "source"]).ok();
-    assert_eq!(machine.names("clients/").len(), 2);
+    assert_eq!(machine.records(), 2);
     new(&open.url, &["check", "--full"]).ok();
 }
 

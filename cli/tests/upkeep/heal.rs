@@ -169,3 +169,54 @@ fn a_backup_against_a_damaged_index_saves_and_says_what_is_to_be_done() {
     assert_eq!(std::fs::read(machine.path("out/c/file")).unwrap(), noise(3, 50_000));
     machine.backup(&[]);
 }
+
+/// The machine that made the snapshots is gone, and with it the keys that could register it again.
+#[test]
+fn snapshots_of_a_machine_that_is_gone_stay_readable_though_a_copy_of_its_record_is_lost_or_damaged() {
+    for harm in [Harm::Delete, Harm::Flip, Harm::Truncate] {
+        for copy in 0..2 {
+            let machine = one();
+            let names = machine.names("clients/");
+            assert_eq!(names.len(), 2, "{names:?}");
+            machine.damage(&names[copy], harm);
+            std::fs::remove_dir_all(machine.path("home/.local/state/copal")).unwrap();
+            machine.restore(&[]).ok();
+            let place = |side: &str, file: &str| std::fs::read(machine.path(side).join(file)).unwrap();
+            for file in ["a/file", "b/file"] {
+                assert_eq!(place("out", file), place("source", file), "{file} {harm:?} {copy}");
+            }
+            let (code, report) = machine.check(&[]);
+            assert!(code == 4 && report.to_string().contains(&names[copy]), "{harm:?} {copy}: {report}");
+        }
+    }
+}
+
+#[test]
+fn repair_writes_a_lost_copy_of_a_clients_record_and_names_a_damaged_one() {
+    for copy in 0..2 {
+        let machine = one();
+        let names = machine.names("clients/");
+        let whole = machine.objects()[&names[copy]].clone();
+        machine.damage(&names[copy], Harm::Flip);
+        let run = machine.run(&["repair"]);
+        assert!(run.code == 4 && run.text().contains(&format!("{}: damaged; move it out", names[copy])), "{run:?}");
+        machine.damage(&names[copy], Harm::Delete);
+        let report = machine.json(&["repair"]);
+        assert_eq!(report["restored"], serde_json::json!([names[copy]]));
+        assert_eq!(machine.objects()[&names[copy]], whole);
+        assert_eq!(machine.check(&[]).0, 0);
+    }
+}
+
+#[test]
+fn a_record_of_a_revoked_client_is_stored_twice_at_once() {
+    let machine = one();
+    machine.ok(&["client", "add", "--name", "phone", "--role", "full"]);
+    assert_eq!(machine.names("clients/").len(), 4);
+    machine.ok(&["client", "revoke", "phone"]);
+    let names = machine.names("clients/");
+    let objects = machine.objects();
+    let copies: Vec<_> = names.iter().filter(|name| name.ends_with(".b")).collect();
+    assert_eq!((names.len(), copies.len()), (6, 3), "{names:?}");
+    copies.iter().for_each(|copy| assert_eq!(objects[*copy], objects[copy.trim_end_matches(".b")], "{copy}"));
+}

@@ -80,6 +80,37 @@ fn an_enrolled_client_joins_with_its_enrollment_key_and_is_revoked_by_the_owner(
 }
 
 #[test]
+fn of_two_copies_one_that_can_be_believed_is_enough() {
+    let sound = signed(&[(&enrollment(), owner()), (&joined(), key(4)), (&revoked(3), owner())]);
+    let damaged = |(version, bytes): &(u64, Vec<u8>)| (*version, bytes[1..].to_vec());
+    for (at, copy) in sound.iter().enumerate() {
+        for copies in [[damaged(copy), copy.clone()], [copy.clone(), damaged(copy)], [copy.clone(), copy.clone()]] {
+            let mut versions = sound.clone();
+            versions.splice(at..=at, copies);
+            assert_eq!(read(&versions), Ok(revoked(3)), "version {}", copy.0);
+        }
+        let mut versions = sound.clone();
+        versions.splice(at..=at, [damaged(copy), damaged(copy)]);
+        let history = ClientHistory::read(REPOSITORY, &public(1), CLIENT, &versions);
+        assert_eq!(
+            history
+                .refused
+                .iter()
+                .filter(|error| matches!(error, ClientError::Record { version, .. } if *version == copy.0))
+                .count(),
+            1
+        );
+        assert!(read(&versions).is_err(), "version {}", copy.0);
+    }
+}
+
+#[test]
+fn of_two_copies_that_can_be_believed_the_first_counts() {
+    let other = ClientRecord { created: Time(4), ..registered() };
+    assert_eq!(read_signed(&[(&registered(), owner()), (&other, owner())]), Ok(registered()));
+}
+
+#[test]
 fn a_client_without_a_version_is_unknown() {
     assert_eq!(read(&[]), Err(ClientError::Unknown { client: CLIENT }));
 }

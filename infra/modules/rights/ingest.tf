@@ -8,11 +8,11 @@ locals {
       Resource = [for folder in ["copal", "clients", "packs", "manifests", "receipts", "changes", "expiries", "roots", "state", "index"] : "${local.objects}${folder}/*"]
     },
     {
-      # PutObject: what was decided.
+      # PutObject: what was decided, and the second copies of client records.
       Sid      = "Create"
       Effect   = "Allow"
       Action   = "s3:PutObject"
-      Resource = [for folder in ["receipts", "roots", "state", "index"] : "${local.objects}${folder}/*"]
+      Resource = [for name in ["receipts/*", "roots/*", "state/*", "index/*", "clients/*.b"] : "${local.objects}${name}"]
     },
   ]
 }

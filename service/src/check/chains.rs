@@ -8,6 +8,7 @@ use copal_engine::layout;
 use copal_engine::state::ClientHead;
 
 use super::{Kind, Report};
+use crate::clients::{self, Known};
 use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
@@ -16,13 +17,7 @@ use crate::view::{self, View};
 /// Checks the chains of all clients, and as [`check_newest`].
 pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
     for (client, head) in &view.state.heads {
-        if objects::list(host.store, &format!("clients/{client}/")).await?.is_empty() {
-            report.add(
-                Kind::Missing,
-                format!("clients/{client}"),
-                "the record of a client that has made backups is gone",
-            );
-        }
+        check_copies(host, *client, report).await?;
         check_manifests(host, *client, head, report).await?;
         check_receipts(host, *client, head, report).await?;
     }
@@ -46,6 +41,23 @@ pub(super) async fn check_newest(host: &Host<'_>, view: &View, report: &mut Repo
             Ok(false)
         }
     }
+}
+
+/// The record of a client that something was decided about is there twice. Whether it is sound was looked at before.
+async fn check_copies(host: &Host<'_>, client: ClientId, report: &mut Report) -> Result<(), JobError> {
+    match clients::know(host, client).await {
+        Ok(Known { record: None, .. }) => {
+            let why = "the record of a client that has made backups is gone";
+            report.add(Kind::Missing, format!("clients/{client}"), why);
+        }
+        Ok(Known { missing, .. }) => {
+            let why = "only the other copy is there; the client's next backup writes this one, or \"copal repair\"";
+            missing.into_iter().for_each(|copy| report.add(Kind::Missing, copy.name, why));
+        }
+        Err(JobError::Damaged { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 /// Gaps before the last manifest are found with the signatures; here those at the end.

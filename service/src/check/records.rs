@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::client::read_chain;
+use copal_engine::client::ClientError;
 use copal_engine::expiry::Expiry;
 use copal_engine::id::{ClientId, ObjectHash, SlotId};
 use copal_engine::keys::slot::Slot;
@@ -123,22 +123,17 @@ async fn named_reader(host: &Host<'_>) -> Result<Option<ObjectHash>, JobError> {
 }
 
 async fn check_client(host: &Host<'_>, client: ClientId, report: &mut Report) -> Result<(), JobError> {
-    let mut versions = Vec::new();
-    for listed in objects::list(host.store, &format!("clients/{client}/")).await? {
-        let name = listed.key.as_str();
-        if let Some(version) = layout::trailing_number(name)
-            && let Some(bytes) = objects::read(host.store, name).await?
-        {
-            versions.push((version, bytes.to_vec()));
-        }
-    }
-    let record = match read_chain(host.repository, &host.owner_key, client, &versions) {
+    let survey = clients::survey(host, client).await?;
+    let record = match survey.record.unwrap_or(Err(ClientError::Unknown { client })) {
         Ok(record) => record,
         Err(error) => {
             report.add(Kind::Damaged, format!("clients/{client}"), error);
             return Ok(());
         }
     };
+    for name in survey.damaged {
+        report.add(Kind::Damaged, name, "it is not what the other copy is, which is sound");
+    }
     let Some(keys) = record.keys else { return Ok(()) };
     let receipts = objects::list(host.store, &format!("receipts/{client}/")).await?;
     let answered = receipts.last().and_then(|listed| layout::trailing_number(listed.key.as_str())).unwrap_or(0);

@@ -7,7 +7,7 @@ use axum::extract::FromRequest;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use bytes::Bytes;
-use copal_engine::client::{ClientRecord, read_chain};
+use copal_engine::client::{ClientError, ClientRecord, read_chain};
 use copal_engine::layout;
 use copal_engine::request::{RequestError, Signatory, Unverified};
 use serde_json::json;
@@ -235,9 +235,14 @@ async fn was_enrolled_by(
     if record.keys.is_none() {
         return Ok(false);
     }
-    let first = objects::read(host.store, &layout::client(record.client, 1)).await?;
-    let versions = first.map(|bytes| (1, bytes.to_vec()));
-    let first = read_chain(host.repository, &host.owner_key, record.client, versions.as_slice());
+    let mut versions = Vec::new();
+    let mut first = Err(ClientError::Unknown { client: record.client });
+    for name in [layout::client(record.client, 1), layout::client_copy(record.client, 1)] {
+        if first.is_err() {
+            versions.extend(objects::read(host.store, &name).await?.map(|bytes| (1, bytes.to_vec())));
+            first = read_chain(host.repository, &host.owner_key, record.client, &versions);
+        }
+    }
     let key = first.ok().and_then(|first| first.enrollment);
     Ok(key.is_some_and(|key| signed.verify(method, target, &key).is_ok()))
 }

@@ -82,7 +82,7 @@ pub(super) fn may_create(caller: Caller, house: House, upload: &Upload<'_>) -> R
         },
         "changes" => is_full && layout::trailing_number(key).is_some_and(|n| key == layout::change(n)),
         "clients" => match caller {
-            Caller::Owner => is_of_client(key),
+            Caller::Owner => is_of_client(key) || is_client_copy(key),
             Caller::Joining { id, .. } => key == layout::client(id, 2),
             _ => false,
         },
@@ -208,6 +208,11 @@ fn is_of_client(key: &str) -> bool {
     let mut parts = key.split('/').skip(1);
     let id = parts.next().is_some_and(|id| ClientId::from_hex(id).is_ok_and(|read| read.to_string() == id));
     id && layout::trailing_number(key).is_some() && parts.count() == 1
+}
+
+fn is_client_copy(key: &str) -> bool {
+    let named = layout::client_of(key).zip(layout::client_version(key));
+    named.is_some_and(|(id, version)| key == layout::client_copy(id, version))
 }
 
 fn is_slot(key: &str) -> bool {

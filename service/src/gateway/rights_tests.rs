@@ -68,3 +68,17 @@ fn nobody_sees_unfinished_writes_or_the_work_of_jobs() {
         }
     }
 }
+
+#[test]
+fn second_copies_of_client_records_are_the_owners_to_create() {
+    let id = ClientId([2; 16]);
+    let copy = layout::client_copy(id, 2);
+    let joining = Caller::Joining { id, role: Role::WriteOnly };
+    assert!(create(Caller::Owner, &copy, 1) && create(joining, &layout::client(id, 2), 1));
+    assert!([FULL, WRITER, joining, Caller::Nobody].iter().all(|caller| !create(*caller, &copy, 1)));
+    for other in [format!("{copy}.b"), format!("clients/{id}/2.b"), format!("clients/x/{:020}.b", 2)] {
+        assert!(!create(Caller::Owner, &other, 1), "{other}");
+    }
+    assert!([FULL, WRITER, joining].iter().all(|caller| may_read(*caller, SERVICE, &copy).is_ok()));
+    assert!(may_read(Caller::Nobody, SERVICE, &copy).is_err());
+}

@@ -136,6 +136,7 @@ async fn work_on(
             Err(JobError::StateLost { .. }) if view::newest_number(host.store).await? > number => continue,
             decided => decided?,
         };
+        clients::complete(host.store, &pass.single).await?;
         let (now, refused) = (pass.now, std::mem::take(&mut pass.refused));
         let again = is_planted(Fault::ChecksNotRepeated).then(|| proposal.clone());
         let mut won = commit(host, &pass.view, proposal).await?;
@@ -171,6 +172,8 @@ struct Pass<'a> {
     now: Time,
     proposal: Proposal,
     decided: Vec<(ClientId, Decision)>,
+    /// What of the records of clients that were decided about is stored once only.
+    single: Vec<clients::Copy>,
     refused: Vec<(String, String)>,
     writers: BTreeMap<DomainId, SegmentWriter>,
     /// What this pass adds.
@@ -211,6 +214,7 @@ impl<'a> Pass<'a> {
             now,
             proposal: Proposal::default(),
             decided: Vec::new(),
+            single: Vec::new(),
             refused: Vec::new(),
             writers: BTreeMap::new(),
             added: BTreeMap::new(),
@@ -263,7 +267,7 @@ impl<'a> Pass<'a> {
 
     /// Works the chain of one client.
     async fn work(&mut self, waiting: Waiting) -> Result<(), JobError> {
-        let Waiting { client, manifest, record, mut findings, next: second, is_answered, .. } = waiting;
+        let Waiting { client, manifest, record, missing, mut findings, next: second, is_answered, .. } = waiting;
         // Whether the client may write cannot be told: it waits, others do not.
         let Ok(record) = record else { return Ok(()) };
         let head = self.view.state.heads.get(&client);
@@ -309,6 +313,7 @@ impl<'a> Pass<'a> {
         if !decisions.is_empty() {
             let head = ClientHead { number, hash: before, time: self.now, decisions: decisions.clone() };
             self.proposal.delta.heads.insert(client, Some(head));
+            self.single.extend(missing);
             self.decided.extend(decisions.into_iter().map(|decision| (client, decision)));
         }
         Ok(())

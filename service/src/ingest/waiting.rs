@@ -20,6 +20,8 @@ pub(super) struct Waiting {
     pub(super) manifest: Glimpse,
     /// The client's record; an error if it cannot be believed.
     pub(super) record: Result<Option<ClientRecord>, JobError>,
+    /// What of it is stored once only.
+    pub(super) missing: Vec<clients::Copy>,
     /// The domain that the manifest names and the client may write to, if it is what it seems to be.
     pub(super) domain: Option<DomainId>,
     /// What was found of its packs, if these are few and their tables small.
@@ -56,17 +58,19 @@ impl Pass<'_> {
         let number = self.view.state.heads.get(&client).map_or(0, |head| head.number) + 1;
         let (manifest, next) = (self.glimpse(client, number), self.glimpse(client, number + 1));
         let record = async {
-            match clients::read(self.host, client).await {
+            match clients::know(self.host, client).await {
                 Err(error @ JobError::Store(_)) => Err(error),
-                read => Ok(read),
+                Err(error) => Ok((Err(error), Vec::new())),
+                Ok(known) => Ok((Ok(known.record), known.missing)),
             }
         };
         let answered = self.is_answered(client, number);
-        let (manifest, record, next, is_answered) = futures::try_join!(manifest, record, next, answered)?;
+        let (manifest, (record, missing), next, is_answered) = futures::try_join!(manifest, record, next, answered)?;
         if matches!(manifest, Glimpse::Absent) {
             return Ok(None);
         }
-        let mut waiting = Waiting { client, manifest, record, domain: None, findings: None, next, is_answered };
+        let mut waiting =
+            Waiting { client, manifest, record, missing, domain: None, findings: None, next, is_answered };
         if let Ok(Some(record)) = &waiting.record
             && let Some(keys) = &record.keys
             && let Glimpse::Read(Claimed { bytes: Some(bytes), .. }) = &waiting.manifest

@@ -9,7 +9,7 @@ use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::time::Time;
 
 use super::Report;
-use crate::clients;
+use crate::clients::{self, Known};
 use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
@@ -23,6 +23,8 @@ pub(super) struct Chain {
     /// The highest number that was ever answered.
     pub(super) answered: u64,
     pub(super) links: Vec<Link>,
+    /// What of the client's record is stored once only.
+    pub(super) missing: Vec<clients::Copy>,
 }
 
 /// One manifest.
@@ -65,9 +67,9 @@ pub(super) async fn read_chain(
     newest: &mut u64,
     report: &mut Report,
 ) -> Result<Chain, JobError> {
-    let record = clients::read(host, client).await?;
+    let Known { record, missing } = clients::know(host, client).await?;
     let is_full = record.as_ref().is_some_and(|record| record.role == Role::Full);
-    let mut chain = Chain { client, is_full, head: (0, ObjectHash::NONE), answered: 0, links: Vec::new() };
+    let mut chain = Chain { client, is_full, head: (0, ObjectHash::NONE), answered: 0, links: Vec::new(), missing };
     for listed in objects::list(host.store, &format!("receipts/{client}/")).await? {
         chain.answered = chain.answered.max(layout::trailing_number(listed.key.as_str()).unwrap_or(0));
     }

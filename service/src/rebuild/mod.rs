@@ -115,6 +115,9 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
     let kept = |record: &SnapshotRecord| record.state == SnapshotState::Kept && !record.partial;
     report.snapshots = proposal.delta.snapshots.values().flatten().filter(|record| kept(record)).count() as u64;
     let nothing = View { root: None, state: State::default(), indexes: BTreeMap::new() };
+    for chain in &chains {
+        clients::complete(host.store, &chain.missing).await?;
+    }
     let committed = commit(host, &nothing, proposal).await?;
     let (root, _) = committed.ok_or(JobError::Contended { attempts: 1 })?;
     report.root = root.number;

@@ -96,6 +96,16 @@ class GoldenRepository(unittest.TestCase):
                 self.assertTrue(Verification(Repository(copy), self.owner).run(), f"without {kind} nothing was missing")
                 shutil.rmtree(copy)
 
+    def test_a_second_copy_stands_for_a_client_record(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "repository"
+            shutil.copytree(self.repository.path, copy)
+            firsts = [name for name in self.repository.names("clients/") if not name.endswith(".b")]
+            for name in firsts:
+                (copy / name).unlink()
+            self.assertTrue(firsts)
+            self.assertEqual(Verification(Repository(copy), self.owner).run(), [])
+
 
 def groups(entries):
     """Which paths are links to one inode."""

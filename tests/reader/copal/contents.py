@@ -39,11 +39,14 @@ class Contents:
         self.packs = OpenPacks(repository, owner)
         self.names = repository.names()
         self.found = {}
-        self.slots, self.runs, self.segments = {}, {}, {}
+        self.slots, self.runs, self.segments, self.client_copies = {}, {}, {}, {}
         self.records = {kind: {} for kind in KINDS}
         for name in self.names:
             with self.complaints.collect():
                 self._load(name)
+        for key, name in self.client_copies.items():
+            with self.complaints.collect():
+                self._fill_in(key, name)
 
     def count(self, kind):
         """Notes that something of the kind was read."""
@@ -67,9 +70,19 @@ class Contents:
             self.records[kind][key] = record
         elif kind == "slot":
             self._load_slot(stored, name, parts[0])
+        elif kind == "client copy":
+            self.client_copies[tuple(parts)] = name
         else:
             self._load_named_by_hash(kind, stored, name, parts[-1])
         self.count(kind)
+
+    def _fill_in(self, key, name):
+        """A second copy of a client record is what the first one is, and stands for it where that cannot be read."""
+        stored, first = self.repository.read(name), name.removesuffix(".b")
+        if first in self.names:
+            refuse(self.repository.read(first) != stored, f"{name}: {first} is not its copy")
+        if key not in self.records["client"]:
+            self.records["client"][key] = Record(stored, first)
 
     def _load_slot(self, stored, name, slot_id):
         slot = Slot(stored, name)

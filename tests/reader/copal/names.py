@@ -36,6 +36,7 @@ PATTERNS = {
     "descriptor": f"copal/{_NUMBER}",
     "slot": f"keys/{_ID}/(a|b)",
     "client": f"clients/{_ID}/{_NUMBER}",
+    "client copy": rf"clients/{_ID}/{_NUMBER}\.b",
     "pack": f"packs/{_FANNED}",
     "moved": f"moved/{_FANNED}",
     "manifest": f"manifests/{_ID}/{_NUMBER}",

@@ -91,8 +91,9 @@ impl Repository {
         last: (u64, ObjectHash),
         last_change: Option<(u64, ObjectHash)>,
     ) -> Result<(), StoreError> {
-        let record = ClientRecord { last_change, ..client.record(2, Some(last)) };
-        put(store, layout::client(client.id, 2), self.sign(&record)).await
+        let record = self.sign(&ClientRecord { last_change, ..client.record(2, Some(last)) });
+        put(store, layout::client(client.id, 2), record.clone()).await?;
+        put(store, layout::client_copy(client.id, 2), record).await
     }
 
     /// The same client as a new process sees it: with its keys, and without anything it remembered.

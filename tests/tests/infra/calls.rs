@@ -35,13 +35,17 @@ pub(crate) struct Call {
     pub(crate) function: &'static str,
     /// The action, as IAM calls it.
     pub(crate) action: &'static str,
-    /// The folder of the object; empty for calls of the bucket.
+    /// The folder of the object, or [`COPIES`]; empty for calls of the bucket.
     pub(crate) folder: String,
 }
 
+/// What stands for the folder of second copies of client records, which have others beside them.
+pub(crate) const COPIES: &str = "clients/*.b";
+
 impl Call {
     pub(crate) fn new(function: &'static str, action: &'static str, name: &str) -> Call {
-        let folder = name.split('/').next().unwrap_or_default();
+        let is_copy = name.starts_with("clients/") && name.ends_with(".b");
+        let folder = if is_copy { COPIES } else { name.split('/').next().unwrap_or_default() };
         Call { function, action, folder: if action == LIST { String::new() } else { folder.to_owned() } }
     }
 }

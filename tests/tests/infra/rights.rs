@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-use super::calls::{self, Call, LIST};
+use super::calls::{self, COPIES, Call, LIST};
 use super::drift::read;
 use super::plan::{EXAMPLES, Plan, statements, target, texts};
 use super::requests::{self, FUNCTIONS};
@@ -36,6 +36,7 @@ fn the_recorded_calls_are_those_of_whole_jobs() {
     }
     assert!(has("prune", "s3:PutObject", "moved") && has("prune", "s3:PutObject", "expiries"));
     assert!(has("ingest", "s3:PutObject", "receipts") && has("ingest", "s3:GetObject", "changes"));
+    assert!(has("ingest", "s3:PutObject", COPIES) && !has("ingest", "s3:PutObject", "clients"));
     assert!(has("check", "s3:PutObject", "reports") && has("check", "s3:PutObject", "roots"));
     for job in ["prune", "check"] {
         assert!(has(job, "s3:PutObject", "work") && has(job, "s3:GetObject", "work"), "a {job} goes on");
@@ -82,7 +83,9 @@ fn a_job_holds_no_right_that_nothing_uses() {
         for function in ["ingest", "compact", "prune", "check"] {
             for statement in statements(&role(&plan, function)) {
                 for resource in texts(&statement["Resource"]) {
-                    let Some(folder) = resource.strip_prefix(&start).and_then(|rest| rest.strip_suffix("/*")) else {
+                    let Some(objects) = resource.strip_prefix(&start) else { continue };
+                    let Some(folder) = objects.strip_suffix("/*").or_else(|| (objects == COPIES).then_some(COPIES))
+                    else {
                         continue;
                     };
                     for action in texts(&statement["Action"]) {
@@ -216,6 +219,7 @@ fn request(plan: &Plan, call: &Call) -> Value {
     let role_arn = plan.one(&format!("module.function[\"{}\"].aws_iam_role.this", call.function))["arn"].clone();
     let resource = match call.action {
         LIST => format!("arn:aws:s3:::{bucket}"),
+        _ if call.folder == COPIES => format!("arn:aws:s3:::{bucket}/{root}clients/some/name.b"),
         _ => format!("arn:aws:s3:::{bucket}/{root}{}/some/name", call.folder),
     };
     let mut context = json!({ "aws:SecureTransport": "true", "aws:PrincipalArn": role_arn });

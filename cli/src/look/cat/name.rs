@@ -68,7 +68,8 @@ fn named(store: &dyn Store, text: &str) -> Result<Target, Failure> {
     name.map(Target::Object).ok_or_else(|| absent(text))
 }
 
-/// The object of this name, or the only one whose name begins so. Of the two copies of a key slot it is the first.
+/// The object of this name, or the only one whose name begins so. Of the two copies of a key slot or client record it is the
+/// first.
 fn beginning_with(store: &dyn Store, name: &str, text: &str) -> Result<Option<String>, Failure> {
     // What no object can be called is not asked of the store.
     let Ok(key) = Key::new(name.trim_end_matches('/')) else { return Ok(None) };
@@ -78,8 +79,10 @@ fn beginning_with(store: &dyn Store, name: &str, text: &str) -> Result<Option<St
     }
     let page = wait(store.list(name, None, 3)).map_err(fails)?;
     let mut names: Vec<&str> = page.objects.iter().map(|listed| listed.key.as_str()).collect();
-    names.dedup_by_key(|name| {
-        if name.starts_with("keys/") { name.rsplit_once('/').map_or(*name, |(slot, _)| slot) } else { name }
+    names.dedup_by_key(|name| match name.split('/').next() {
+        Some("keys") => name.rsplit_once('/').map_or(*name, |(slot, _)| slot),
+        Some("clients") => name.split_once('.').map_or(*name, |(record, _)| record),
+        _ => *name,
     });
     match names.as_slice() {
         [] => Ok(None),

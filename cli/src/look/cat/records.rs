@@ -57,12 +57,13 @@ pub(super) fn slot(bytes: &[u8]) -> Result<Value, String> {
 
 pub(super) fn client(repository: &Repository, name: &str, bytes: &[u8]) -> Result<Value, String> {
     let client = layout::client_of(name).ok_or("its name has no client")?;
-    let version = layout::trailing_number(name).ok_or("its name has no number")?;
+    let version = layout::client_version(name).ok_or("its name has no version")?;
     // Later versions may be signed with a key that the first one names.
     let mut versions = Vec::new();
     for version in 1..version {
-        let earlier = read(repository, &layout::client(client, version))?;
-        versions.extend(earlier.map(|bytes| (version, bytes)));
+        for name in [layout::client(client, version), layout::client_copy(client, version)] {
+            versions.extend(read(repository, &name)?.map(|bytes| (version, bytes)));
+        }
     }
     versions.push((version, bytes.to_vec()));
     let owner = repository.owner.verifying_key();

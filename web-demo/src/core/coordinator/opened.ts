@@ -163,13 +163,14 @@ export class Opened {
   }
 }
 
-/** All versions of a client's record. */
+/** All versions of a client's record, each in both of its copies, the first one first. */
 export async function records(gateway: Gateway, client: string): Promise<[number, Uint8Array][]> {
   const listed = await gateway.list(brief(), `clients/${client}/`);
   const found: [number, Uint8Array][] = [];
   for (const { key } of listed) {
-    const bytes = await gateway.read(brief(), key);
-    if (bytes) found.push([Number(key.slice(key.lastIndexOf("/") + 1)), bytes]);
+    const version = /\/(\d{20})(\.b)?$/.exec(key)?.[1];
+    const bytes = version ? await gateway.read(brief(), key) : null;
+    if (bytes) found.push([Number(version), bytes]);
   }
   return found;
 }
