@@ -8,7 +8,7 @@ export type Backing =
   | { at: "choosing"; opening: boolean; problem: Problem | null }
   | { at: "ready"; folder: Folder; label: string; excludes: string; remember: boolean }
   | { at: "running"; options: BackupOptions; progress: BackupProgress | null; asked: "go" | "pause" | "cancel" }
-  | { at: "done"; options: BackupOptions; result: BackupResult }
+  | { at: "done"; options: BackupOptions; result: BackupResult; blindTo: Folder["blindTo"] }
   /** Also when it was cancelled: `problem.code` says so. */
   | { at: "ended"; options: BackupOptions; problem: Problem; progress: BackupProgress | null };
 
@@ -17,6 +17,8 @@ export class BackingUp {
   readonly remembered = signal<RememberedFolder[] | null>(null);
   readonly #core: Core;
   #run: Run<BackupProgress, BackupResult> | null = null;
+  /** What cannot be seen of the folders that were chosen, by their number. */
+  readonly #blindTo = new Map<string, Folder["blindTo"]>();
 
   constructor(core: Core) {
     this.#core = core;
@@ -36,6 +38,7 @@ export class BackingUp {
     this.state.value = { at: "choosing", opening: true, problem: null };
     try {
       const folder = await choosing;
+      if (folder) this.#blindTo.set(folder.id, folder.blindTo);
       this.state.value = folder
         ? { at: "ready", folder, label: folder.name, excludes: "", remember: folder.canRemember }
         : CHOOSING;
@@ -65,6 +68,7 @@ export class BackingUp {
     this.state.value = { at: "choosing", opening: true, problem: null };
     try {
       const opened = await this.#core.openRemembered(folder.id);
+      this.#blindTo.set(opened.id, opened.blindTo);
       await this.start({ folder: opened.id, label: folder.label, excludes: folder.excludes, remember: true });
     } catch (thrown) {
       this.state.value = { at: "choosing", opening: false, problem: problemOf(thrown) };
@@ -91,7 +95,7 @@ export class BackingUp {
       });
       try {
         const result = await run.done;
-        this.state.value = { at: "done", options, result };
+        this.state.value = { at: "done", options, result, blindTo: this.#blindTo.get(options.folder) ?? [] };
       } finally {
         stop();
       }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { BackingUp, partOf, patterns, toggled } from "../../src/app/backing";
-import type { BackupProgress, BackupResult, BackupOptions } from "../../src/core/api";
+import type { BackupProgress, BackupResult, BackupOptions, RememberedFolder } from "../../src/core/api";
 import { failure, never, PROGRESS, RESULT, scripted, scriptedRun, STATUS } from "./harness/scripted";
 
 const OPTIONS: BackupOptions = { folder: "folder", label: "Pictures", excludes: [], remember: false };
@@ -15,6 +15,17 @@ describe("a backup, as the page sees it", () => {
     await backing.startReady();
     expect(started).toEqual({ folder: "f", label: "Photos", excludes: ["*.tmp"], remember: true });
     expect(backing.state.value).toMatchObject({ at: "done", result: RESULT });
+  });
+  test("tells at its end what could not be seen of the folder, also of a remembered one", async () => {
+    const opened = { ...(await folder()), id: "again", blindTo: ["odd-names", "links"] as const };
+    const backing = new BackingUp(scripted({
+      startBackup: async () => scriptedRun<BackupProgress, BackupResult>(PROGRESS, RESULT),
+      openRemembered: async () => ({ ...opened, blindTo: [...opened.blindTo] }),
+    }));
+    await backing.startRemembered({ id: "r", label: "Pictures", excludes: [] } as unknown as RememberedFolder);
+    expect(backing.state.value).toMatchObject({ at: "done", blindTo: ["odd-names", "links"] });
+    await backing.start({ ...OPTIONS, folder: "again" });
+    expect(backing.state.value).toMatchObject({ at: "done", blindTo: ["odd-names", "links"] });
   });
   test("is called as the folder is, if it is given no name", async () => {
     let label = "";

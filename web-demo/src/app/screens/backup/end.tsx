@@ -42,6 +42,9 @@ export function Done({ app, state, session }: { app: App; state: Extract<Backing
         <div><dt>Unchanged files</dt><dd>{count(result.unchangedFiles)}</dd></div>
       </dl>
       <NotSaved leftOut={result.leftOut} />
+      {state.blindTo.includes("odd-names") && (
+        <p class="faint small">Files and folders with unusual names, which this browser hides of a picked folder, are not in it. Drop the folder on the page, or choose it as a list, to save them too.</p>
+      )}
       <div class="row">
         <button type="button" class="button main" onClick={() => app.backing.choose()}>Back up something else</button>
         <button type="button" class="button" onClick={() => void app.backing.again()}>Back it up again</button>
