@@ -82,7 +82,7 @@ const WORDS: Record<ProblemCode, [title: string, advice: string, canRetry: boole
   "server-gone": ["The server does not answer", "It may be restarting. Copal keeps trying; nothing is lost meanwhile.", true],
   "server-failed": ["The server reports a failure of its own", "Try again in a moment. If it stays, its operator finds the reason in the server's log.", true],
   busy: ["The server is busy", "Copal tries again by itself.", true],
-  "clock-wrong": ["This device's clock differs from the server's by more than a minute", "Set date and time of this device right, then try again.", true],
+  "clock-wrong": ["This device's clock is wrong, or the server's is", "Set date and time of this device right, then try again.", true],
   "no-repository": ["There is no repository at this server yet", "Make one with the command \"copal init\" first.", true],
   "slots-closed": ["This server does not let a browser in by passphrase alone", "Ask its operator to run \"copal serve --open-slots\", or its owner for an enrollment link.", false],
   "other-owner": ["This repository belongs to somebody else than before", "Do not enter your passphrase. Ask whoever runs the server what has changed.", false],

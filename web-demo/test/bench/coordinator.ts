@@ -2,7 +2,8 @@
 //! workers what the page has chosen, or what another process makes when it is read.
 
 import { Ledger } from "../../src/core/backup/progress";
-import { BackupRun, type Site } from "../../src/core/backup/run";
+import { BackupRun } from "../../src/core/backup/run";
+import type { Site } from "../../src/core/backup/site";
 import { Control } from "../../src/core/coordinator/control";
 import { Descriptor, Owner, View, load, loadRest } from "../../src/core/engine";
 import { type Origin, type Scanned, scan as scanned } from "../../src/core/source/tree";
@@ -64,6 +65,7 @@ async function measure(order: Order, origin: Origin, maker: MessagePort): Promis
   let [packs, storedBytes, ended] = [0, 0, 0];
   const gateway = {
     read: async () => null,
+    time: async () => BigInt(Date.now()) * 1_000_000n,
     create: async (_patience: unknown, key: string, bytes: Uint8Array) => {
       if (key.startsWith("packs/")) [packs, storedBytes] = [packs + 1, storedBytes + bytes.length];
       return true;

@@ -4,14 +4,16 @@ import { Control } from "../../src/core/coordinator/control";
 import type { Scanned } from "../../src/core/source/tree";
 import type { Block, Read } from "../../src/core/work/protocol";
 
-const said = vi.hoisted(() => ({ missed: 0, begun: 0, isFinished: false, actions: [] as unknown[] }));
+const said = vi.hoisted(() => ({ missed: 0, begun: 0, isFinished: false, actions: [] as unknown[], unlisted: 0, due: Infinity }));
 
 vi.mock("../../src/core/engine", () => ({
   // As far as the end of the scan. All chunks are new, and every second file fills a block.
   Backup: class {
     source = "s";
     undecided = [];
-    unlisted = 0;
+    get unlisted() {
+      return said.unlisted;
+    }
     tally = { files: 1, newBytes: 0 };
     #lengths: number[] = [];
     #ends = 0;
@@ -41,20 +43,22 @@ vi.mock("../../src/core/engine", () => ({
     finish = () => {
       if (!said.isFinished) throw new Error("enough");
     };
-    nextClaim = () => ({ message: null });
+    checkpoint = () => void (said.due = 1);
+    takeKept = () => null;
+    nextClaim = () => (said.due-- > 0 ? { message: null } : null);
     claimed = () => ({ key: "manifests/c/1", bytes: Uint8Array.of(1), sha256: new Uint8Array(32), number: 1, partial: false, snapshot: "s" });
   },
 }));
 
 const { BackupRun } = await import("../../src/core/backup/run");
 
-beforeEach(() => Object.assign(said, { missed: 0, begun: 0, isFinished: false, actions: [] }));
+beforeEach(() => Object.assign(said, { missed: 0, begun: 0, isFinished: false, actions: [], unlisted: 0, due: Infinity }));
 
 /** A run up to the end of the scan, or of what follows it. */
 async function run(scan: () => AsyncGenerator<Scanned>, labour: object = {}, gateway: object = {}, ending = "enough") {
   const kept = { read: async () => null, write: async () => {}, remove: async () => {}, list: async () => [], create: () => Promise.reject(new Error("full")), file: () => Promise.reject(new Error("full")) };
   const site = {
-    client: { facts: { client: "c" } }, descriptor: {}, gateway, labour: { workers: 1, begin: () => {}, ...labour }, kept, sign: null,
+    client: { facts: { client: "c" } }, descriptor: {}, gateway: { time: async () => 1_000_000n, ...gateway }, labour: { workers: 1, begin: () => {}, ...labour }, kept, sign: null,
     openView: async () => ({ free: () => {} }), random: (length: number) => new Uint8Array(length), now: () => 1,
   };
   const run = new BackupRun(site as unknown as ConstructorParameters<typeof BackupRun>[0], { host: "h", label: "", paths: ["P"], program: "p", scan }, new Control());
@@ -146,4 +150,37 @@ test("windows of a large file are given back one by one, and blocks have their b
   );
   expect(left).toEqual([0, 0, 0]);
   expect(blocks).toEqual(["first second third"]);
+});
+
+test("what is stored is claimed soon for the first time, and every two minutes then", async () => {
+  let clock = 0;
+  const time = vi.spyOn(performance, "now").mockImplementation(() => clock);
+  const claimed: number[] = [];
+  said.unlisted = 1;
+  try {
+    await run(
+      async function* () {
+        for (let at = 0; at < 50; at++) yield { kind: "file", path: `P/${String(at).padStart(2, "0")}`, size: 5 << 20, modified: 1, open: async () => new File([], "f") };
+      },
+      {
+        seal: sealing([]),
+        // Each takes six seconds.
+        stream: async function* () {
+          clock += 6_000;
+          yield chunk(new TextEncoder().encode("content"));
+        },
+      },
+      { create: async () => { claimed.push(clock / 1000); return true; } },
+    );
+  } finally {
+    time.mockRestore();
+  }
+  expect(claimed).toEqual([18, 138, 258]);
+});
+
+test("nothing is dated by a clock that is an hour off the server's, or more", async () => {
+  const nothing = async function* (): AsyncGenerator<Scanned> {};
+  const at = (ms: number) => ({ time: async () => BigInt(ms) * 1_000_000n });
+  for (const ms of [2 + 3_600_000, -3_600_000]) await run(nothing, {}, at(ms), "clock");
+  await run(nothing, {}, at(1 + 3_600_000));
 });

@@ -9,7 +9,7 @@ import type { Control } from "../coordinator/control";
 import type { Block } from "../work/protocol";
 import { Held } from "./held";
 import { type Ledger, UPLOADS } from "./progress";
-import type { Site } from "./run";
+import type { Site } from "./site";
 
 /** What one session gives out. */
 export class Output {

@@ -4,45 +4,18 @@
 
 import type { BackupResult } from "../api";
 import { release } from "../buffers";
-import type { Backup, Client, Descriptor, FileFacts, View } from "../engine";
-import { Backup as BackupClass, receipt as readReceipt } from "../engine";
-import type { Gateway } from "../gateway/client";
+import type { Backup, FileFacts } from "../engine";
+import { Backup as BackupClass } from "../engine";
 import { ENDLESS, type Patience } from "../gateway/retry";
-import type { Private } from "../keep/private";
 import { failure } from "../problem";
 import type { Content } from "../source/list";
-import type { Scanned } from "../source/tree";
-import type { Labour } from "../work/pool";
 import type { Control } from "../coordinator/control";
+import { answerTo } from "./answer";
 import { Copies } from "./copies";
 import { Output } from "./output";
 import { Ledger } from "./progress";
+import type { Site, Task } from "./site";
 import { type Begun, type Item, type Opened, Reader, begin, readAll } from "./reading";
-
-/** What a run works with. */
-export interface Site {
-  client: Client;
-  descriptor: Descriptor;
-  gateway: Gateway;
-  labour: Labour;
-  /** Copies of trees. */
-  kept: Private;
-  /** The newest state, read anew; whoever asks frees it. */
-  openView(patience: Patience): Promise<View>;
-  /** Signs with the manifest key, where WebCrypto holds it. */
-  sign: ((message: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>) | null;
-  random(length: number): Uint8Array<ArrayBuffer>;
-  now(): number;
-}
-
-/** What is backed up. */
-export interface Task {
-  host: string;
-  label: string;
-  paths: string[];
-  program: string;
-  scan: () => AsyncIterable<Scanned>;
-}
 
 /** What came of it; whether it went on from an earlier run, others know. */
 export type Outcome = Omit<BackupResult, "resumed">;
@@ -141,6 +114,10 @@ class Attempt {
     const patience = this.#patience();
     for (let hasWaited = false; ; hasWaited = true) {
       const view = await site.openView(patience);
+      await this.#compareClocks(patience).catch((error: unknown) => {
+        view.free();
+        throw error;
+      });
       const random = site.random(128);
       const { host, label, paths, program } = this.task;
       const start = { random, keptRandom: site.random(16), now: this.#begun, host, paths, label, tags: [], program, user: "" };
@@ -168,6 +145,12 @@ class Attempt {
     const cipher = await crypto.subtle.importKey("raw", key, "AES-GCM", false, ["encrypt", "decrypt"]);
     key.fill(0);
     site.labour.begin({ cipher, key: () => this.#backup.sealerKey() as Uint8Array<ArrayBuffer> });
+  }
+
+  /** A snapshot bears this device's time, by which rules forget it: a year too early is a year too soon. */
+  async #compareClocks(patience: Patience): Promise<void> {
+    const there = Number((await this.site.gateway.time(patience)) / 1_000_000n);
+    if (Math.abs(there - this.site.now()) > CLOCKS_APART) throw failure("clock-wrong");
   }
 
   /** Takes what was read, in order. */
@@ -290,7 +273,8 @@ class Attempt {
 
   async #secureIfDue(): Promise<void> {
     const { unlisted } = this.#backup;
-    if (unlisted >= MANIFEST_PACKS || (unlisted > 0 && performance.now() - this.#listed >= MANIFEST_EVERY)) await this.#secure();
+    const every = this.#claimed.length > 0 ? MANIFEST_EVERY : FIRST_MANIFEST;
+    if (unlisted >= MANIFEST_PACKS || (unlisted > 0 && performance.now() - this.#listed >= every)) await this.#secure();
   }
 
   /** Claims what is stored so far, so that it is not lost if the tab is closed now. */
@@ -358,16 +342,9 @@ class Attempt {
     };
   }
 
-  /** The answer to a manifest, if it comes in time. */
-  async #receipt(number: number, wait: number): Promise<"accepted" | "rejected" | "waiting"> {
-    const { client } = this.site.client.facts;
-    const until = performance.now() + wait;
-    for (let pause = 100; ; pause = Math.min(pause * 1.5, 3_000)) {
-      const bytes = await this.site.gateway.receipt(this.#patience(), client, number);
-      if (bytes) return readReceipt(client, number, bytes).outcome;
-      if (performance.now() + pause > until || this.control.isCancelled) return "waiting";
-      await new Promise((resolve) => setTimeout(resolve, pause));
-    }
+  #receipt(number: number, wait: number): Promise<"accepted" | "rejected" | "waiting"> {
+    const { gateway, client } = this.site;
+    return answerTo(gateway, client.facts.client, number, wait, this.control, () => this.#patience());
   }
 
   #patience(): Patience {
@@ -386,6 +363,10 @@ const READINGS = 3;
 /** What a manifest lists, and how long what is stored waits for one. */
 const MANIFEST_PACKS = 64;
 const MANIFEST_EVERY = 120_000;
+/** The first one comes sooner: tabs are closed soon, if at all. */
+const FIRST_MANIFEST = 15_000;
+/** Milliseconds between the clocks beyond which nothing is dated. */
+const CLOCKS_APART = 3_600_000;
 /** How long the service's answers are waited for: to this backup, and to what earlier ones have left. */
 const RECEIPT_WAIT = 60_000;
 const EARLIER_WAIT = 20_000;

@@ -1,0 +1,33 @@
+//! Site: what a run works with, and what it is to back up.
+
+import type { Client, Descriptor, View } from "../engine";
+import type { Gateway } from "../gateway/client";
+import type { Patience } from "../gateway/retry";
+import type { Private } from "../keep/private";
+import type { Scanned } from "../source/tree";
+import type { Labour } from "../work/pool";
+
+/** What a run works with. */
+export interface Site {
+  client: Client;
+  descriptor: Descriptor;
+  gateway: Gateway;
+  labour: Labour;
+  /** Copies of trees. */
+  kept: Private;
+  /** The newest state, read anew; whoever asks frees it. */
+  openView(patience: Patience): Promise<View>;
+  /** Signs with the manifest key, where WebCrypto holds it. */
+  sign: ((message: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>) | null;
+  random(length: number): Uint8Array<ArrayBuffer>;
+  now(): number;
+}
+
+/** What is backed up. */
+export interface Task {
+  host: string;
+  label: string;
+  paths: string[];
+  program: string;
+  scan: () => AsyncIterable<Scanned>;
+}
