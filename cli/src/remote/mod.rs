@@ -229,7 +229,8 @@ impl Store for GatewayStore {
             }
         };
         match reply.status {
-            StatusCode::OK | StatusCode::CREATED => {
+            // A store says only that it is well.
+            status if status == StatusCode::CREATED || (status == StatusCode::OK && reply.from == Answerer::Store) => {
                 if asked.key.starts_with("clients/") {
                     self.identity.has_joined();
                     self.identity.remember_client();

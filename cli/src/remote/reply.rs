@@ -5,6 +5,7 @@ use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
 
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use bytes::{Bytes, BytesMut};
 use copal_engine::limits::PACK_BYTES;
@@ -84,6 +85,12 @@ impl fmt::Debug for Reply {
 }
 
 impl Reply {
+    /// Whether it is a yes of somebody else: neither a gateway nor a store of ours answers with pages.
+    pub(super) fn is_web_page(&self) -> bool {
+        let kind = self.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        self.status.is_success() && kind.starts_with("text/html")
+    }
+
     /// Reads an answer to its end. No piece may be longer in coming than `patience`; of one that has more bytes than
     /// `most` no more is read.
     pub(super) async fn read<B>(

@@ -94,6 +94,12 @@ impl Web {
             Reply::read(response.into(), to, most, patience).await
         });
         let reply = reply.await?;
+        if reply.is_web_page() {
+            // Where a gateway has answered before, somebody who wants a login may go away again.
+            let source =
+                "a web page came instead of an answer: something else answers at this address, or on the way to it";
+            return Err(WireError { may_pass: has_answered, source: source.into() });
+        }
         self.has_answered.store(true, Ordering::Relaxed);
         Ok(reply)
     }
@@ -239,6 +245,30 @@ mod tests {
         assert_eq!(get(dribbling(16).0).unwrap().bytes, "x".repeat(16));
         let stopped = get(dribbling(8).0).unwrap_err();
         assert!(stopped.may_pass && stopped.source.to_string().starts_with("no answer for"), "{stopped:?}");
+    }
+
+    #[test]
+    fn a_web_page_is_no_gateways_yes() {
+        let count = AtomicUsize::new(0);
+        let (url, _) = server(move |mut stream| {
+            head(&mut stream)?;
+            // Only the first answer is the gateway's.
+            let kind = if count.fetch_add(1, Ordering::Relaxed) == 0 {
+                "application/json"
+            } else {
+                "text/html; charset=utf-8"
+            };
+            write!(
+                stream,
+                "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}"
+            )
+        });
+        let web = Web::new(PATIENCE);
+        let ask = |web: &Web| wait(web.send(Question::new(Method::PUT, url.clone()).taking(1_000)));
+        assert_eq!(ask(&web).unwrap().bytes, "{}");
+        let error = ask(&web).unwrap_err();
+        assert!(error.may_pass && error.source.to_string().starts_with("a web page came"), "{error:?}");
+        assert!(!ask(&Web::new(PATIENCE)).unwrap_err().may_pass, "nobody has ever answered otherwise there");
     }
 
     #[test]
