@@ -108,13 +108,16 @@ pub async fn write(store: &dyn Store, copies: &[Copy]) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Writes copies that are not there before something is decided that depends on them. Where that is not permitted, check
-/// tells.
+/// Writes copies that are not there before something is decided that depends on them. Where one is not permitted, as a
+/// first copy to a function, check tells.
 pub(crate) async fn complete(store: &dyn Store, copies: &[Copy]) -> Result<(), StoreError> {
-    match write(store, copies).await {
-        Err(StoreError::Denied { .. }) => Ok(()),
-        written => written,
+    for copy in copies {
+        match write(store, std::slice::from_ref(copy)).await {
+            Ok(()) | Err(StoreError::Denied { .. }) => {}
+            Err(error) => return Err(error),
+        }
     }
+    Ok(())
 }
 
 /// The names of a client's records and their second copies.
