@@ -297,8 +297,8 @@ pub enum ClientError {
     },
 }
 
-/// The newest version of a client, if every version up to it is there and can be believed, from whichever copy. Whoever lets a client write
-/// asks this: a version that cannot be read might be its revocation.
+/// The newest version of a client, if every version up to it is there and can be believed, from whichever copy. Whoever
+/// lets a client write asks this: a version that cannot be read might be its revocation.
 pub fn read_chain(
     repository: RepositoryId,
     owner_key: &[u8; 32],

@@ -23,6 +23,11 @@ fn begin(role: Role) -> (World, Client, [String; 2]) {
     (world, client, names)
 }
 
+/// What a check finds.
+fn found(world: &World) -> Vec<(Kind, String)> {
+    world.check().findings.into_iter().map(|finding| (finding.kind, finding.object)).collect()
+}
+
 fn read(world: &World, client: &Client) -> bool {
     matches!(block_on(clients::read(&world.host(), client.id)), Ok(Some(_)))
 }
@@ -48,9 +53,7 @@ fn either_copy_is_enough_to_go_on_and_a_lost_one_is_written_again() {
         let sound = world.read(&names[0]);
         world.destroy(&names[lost]);
         assert!(read(&world, &client), "without {}", names[lost]);
-        let report = world.check();
-        let kinds: Vec<_> = report.findings.iter().map(|finding| (finding.kind, &finding.object)).collect();
-        assert_eq!(kinds, [(Kind::Missing, &names[lost])]);
+        assert_eq!(found(&world), [(Kind::Missing, names[lost].clone())]);
         let snapshot = world.back_up(&client, &files(2));
         assert_eq!(world.snapshot(snapshot).state, SnapshotState::Kept);
         assert_eq!(world.read(&names[lost]), sound);
@@ -75,9 +78,7 @@ fn a_damaged_copy_is_named_and_the_other_one_counts() {
         let (world, client, names) = begin(Role::Full);
         world.flip(&names[damaged]);
         assert!(read(&world, &client), "{} is damaged", names[damaged]);
-        let report = world.check();
-        let kinds: Vec<_> = report.findings.iter().map(|finding| (finding.kind, &finding.object)).collect();
-        assert_eq!(kinds, [(Kind::Damaged, &names[damaged])]);
+        assert_eq!(found(&world), [(Kind::Damaged, names[damaged].clone())]);
         let flipped = world.read(&names[damaged]);
         let snapshot = world.back_up(&client, &files(2));
         assert_eq!(world.snapshot(snapshot).state, SnapshotState::Kept);

@@ -321,11 +321,7 @@ fn claim_pages(world: &World, client: &Client, seed: u8, pages: &[Vec<ChunkId>])
 }
 
 fn claim_packs(world: &World, client: &Client, packs: &[Pack], root: Option<ChunkId>) -> u64 {
-    let last = world.names(&format!("manifests/{}/", client.id)).len() as u64;
-    let previous = match last {
-        0 => ObjectHash::NONE,
-        last => ObjectHash::of(&world.read(&layout::manifest(client.id, last))),
-    };
+    let (last, previous) = world.end_of(&format!("manifests/{}/", client.id));
     let named: Vec<(PackId, u64)> = packs.iter().map(|pack| (pack.id, pack.bytes.len() as u64)).collect();
     for pack in packs {
         world.put(&layout::pack(Place::Packs, pack.id), pack.bytes.clone());

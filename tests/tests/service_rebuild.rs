@@ -32,11 +32,7 @@ fn begin() -> (World, Client) {
 }
 
 fn manifest_by_hand(world: &World, client: &Client, packs: &[(PackId, u64)], root: u8) -> u64 {
-    let last = world.names(&format!("manifests/{}/", client.id)).len() as u64;
-    let previous = match last {
-        0 => ObjectHash::NONE,
-        last => ObjectHash::of(&world.read(&layout::manifest(client.id, last))),
-    };
+    let (last, previous) = world.end_of(&format!("manifests/{}/", client.id));
     let manifest = Manifest {
         client: client.id,
         number: last + 1,

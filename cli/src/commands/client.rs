@@ -95,7 +95,7 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
         enrollment: Some(enrollment.key().verifying_key().to_bytes()),
         signed_by: SignedBy::Owner,
     };
-    if !create(&repository, &record)? {
+    if !create(context, &repository, &record)? {
         return Err(Failure::Damaged { object: layout::client(id, 1), cause: "it is there already".into() });
     }
     let line = enrollment.encode();
@@ -259,7 +259,7 @@ fn revoke(context: &Context<'_>, options: &Revoke) -> Result<Exit, Failure> {
         let last_change = changes.filter(|_| record.role == Role::Full);
         let next = record.revoked(last_good, last_change, now(&repository)?);
         // Another version may have come meanwhile: the client may have joined.
-        if create(&repository, &next)? {
+        if create(context, &repository, &next)? {
             context.report.answer(&RevokeSummary { client: Hex(id), last_good: last_good.0, version: next.version })?;
             return Ok(Exit::Done);
         }
@@ -368,15 +368,19 @@ fn last_accepted(store: &dyn Store, view: &View, client: ClientId) -> Result<Opt
 }
 
 /// Writes a version of a client; false if there is one of that number already.
-fn create(repository: &Repository, record: &ClientRecord) -> Result<bool, Failure> {
+fn create(context: &Context<'_>, repository: &Repository, record: &ClientRecord) -> Result<bool, Failure> {
     let store = repository.store();
     let name = objects::key(layout::client(record.client, record.version));
     let bytes = Bytes::from(record.sign(repository.id(), &repository.owner.signing_key()));
     let is_new = wait(store.create(&name, bytes.clone())).map_err(of_store)? == Created::New;
     if is_new {
         let copy = clients::Copy { name: layout::client_copy(record.client, record.version), bytes };
-        // The record counts already. A second copy that could not be written is written by an ingest or by "repair".
-        wait(clients::write(store.as_ref(), &[copy])).ok();
+        // The record counts already.
+        if let Err(error) = wait(clients::write(store.as_ref(), &[copy])) {
+            context
+                .report
+                .warn(&format!("the record is stored once only, \"copal repair\" writes its second copy: {error}"));
+        }
     }
     Ok(is_new)
 }

@@ -1,8 +1,8 @@
 //! Session: one run of a client. Takes chunks and entries in path order; gives blocks to seal and packs to store.
 //!
-//! The session decides, hosts do: sealing a block is a value ([`SealJob`](crate::block::SealJob)) that any thread may run, and its result may
-//! come back in any order. Blocks are numbered when they are made and packed in that order, so that what is stored
-//! depends on the order of the input only.
+//! The session decides, hosts do: sealing a block is a value ([`SealJob`](crate::block::SealJob)) that any thread may run,
+//! and its result may come back in any order. Blocks are numbered when they are made and packed in that order, so that what
+//! is stored depends on the order of the input only.
 
 use std::collections::{BTreeMap, VecDeque};
 

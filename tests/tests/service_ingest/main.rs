@@ -47,12 +47,7 @@ fn write_by_hand(
     packs: &[(PackId, u64)],
     root: Option<ChunkId>,
 ) -> u64 {
-    let prefix = format!("manifests/{}/", client.id);
-    let last = world.names(&prefix).len() as u64;
-    let previous = match last {
-        0 => ObjectHash::NONE,
-        last => ObjectHash::of(&world.read(&layout::manifest(client.id, last))),
-    };
+    let (last, previous) = world.end_of(&format!("manifests/{}/", client.id));
     let manifest = Manifest {
         client: client.id,
         number: last + 1,

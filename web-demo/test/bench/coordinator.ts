@@ -101,10 +101,13 @@ async function measure(order: Order, origin: Origin, maker: MessagePort): Promis
 /** Files that the maker makes. */
 async function* made({ files, bytes }: { files: number; bytes: number }, maker: MessagePort): AsyncGenerator<Scanned> {
   yield { kind: "directory", path: "made" };
+  // Several are asked for at once; they come in that order.
+  const waiting: ((file: File) => void)[] = [];
+  maker.onmessage = ({ data }: MessageEvent<File>) => waiting.shift()?.(data);
   for (let number = 0; number < files; number++) {
     const open = () =>
       new Promise<File>((resolve) => {
-        maker.onmessage = ({ data }: MessageEvent<File>) => resolve(data);
+        waiting.push(resolve);
         maker.postMessage({ number, bytes });
       });
     yield { kind: "file", path: `made/${String(number).padStart(6, "0")}`, size: bytes, modified: MODIFIED, open };

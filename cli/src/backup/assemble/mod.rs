@@ -57,10 +57,12 @@ impl Attempt<'_> {
     pub(super) fn run(&self, source: &mut Source<'_>, carried: &mut Carried) -> Result<Outcome, BackupError> {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
-            let audit = scope.spawn(|| damaged_segments(&self.view, self.client.domain, &is_over));
+            // What is mapped from copies of this machine was hashed with them.
+            let is_here = self.access.site().directory().is_some();
+            let audit = is_here.then(|| scope.spawn(|| damaged_segments(&self.view, self.client.domain, &is_over)));
             let made = self.assemble(source, carried);
             is_over.store(made.is_err(), Ordering::Relaxed);
-            let damaged = audit.join().map_err(|_| BackupError::Panicked);
+            let damaged = audit.map_or(Ok(Vec::new()), |audit| audit.join().map_err(|_| BackupError::Panicked));
             Ok(Outcome { damaged: damaged?, ..made? })
         })
     }

@@ -113,11 +113,8 @@ class Attempt {
     const { site } = this;
     const patience = this.#patience();
     for (let hasWaited = false; ; hasWaited = true) {
+      await this.#compareClocks(patience);
       const view = await site.openView(patience);
-      await this.#compareClocks(patience).catch((error: unknown) => {
-        view.free();
-        throw error;
-      });
       const random = site.random(128);
       const { host, label, paths, program } = this.task;
       const start = { random, keptRandom: site.random(16), now: this.#begun, host, paths, label, tags: [], program, user: "" };

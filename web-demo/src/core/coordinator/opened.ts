@@ -166,13 +166,12 @@ export class Opened {
 /** All versions of a client's record, each in both of its copies, the first one first. */
 export async function records(gateway: Gateway, client: string): Promise<[number, Uint8Array][]> {
   const listed = await gateway.list(brief(), `clients/${client}/`);
-  const found: [number, Uint8Array][] = [];
-  for (const { key } of listed) {
+  const read = listed.map(async ({ key }): Promise<[number, Uint8Array] | null> => {
     const version = /\/(\d{20})(\.b)?$/.exec(key)?.[1];
     const bytes = version ? await gateway.read(brief(), key) : null;
-    if (bytes) found.push([Number(version), bytes]);
-  }
-  return found;
+    return bytes && [Number(version), bytes];
+  });
+  return (await Promise.all(read)).filter((one) => one !== null);
 }
 
 /** Does something for each, a few at once. */

@@ -43,7 +43,7 @@ export function Done({ app, state, session }: { app: App; state: Extract<Backing
       </dl>
       <NotSaved leftOut={result.leftOut} />
       {state.blindTo.includes("odd-names") && (
-        <p class="faint small">Files and folders with unusual names, which this browser hides of a picked folder, are not in it. Drop the folder on the page, or choose it as a list, to save them too.</p>
+        <p class="faint small">If there are files or folders with unusual names, they are not in it: this browser hides them of a picked folder. Drop the folder on the page, or choose it as a list, to save them too.</p>
       )}
       <div class="row">
         <button type="button" class="button main" onClick={() => app.backing.choose()}>Back up something else</button>
