@@ -26,7 +26,7 @@ run "prune_alone_deletes_and_nobody_may_do_everything" {
   }
 
   assert {
-    condition     = alltrue(flatten([for statements in values(local.statements) : [for of in statements : [for resource in flatten([of.Resource]) : resource == var.bucket_arn || resource == var.kms_key_arn || can(regex("^arn:aws:s3:::example-copal/team/[a-z]+/\\*$", resource))]]]))
+    condition     = alltrue(flatten([for statements in values(local.statements) : [for of in statements : [for resource in flatten([of.Resource]) : resource == var.bucket_arn || resource == var.kms_key_arn || can(regex("^arn:aws:s3:::example-copal/team/([a-z]+/\\*|clients/\\*\\.b)$", resource))]]]))
     error_message = "A right is for more than one folder of the repository."
   }
 

@@ -36,8 +36,9 @@ export class Directory {
   }
 
   /** All versions of a client's record. */
+  /** All versions of a client's record, each in both of its copies. */
   records(client) {
-    return this.names(`clients/${client}/`).map((key) => [Number(key.split("/").pop()), this.whole(key)]);
+    return this.names(`clients/${client}/`).map((key) => [Number(key.split("/").pop().replace(/\.b$/, "")), this.whole(key)]);
   }
 
   descriptor(copal) {
