@@ -10,7 +10,20 @@ use crate::tally::Tally;
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(workspace());
+    // What cargo has said to this program of its own package: build scripts that look at it would run once more.
+    let own = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(own) {
+            command.env_remove(&name);
+        }
+    }
     command
+}
+
+/// Builds a program as the suite has it. The features are the whole workspace's: a choice of packages would have others,
+/// and compile once more what they share.
+pub(crate) fn program(name: &str) -> Result<(), String> {
+    succeed(&mut cargo(&["build", "--workspace", "--all-features", "--bin", name]))
 }
 
 /// The top of the project.

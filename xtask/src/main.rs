@@ -29,6 +29,7 @@ usage: cargo xtask <command>
   reader         build the reader that every repository carries
   release        build the command as it is released, with the reader inside
   wasm           build the module for browsers, and run it and the engine's probe in Node
+  web            build the web app around that module, and test it in Node and in Chromium
   infra          check what is deployed in AWS: Terraform's tests, linters
   lambda         build the functions for both processors of Lambda, and check each zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         ["reader"] => carried::run().map(|()| ExitCode::SUCCESS),
         ["release"] => carried::release().map(|()| ExitCode::SUCCESS),
         ["wasm"] => webassembly(),
+        ["web"] => page::test().map(exit),
         ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["infra"] => infra::run().map(exit),

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::command::{cargo, count, succeed, target, workspace};
+use crate::command::{cargo, count, program, succeed, target, workspace};
 use crate::tally::Tally;
 use crate::{tools, wasm};
 
@@ -24,8 +24,7 @@ fn build() -> Result<PathBuf, String> {
 pub(crate) fn test() -> Result<Tally, String> {
     build()?;
     let mut tally = vitest(&[])?;
-    // Tests let the disk of a server become full.
-    succeed(&mut cargo(&["build", "--package", "copal-cli", "--all-features", "--bin", "copal"]))?;
+    program("copal")?;
     tally += vitest(&["--config", "vitest.e2e.config.ts"])?;
     Ok(tally)
 }

@@ -65,6 +65,7 @@ impl Suite {
             Err(reason) => (Tally::of(false), Some(reason)),
         };
         self.tally += tally;
+        reason.iter().for_each(|reason| println!("FAILED {name}: {reason}"));
         println!("-- {name}: {:.1} s", start.elapsed().as_secs_f64());
         self.failures.extend(reason.map(|reason| format!("{name}: {reason}")));
     }

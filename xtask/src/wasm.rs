@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::command::{cargo, output, succeed, target, workspace};
+use crate::command::{cargo, output, program, succeed, target, workspace};
 use crate::environment::environment;
 use crate::module::Module;
 use crate::tally::Tally;
@@ -17,8 +17,8 @@ pub(crate) fn package() -> PathBuf {
 /// Makes the package.
 pub(crate) fn build() -> Result<(), String> {
     let module = module("copal_wasm.wasm", &["--lib"])?;
-    let mut bindgen = cargo(&["run", "--quiet", "--package", "copal-wasm-bindgen", "--"]);
-    succeed(bindgen.arg(module).arg(package()))
+    program("copal-wasm-bindgen")?;
+    succeed(Command::new(target().join("debug/copal-wasm-bindgen")).arg(module).arg(package()))
 }
 
 /// Makes the package, has Node restore with it what the command has saved, and save what the command restores; then runs
@@ -81,7 +81,7 @@ fn round_trip() -> Result<(), String> {
         command.env("XDG_CACHE_HOME", place.join("cache")).env("COPAL_PASSWORD_FILE", place.join("password"));
         succeed(command.args(["--quiet", "--repository"]).arg(place.join("repository")).args(arguments))
     };
-    succeed(&mut cargo(&["build", "--quiet", "--package", "copal-cli", "--bin", "copal"]))?;
+    program("copal")?;
     copal(&["init"])?;
     for _ in 0..2 {
         let mut save = node("roundtrip.mjs");
