@@ -184,3 +184,14 @@ test("nothing is dated by a clock that is an hour off the server's, or more", as
   for (const ms of [2 + 3_600_000, -3_600_000]) await run(nothing, {}, at(ms), "clock");
   await run(nothing, {}, at(1 + 3_600_000));
 });
+
+test("a run that fails ends, however many files wait for room to be read ahead", async () => {
+  const scan = async function* (): AsyncGenerator<Scanned> {
+    for (let at = 0; at < 10; at++) yield { kind: "file", path: `P/${at}`, size: 5 << 20, modified: 1, open: async () => new File([], "f") };
+  };
+  const stream = async function* (): AsyncGenerator<never> {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    throw new Error("the server is full");
+  };
+  await run(scan, { stream }, {}, "the server is full");
+});

@@ -89,6 +89,7 @@ export class Reader {
   /** Nobody takes any more: what was begun is given up. */
   end(error: unknown): void {
     this.items.close(error);
+    this.#budget.close();
     for (const begun of this.#begun) void begun.then(({ windows }) => windows.return?.()).catch(() => {});
   }
 
@@ -98,18 +99,19 @@ export class Reader {
     let at = 0;
     for (const found of batch) {
       const item = found.kind === "left-out" ? ({ kind: "left-out", found } as const) : await this.#item(found, facts[at]!, verdicts[at++]!);
-      if (!(await this.items.put(item))) return false;
+      if (item === null || !(await this.items.put(item))) return false;
     }
     this.#send();
     return true;
   }
 
-  async #item(found: Exclude<Scanned, { kind: "left-out" }>, facts: FileFacts, verdict: number): Promise<Item> {
+  /** What becomes of an entry; null if nobody takes any more. */
+  async #item(found: Exclude<Scanned, { kind: "left-out" }>, facts: FileFacts, verdict: number): Promise<Item | null> {
     if (found.kind === "directory" || verdict === SAME) return { kind: "same", facts };
     if (found.size > WHOLE) return this.#stream(found.open, facts);
     const cost = found.size + ITEM;
     if (!this.#budget.has(cost) || this.#group.bytes + found.size > GROUP_BYTES || this.#group.files.length >= GROUP_FILES) this.#send();
-    await this.#budget.take(cost);
+    if (!(await this.#budget.take(cost))) return null;
     const result = new Promise<Opened>((resolve) => this.#group.results.push(resolve));
     // If nobody comes to take it, its failure is nobody's.
     result.catch(() => {});
@@ -120,9 +122,9 @@ export class Reader {
   }
 
   /** Begins to read a large file before it is its turn, so that workers do not wait for its first bytes then. */
-  async #stream(open: () => Promise<File>, facts: FileFacts): Promise<Item> {
+  async #stream(open: () => Promise<File>, facts: FileFacts): Promise<Item | null> {
     if (!this.#budget.has(STREAM)) this.#send();
-    await this.#budget.take(STREAM);
+    if (!(await this.#budget.take(STREAM))) return null;
     const begun = begin(open, this.labour);
     this.#begun.add(begun);
     // If nobody comes to take it, its failure is nobody's.

@@ -53,6 +53,7 @@ export class Channel<T> {
 /** Bytes that may be in memory at once. Whoever wants more than all of it gets it alone. */
 export class Budget {
   #taken = 0;
+  #isClosed = false;
   #wake: (() => void)[] = [];
 
   constructor(private readonly most: number) {}
@@ -62,13 +63,25 @@ export class Budget {
     return this.#taken === 0 || this.#taken + bytes <= this.most;
   }
 
-  async take(bytes: number): Promise<void> {
-    while (!this.has(bytes)) await new Promise<void>((resolve) => this.#wake.push(resolve));
-    this.#taken += bytes;
+  /** Takes bytes once there are so many; false if there will be none. */
+  async take(bytes: number): Promise<boolean> {
+    while (!this.#isClosed && !this.has(bytes)) await new Promise<void>((resolve) => this.#wake.push(resolve));
+    if (!this.#isClosed) this.#taken += bytes;
+    return !this.#isClosed;
   }
 
   give(bytes: number): void {
     this.#taken -= bytes;
+    this.#tell();
+  }
+
+  /** Nobody gives any more, and whoever waits need not. */
+  close(): void {
+    this.#isClosed = true;
+    this.#tell();
+  }
+
+  #tell(): void {
     for (const wake of this.#wake.splice(0)) wake();
   }
 }
