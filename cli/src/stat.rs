@@ -44,6 +44,8 @@ pub struct FileId {
     pub device: u64,
     /// The number of the inode.
     pub inode: u64,
+    /// When it was made, where the file system knows: the number of an inode that is deleted is soon another one's.
+    pub birth: Option<Time>,
 }
 
 impl EntryStat {
@@ -76,7 +78,7 @@ impl EntryStat {
 
     /// Which inode it is.
     pub fn id(&self) -> FileId {
-        FileId { device: self.device, inode: self.inode }
+        FileId { device: self.device, inode: self.inode, birth: self.birth }
     }
 
     /// Whether size and times are those of `earlier`: the content has not been written since, as far as can be told.

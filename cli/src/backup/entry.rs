@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn files_of_two_devices_with_one_inode_number_are_never_one_group() {
         let mut recorder = Recorder::default();
-        let [a, b] = [FileId { device: 1, inode: 5 }, FileId { device: 2, inode: 5 }];
+        let [a, b] = [1, 2].map(|device| FileId { device, inode: 5, birth: None });
         let first = recorder.group_of(a, 5);
         let second = recorder.group_of(b, 5);
         assert_ne!(first, second);
@@ -117,9 +117,17 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_got_the_inode_number_of_a_deleted_one_is_not_of_its_group() {
+        let mut recorder = Recorder::default();
+        let [a, b] = [1, 2].map(|at| FileId { device: 1, inode: 5, birth: Some(copal_engine::time::Time(at)) });
+        assert_eq!(recorder.group_of(a, 5), 5);
+        assert_ne!(recorder.group_of(b, 5), 5);
+    }
+
+    #[test]
     fn a_group_of_the_basis_stays_unless_a_new_file_took_its_number() {
         let mut recorder = Recorder::default();
-        assert_eq!(recorder.group_of(FileId { device: 1, inode: 7 }, 9), 9);
-        assert_ne!(recorder.group_of(FileId { device: 2, inode: 9 }, 9), 9);
+        assert_eq!(recorder.group_of(FileId { device: 1, inode: 7, birth: None }, 9), 9);
+        assert_ne!(recorder.group_of(FileId { device: 2, inode: 9, birth: None }, 9), 9);
     }
 }
