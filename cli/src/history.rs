@@ -306,11 +306,7 @@ pub fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, Fa
 pub fn pages(repository: &Repository, view: &View, domain: DomainId) -> PageReader {
     let store: Arc<dyn Store> = repository.store().clone();
     let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), domain));
-    let index = view.index(domain).cloned().unwrap_or_else(|| {
-        let empty = copal_engine::index::Index::new(domain, Vec::new(), Default::default());
-        empty.expect("nothing is of another domain")
-    });
-    PageReader::new(blocks, Arc::new(index), repository.domain_keys(domain))
+    PageReader::new(blocks, view, repository.domain_keys(domain))
 }
 
 /// Manifests held at once.

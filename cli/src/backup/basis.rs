@@ -125,7 +125,7 @@ impl Basis {
         let store: Arc<dyn Store> = repository.store().clone();
         let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), client.domain));
         let index = index_of(view, client.domain);
-        let pages = Arc::new(PageReader::new(blocks, index.clone(), keys));
+        let pages = Arc::new(PageReader::new(blocks, view, keys));
         Ok(Self { snapshot, checkpoint, pages, index, kept: None })
     }
 

@@ -251,6 +251,11 @@ impl BlockReader {
         Ok(cipher)
     }
 
+    /// Whose blocks it reads.
+    pub(super) fn domain(&self) -> DomainId {
+        self.domain
+    }
+
     /// The store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store

@@ -3,10 +3,9 @@
 use copal_engine::block::{OpenBlock, OpenTools};
 use copal_engine::id::{ChunkId, PackId};
 use copal_engine::index::Location;
-use copal_engine::layout;
 use copal_engine::seal::BlockKind;
 
-use super::blocks::{BlockReader, CopyError, ReadError};
+use super::blocks::{CopyError, ReadError};
 use super::pages::PageReader;
 
 /// Reads chunks. The blocks opened last are kept, since the next chunk mostly lies in one of them.
@@ -24,21 +23,9 @@ impl<'a> ChunkReader<'a> {
 
     /// A chunk whose bytes have the id asked for. All copies are tried.
     pub fn chunk(&mut self, id: &ChunkId) -> Result<&[u8], ReadError> {
-        let mut last = ReadError::Absent { id: *id };
-        for location in BlockReader::copies(self.pages.index(), id) {
-            match self.find(id, &location) {
-                Ok(at) => {
-                    let chunk = self.recent[at].1.chunk(location.ordinal.into());
-                    return Ok(chunk.expect("it was just looked at"));
-                }
-                Err(CopyError::Store(error)) => return Err(error.into()),
-                Err(CopyError::Damaged(why)) => {
-                    let object = layout::pack(location.place, location.pack);
-                    last = ReadError::Damaged { id: *id, object, why };
-                }
-            }
-        }
-        Err(last)
+        let pages = self.pages;
+        let (at, ordinal) = pages.try_copies(id, |location| Ok((self.find(id, location)?, location.ordinal)))?;
+        Ok(self.recent[at].1.chunk(ordinal.into()).expect("it was just looked at"))
     }
 
     /// Checks a copy; tells which of the recent blocks holds it.

@@ -6,6 +6,7 @@
 
 mod blocks;
 mod chunks;
+mod newest;
 mod pages;
 
 use crate::report::Failure;

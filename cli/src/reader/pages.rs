@@ -11,8 +11,10 @@ use copal_engine::layout;
 use copal_engine::path::TreePath;
 use copal_engine::seal::BlockKind;
 use copal_engine::tree::{Entry, ListStep, ListWalk, LostRange, Piece, Step, TreeWalk, VerifiedPage, WalkError};
+use copal_service::view::View;
 
 use super::blocks::{BlockReader, CopyError, ReadError};
+use super::newest::NewestIndex;
 
 /// Where checked pages come from.
 pub trait Pages: Send + Sync {
@@ -23,7 +25,7 @@ pub trait Pages: Send + Sync {
 /// Reads pages of one domain.
 pub struct PageReader {
     blocks: Arc<BlockReader>,
-    index: Arc<Index<Bytes>>,
+    index: NewestIndex,
     keys: DomainKeys,
     recent: Mutex<Recent>,
 }
@@ -47,8 +49,9 @@ pub enum TreeError {
 }
 
 impl PageReader {
-    /// Reads pages that an index knows.
-    pub fn new(blocks: Arc<BlockReader>, index: Arc<Index<Bytes>>, keys: DomainKeys) -> Self {
+    /// Reads pages that a view, or a newer one, knows.
+    pub fn new(blocks: Arc<BlockReader>, view: &View, keys: DomainKeys) -> Self {
+        let index = NewestIndex::of(view, blocks.domain());
         Self { blocks, index, keys, recent: Mutex::default() }
     }
 
@@ -57,9 +60,37 @@ impl PageReader {
         &self.blocks
     }
 
-    /// The index.
-    pub fn index(&self) -> &Arc<Index<Bytes>> {
-        &self.index
+    /// The index, the newest that was needed so far.
+    pub fn index(&self) -> Arc<Index<Bytes>> {
+        self.index.get()
+    }
+
+    /// An index newer than this one, if there is one: a prune may have moved what this one knows.
+    pub fn newer_index(&self, than: &Arc<Index<Bytes>>) -> Option<Arc<Index<Bytes>>> {
+        self.index.newer(than, self.blocks.store().as_ref())
+    }
+
+    /// Tries the copies of an id, the best first, and where none is sound those that a newer index knows.
+    pub(super) fn try_copies<T>(
+        &self,
+        id: &ChunkId,
+        mut read: impl FnMut(&Location) -> Result<T, CopyError>,
+    ) -> Result<T, ReadError> {
+        let mut index = self.index();
+        loop {
+            let mut last = ReadError::Absent { id: *id };
+            for location in BlockReader::copies(&index, id) {
+                match read(&location) {
+                    Ok(read) => return Ok(read),
+                    Err(CopyError::Store(error)) => return Err(error.into()),
+                    Err(CopyError::Damaged(why)) => {
+                        let object = layout::pack(location.place, location.pack);
+                        last = ReadError::Damaged { id: *id, object, why };
+                    }
+                }
+            }
+            index = self.newer_index(&index).ok_or(last)?;
+        }
     }
 
     /// The domain's keys.
@@ -69,18 +100,7 @@ impl PageReader {
 
     /// A page whose height, references and plaintext have the id asked for. All copies are tried.
     pub fn page(&self, id: &ChunkId) -> Result<VerifiedPage, ReadError> {
-        let mut last = ReadError::Absent { id: *id };
-        for location in BlockReader::copies(&self.index, id) {
-            match self.page_at(id, &location) {
-                Ok(page) => return Ok(page),
-                Err(CopyError::Store(error)) => return Err(error.into()),
-                Err(CopyError::Damaged(why)) => {
-                    let object = layout::pack(location.place, location.pack);
-                    last = ReadError::Damaged { id: *id, object, why };
-                }
-            }
-        }
-        Err(last)
+        self.try_copies(id, |location| self.page_at(id, location))
     }
 
     fn page_at(&self, id: &ChunkId, location: &Location) -> Result<VerifiedPage, CopyError> {

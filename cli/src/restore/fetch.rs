@@ -1,9 +1,13 @@
 //! Fetch: what the threads of a restore do: read blocks, check their chunks, and write them to the files that want them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use copal_engine::block::{OpenBlock, OpenTools};
-use copal_engine::layout;
+use copal_engine::id::{ChunkId, PackId};
+use copal_engine::index::Index;
+use copal_engine::layout::{self, Place};
 use copal_engine::restore::window::{BlockRead, ChunkRead, RangeRead, Window};
 use copal_engine::seal::BlockKind;
 use copal_store::StoreError;
@@ -34,7 +38,7 @@ pub(super) fn work(tasks: &Receiver<Task>, work: &Work<'_>) {
         }
         match task {
             Task::Write(files) => files.into_iter().for_each(|(file, bytes)| fetch.write(&file, &bytes)),
-            Task::Read(read, files) => fetch.read(read, &files, 0),
+            Task::Read(read, files) => fetch.read(read, &files, &Tried::new()),
         }
     }
 }
@@ -45,8 +49,18 @@ struct Fetch<'a> {
     tools: OpenTools,
 }
 
-/// A chunk that a copy does not give, and why.
-type Missed = (ChunkRead, String);
+/// A chunk that a copy does not give.
+struct Missed {
+    chunk: ChunkRead,
+    copy: CopyAt,
+    why: String,
+}
+
+/// Which copies have been tried, of which chunks.
+type Tried = HashSet<(ChunkId, CopyAt)>;
+
+/// Where a copy lies.
+type CopyAt = (Place, PackId, u32);
 
 impl Fetch<'_> {
     fn write(&self, file: &Arc<Restoring>, bytes: &[u8]) {
@@ -56,8 +70,8 @@ impl Fetch<'_> {
         file.release(self.work, self.target);
     }
 
-    /// Reads blocks where the copies of this rank lie: 0 is the best.
-    fn read(&mut self, read: RangeRead, files: &[Arc<Restoring>], rank: usize) {
+    /// Reads blocks; what they do not give is read from copies that were not tried.
+    fn read(&mut self, read: RangeRead, files: &[Arc<Restoring>], tried: &Tried) {
         let blocks = self.work.request.pages.blocks();
         let mut missed = Vec::new();
         match blocks.read_part(read.place, read.pack, read.pack_length, read.range.clone()) {
@@ -74,18 +88,17 @@ impl Fetch<'_> {
                     let start = u64::from(block.offset);
                     let range = start..start + u64::from(block.length);
                     let (pack, place, pack_length) = (read.pack, read.place, read.pack_length);
-                    self.read(RangeRead { pack, place, pack_length, range, blocks: vec![block] }, files, rank);
+                    self.read(RangeRead { pack, place, pack_length, range, blocks: vec![block] }, files, tried);
                 }
                 return;
             }
             Err(error) => {
                 let why = why_not(error.into(), &read);
-                let chunks = read.blocks.into_iter().flat_map(|block| block.chunks);
-                missed.extend(chunks.map(|chunk| (chunk, why.clone())));
+                read.blocks.iter().for_each(|block| missed.extend(Missed::all_of(block, &read, &why)));
             }
         }
         if !missed.is_empty() {
-            self.try_others(missed, files, rank + 1);
+            self.try_others(missed, files, tried.clone());
         }
     }
 
@@ -104,14 +117,14 @@ impl Fetch<'_> {
             Ok(open) => {
                 for chunk in &block.chunks {
                     if let Err(error) = self.chunk(&open, chunk, files) {
-                        missed.push((chunk.clone(), why_not(error, read)));
+                        missed.push(Missed::of(chunk, block, read, why_not(error, read)));
                     }
                 }
             }
             Err(CopyError::Store(error @ StoreError::Gone { .. })) => self.work.stop(RestoreError::Store(error)),
             Err(error) => {
                 let why = why_not(error, read);
-                missed.extend(block.chunks.iter().map(|chunk| (chunk.clone(), why.clone())));
+                missed.extend(Missed::all_of(block, read, &why));
             }
         }
     }
@@ -135,12 +148,28 @@ impl Fetch<'_> {
         Ok(())
     }
 
-    /// Reads chunks from their other copies; names the files that want one of which there are no more.
-    fn try_others(&mut self, missed: Vec<Missed>, files: &[Arc<Restoring>], rank: usize) {
+    /// Reads chunks from their other copies, those that a newer index knows among them: a prune may have moved them. Names
+    /// the files that want one of which there are no more.
+    fn try_others(&mut self, missed: Vec<Missed>, files: &[Arc<Restoring>], mut tried: Tried) {
+        let pages = self.work.request.pages;
+        tried.extend(missed.iter().map(|missed| (missed.chunk.id, missed.copy)));
+        let untried = |index: &Index<Bytes>, id: &ChunkId| {
+            let copies = BlockReader::copies(index, id);
+            copies.into_iter().find(|at| !tried.contains(&(*id, (at.place, at.pack, at.offset))))
+        };
+        let (mut index, mut is_newest) = (pages.index(), false);
         let mut window = Window::default();
-        for (chunk, why) in missed {
-            match BlockReader::copies(self.work.request.pages.index(), &chunk.id).get(rank) {
-                Some(location) => chunk.targets.iter().for_each(|target| window.add(chunk.id, location, *target)),
+        for Missed { chunk, why, .. } in missed {
+            let mut location = untried(&index, &chunk.id);
+            if location.is_none() && !is_newest {
+                is_newest = true;
+                if let Some(newer) = pages.newer_index(&index) {
+                    index = newer;
+                    location = untried(&index, &chunk.id);
+                }
+            }
+            match location {
+                Some(location) => chunk.targets.iter().for_each(|target| window.add(chunk.id, &location, *target)),
                 None => {
                     for target in &chunk.targets {
                         let file = &files[target.file as usize];
@@ -151,8 +180,18 @@ impl Fetch<'_> {
             }
         }
         for read in window.into_reads(GAP, MOST) {
-            self.read(read, files, rank);
+            self.read(read, files, &tried);
         }
+    }
+}
+
+impl Missed {
+    fn of(chunk: &ChunkRead, block: &BlockRead, read: &RangeRead, why: String) -> Self {
+        Self { chunk: chunk.clone(), copy: (read.place, read.pack, block.offset), why }
+    }
+
+    fn all_of(block: &BlockRead, read: &RangeRead, why: &str) -> impl Iterator<Item = Self> {
+        block.chunks.iter().map(move |chunk| Self::of(chunk, block, read, why.to_owned()))
     }
 }
 

@@ -1,8 +1,12 @@
 //! What prune frees, when, and what it leaves alone.
 
-use std::time::Duration;
+use std::io::Read;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
-use crate::kit::{Harm, Machine, noise};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::kit::{Harm, Machine, assert_same, noise};
 
 /// Two snapshots: the first holds a large file that the second does not.
 fn two() -> (Machine, [String; 2]) {
@@ -34,6 +38,58 @@ fn what_nothing_needs_is_freed_and_the_rest_is_whole() {
     assert_eq!(std::fs::read(machine.path("restored/other")).unwrap(), noise(2, 5_000));
     assert_eq!(std::fs::read(machine.path("restored/small")).unwrap(), b"small");
     assert!(!machine.path("restored/large").exists());
+}
+
+/// Many small packs, which the next prune makes one of.
+fn scattered() -> Machine {
+    let machine = Machine::new();
+    for at in 0..12 {
+        machine.write(&format!("{at:02}"), noise(at, 200_000));
+        machine.backup(&[]);
+    }
+    machine
+}
+
+/// Prunes; all packs lie elsewhere then.
+fn prune_all(machine: &Machine) {
+    let before = machine.packs(0);
+    machine.ok(&["prune", "--grace", "0s"]);
+    assert!(before.iter().all(|pack| !machine.names("packs/").contains(pack)), "{before:?}");
+}
+
+#[test]
+fn a_restore_beside_a_prune_finds_what_that_moves() {
+    let machine = scattered();
+    let slowly = ["restore", &machine.whole(), "-t", "out", "--limit-download", "400k"];
+    let restore = machine.with_key(&slowly).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let (process, deadline) = (Pid::from_child(&restore), Instant::now() + Duration::from_secs(60));
+    let restored = || (0..12).filter(|at| machine.path(&format!("out/{at:02}")).exists()).count();
+    while restored() == 0 {
+        assert!(Instant::now() < deadline, "nothing is restored");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Stopped, it does not come to its end meanwhile.
+    kill_process(process, Signal::STOP).unwrap();
+    assert!(restored() < 8, "it is over already");
+    prune_all(&machine);
+    kill_process(process, Signal::CONT).unwrap();
+    let ended = restore.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert_same(&machine.path("source"), &machine.path("out"));
+}
+
+#[test]
+fn a_dump_beside_a_prune_finds_what_that_moves() {
+    let machine = scattered();
+    let dump = ["dump", &machine.whole()];
+    let mut dump = machine.with_key(&dump).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It cannot go on before somebody takes more than a pipe holds.
+    let mut first = [0; 1];
+    dump.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    prune_all(&machine);
+    let ended = dump.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.stdout.len() > 12 * 200_000, "{}", ended.stdout.len());
 }
 
 #[test]

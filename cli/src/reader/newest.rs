@@ -1,0 +1,61 @@
+//! Newest: the index that copies are looked up in. A prune may move what is being read; where to, the newest root says.
+
+use std::sync::{Arc, RwLock};
+
+use bytes::Bytes;
+use copal_engine::id::DomainId;
+use copal_engine::index::Index;
+use copal_engine::state::RunKind;
+use copal_service::view::{self, Parts, View};
+use copal_store::Store;
+
+use crate::wait::wait;
+
+/// The index of a domain, as of the newest root that anybody has needed. Shared by threads.
+pub(super) struct NewestIndex {
+    domain: DomainId,
+    current: RwLock<Current>,
+}
+
+struct Current {
+    /// The number of the root.
+    root: u64,
+    index: Arc<Index<Bytes>>,
+}
+
+impl NewestIndex {
+    /// As a view has it.
+    pub(super) fn of(view: &View, domain: DomainId) -> Self {
+        Self { domain, current: RwLock::new(Current::of(view, domain)) }
+    }
+
+    /// The newest that is known.
+    pub(super) fn get(&self) -> Arc<Index<Bytes>> {
+        self.current.read().expect("no reader panics").index.clone()
+    }
+
+    /// One that is newer than this one, if there is one. Asked once everything that this one knows has failed.
+    pub(super) fn newer(&self, than: &Arc<Index<Bytes>>, store: &dyn Store) -> Option<Arc<Index<Bytes>>> {
+        let mut current = self.current.write().expect("no reader panics");
+        if Arc::ptr_eq(&current.index, than) {
+            // What the store refuses now, it refuses whoever asks for the chunk, too.
+            if wait(view::newest_number(store)).ok()? <= current.root {
+                return None;
+            }
+            let parts = Parts { kinds: INDEX, ..Parts::of_domain(self.domain) };
+            *current = Current::of(&wait(view::read_parts(store, &parts)).ok()?, self.domain);
+        }
+        Some(current.index.clone())
+    }
+}
+
+impl Current {
+    fn of(view: &View, domain: DomainId) -> Self {
+        let empty = || Index::new(domain, Vec::new(), Default::default()).expect("nothing is of another domain");
+        let index = view.index(domain).cloned().unwrap_or_else(empty);
+        Self { root: view.base().map_or(0, |(number, _)| number), index: Arc::new(index) }
+    }
+}
+
+/// What of the state an index is read from.
+const INDEX: &[RunKind] = &[RunKind::Segments, RunKind::OverlayRuns];
