@@ -1,5 +1,6 @@
 //! Beside: the trees a backup compares with, read beside the scan.
 
+use copal_engine::backup::content::is_unfinished;
 use copal_engine::path::TreePath;
 use copal_engine::time::Time;
 use copal_engine::tree::Entry;
@@ -40,7 +41,7 @@ impl<'a> Beside<'a> {
     pub(super) fn at(&mut self, path: &TreePath) -> Result<Option<Old>, TreeError> {
         let mut found = None;
         for lane in &mut self.lanes {
-            let entry = lane.at(path)?;
+            let entry = lane.at(path)?.filter(|entry| !is_unfinished(entry));
             found = found.or(entry.map(|entry| Old { entry, begun: lane.begun }));
         }
         Ok(found)

@@ -68,6 +68,19 @@ fn what_a_check_through_the_gateway_finds_the_service_notes_and_the_next_backup_
 }
 
 #[test]
+fn a_backup_through_the_gateway_against_a_damaged_index_says_so() {
+    let machine = machine();
+    let server = Server::start(&machine, &[]);
+    machine.at(&server.url, &["backup", "source"]).ok();
+    let segment = machine.names("index/").remove(0);
+    let last = machine.objects()[&segment].len() - 1;
+    machine.flip(&segment, last);
+    machine.write("more", noise(3, 50_000));
+    let run = machine.at(&server.url, &["backup", "source"]).exits(4);
+    assert!(run.err.contains(&segment) && run.err.contains("rebuild-index"), "{run}");
+}
+
+#[test]
 fn pruning_is_for_who_serves() {
     let machine = machine();
     let server = Server::start(&machine, &[]);

@@ -37,6 +37,24 @@ fn what_a_source_still_has_heals_with_its_next_backup() {
     }
 }
 
+#[test]
+fn what_is_lost_heals_also_where_nothing_has_changed_and_no_snapshot_is_wanted_of_that() {
+    let heals = |kind: u8| {
+        let machine = one();
+        machine.damage(&machine.packs(kind)[0], Harm::Delete);
+        assert_eq!(machine.check(&[]).0, 4, "kind {kind}");
+        if !machine.json(&["backup", "source", "--skip-if-unchanged"])["snapshot_id"].is_null() {
+            return false;
+        }
+        let (code, report) = machine.check(&["--full"]);
+        assert_eq!(code, 0, "kind {kind}: {report}");
+        machine.restore(&[]).ok();
+        true
+    };
+    // The directories above belong to the tree, and others change the one of all temporary files at any time.
+    assert!([0, 1].into_iter().all(|kind| (0..100).any(|_| heals(kind))));
+}
+
 /// Of a file with many chunks the tree names a list, which may be whole while what it lists is lost.
 #[test]
 fn what_is_lost_of_a_huge_unchanged_file_heals_too() {

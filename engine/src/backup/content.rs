@@ -1,14 +1,28 @@
 //! Content: the pieces of one file as they come, however many.
 
-use crate::tree::{BuildError, Content, LIST_AFTER, ListBuilder, Page, Piece};
+use std::sync::Arc;
+
+use crate::path::TreePath;
+use crate::time::Time;
+use crate::tree::{BuildError, Content, Entry, EntryKind, Extras, LIST_AFTER, ListBuilder, Mode, Owner, Page, Piece};
 
 /// Gathers the pieces of a file: as they are, or in pages of a list once there are many, so that memory does not grow
 /// with the file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct FileContent {
     pieces: Vec<Piece>,
     list: Option<ListBuilder>,
+    bytes: u64,
 }
+
+/// Whether an entry is the beginning of a file, as a checkpoint has it that was made while the file was taken: nothing of
+/// a file to compare with.
+pub fn is_unfinished(entry: &Entry) -> bool {
+    entry.kind() == EntryKind::File && entry.mtime == UNFINISHED
+}
+
+/// The time of such an entry. A file that really is that old is read anew each time.
+const UNFINISHED: Time = Time(i64::MIN);
 
 impl FileContent {
     /// Adds the next piece; gives the pages that are finished.
@@ -17,6 +31,7 @@ impl FileContent {
         piece: Piece,
         new_list: impl FnOnce() -> ListBuilder,
     ) -> Result<Vec<Page>, BuildError> {
+        self.bytes += u64::from(piece.length);
         let list = match &mut self.list {
             Some(list) => list,
             None if self.pieces.len() < LIST_AFTER => {
@@ -31,6 +46,28 @@ impl FileContent {
         };
         list.push(piece)?;
         Ok(list.take_pages())
+    }
+
+    /// What has come so far, as an entry at the file's place, and the pages of it that are not finished; none before the
+    /// first piece.
+    pub(super) fn so_far(&self, path: &TreePath) -> Result<Option<(Entry, Vec<Page>)>, BuildError> {
+        if self.bytes == 0 {
+            return Ok(None);
+        }
+        let (content, pages) = self.clone().finish()?;
+        let entry = Entry {
+            path: path.clone(),
+            mode: Mode::from_bits(EntryKind::File as u32 | 0o600).expect("a file is of a known type"),
+            owner: Arc::new(Owner::default()),
+            mtime: UNFINISHED,
+            ctime: UNFINISHED,
+            birth: None,
+            inode: 0,
+            size: self.bytes,
+            content,
+            extras: Extras::default(),
+        };
+        Ok(Some((entry, pages)))
     }
 
     /// Ends the file; gives the pages that are left.

@@ -16,6 +16,7 @@ use crate::keys::domain::DomainKeys;
 use crate::keys::secret::Secret;
 use crate::keys::session::SessionRecord;
 use crate::pack::{PackKind, PackWriter};
+use crate::path::TreePath;
 use crate::seal::{BlockKind, Counter, Counters};
 use crate::tree::{Content, Entry, ListBuilder, Page, Piece, TreeBuilder, TreeParams};
 
@@ -167,9 +168,25 @@ impl Session {
     }
 
     /// Closes a copy of the tree as far as it has come, for a checkpoint that a later run may go on from; none while it
-    /// has no entry. The session goes on.
-    pub fn checkpoint(&mut self, is_known: impl Fn(&ChunkId) -> bool) -> Result<Option<FinishedTree>, SessionError> {
-        let finished = self.builder.clone().finish()?;
+    /// has no entry. The session goes on. Of the file that is being taken, and where it lies, there is what has come of
+    /// it ([`is_unfinished`](super::content::is_unfinished)): what nothing refers to a prune would remove, which must not
+    /// happen to the beginning of a file before its end has come.
+    pub fn checkpoint(
+        &mut self,
+        open: Option<(&TreePath, &FileContent)>,
+        is_known: impl Fn(&ChunkId) -> bool,
+    ) -> Result<Option<FinishedTree>, SessionError> {
+        let mut builder = self.builder.clone();
+        if let Some((path, file)) = open
+            && let Some((entry, pages)) = file.so_far(path)?
+        {
+            self.add_pages(pages, &is_known)?;
+            // What no tree takes is told when all of it has come.
+            if builder.push(&entry).is_err() {
+                builder = self.builder.clone();
+            }
+        }
+        let finished = builder.finish()?;
         if finished.entries == 0 {
             return Ok(None);
         }

@@ -80,7 +80,7 @@ pub(super) fn decode_directory(references: &[ChunkId], count: u64, body: Cursor<
 }
 
 /// A content list being filled.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PiecesWriter {
     lists: ListsWriter,
 }
@@ -107,7 +107,7 @@ impl PageWriter for PiecesWriter {
 }
 
 /// A list of lists being filled.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ListsWriter {
     count: u64,
     bytes_below: u64,

@@ -10,7 +10,7 @@ use crate::id::ChunkId;
 use crate::keys::domain::DomainKeys;
 
 /// Builds a content list from a file's pieces. The same pieces make the same pages, however they are taken out.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ListBuilder {
     tower: Tower<PiecesWriter, ListsWriter>,
     pieces: u64,

@@ -200,15 +200,16 @@ impl Client {
         }
     }
 
-    /// Commits what a run has stored as a snapshot, deciding about it alone.
+    /// Commits what a run has stored as a snapshot or checkpoint, deciding about it alone.
     pub async fn commit_run(
         &self,
         host: &Host<'_>,
         view: &View,
         run: &mut Run<'_>,
         (packs, root): (Vec<(PackId, u64)>, ChunkId),
+        partial: bool,
     ) -> Result<SnapshotId, Failure> {
-        let claim = run.claim(host, root, false).await?;
+        let claim = run.claim(host, root, partial).await?;
         let answer = self.commit(host, view, run, packs, Some((claim, &Tree::new())), &How::default()).await?;
         answer.map(|written| written.hash.snapshot()).map_err(|last| Failure::Patience { last })
     }

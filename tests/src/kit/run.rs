@@ -87,6 +87,45 @@ impl Run<'_> {
         Ok(Remembered { entry: entry(path, content, mtime, stored), ids })
     }
 
+    /// Takes the next part of a file that goes on after it, cut on its own.
+    pub fn take_part(
+        &mut self,
+        file: &mut FileContent,
+        part: &[u8],
+        is_good: &impl Fn(&ChunkId) -> bool,
+    ) -> Result<(), Failure> {
+        for bytes in part.chunks(PART) {
+            let id = self.client.domain_keys.chunk_id(bytes);
+            self.session.add_chunk(id, bytes, is_good)?;
+            self.session.add_piece(file, Piece { id, length: bytes.len() as u32 }, is_good)?;
+        }
+        Ok(())
+    }
+
+    /// Closes the tree as far as it has come, in the middle of a file; gives its packs, which are stored, and its root page.
+    pub async fn stop_within(
+        &mut self,
+        host: &Host<'_>,
+        (path, file): (&TreePath, &FileContent),
+        is_good: &impl Fn(&ChunkId) -> bool,
+    ) -> Result<(Vec<(PackId, u64)>, ChunkId), Failure> {
+        let tree = self.session.checkpoint(Some((path, file)), is_good)?.expect("something of the file was taken");
+        Ok((self.close(host.store).await?, tree.root))
+    }
+
+    /// Ends the tree with this file; gives its packs, which are stored, and its root page.
+    pub async fn end_with(
+        &mut self,
+        host: &Host<'_>,
+        (path, file, content): (&TreePath, FileContent, &[u8]),
+        is_good: &impl Fn(&ChunkId) -> bool,
+    ) -> Result<(Vec<(PackId, u64)>, ChunkId), Failure> {
+        let stored = self.session.content_of(file, is_good)?;
+        self.session.add_entry(entry(path, content, version(content), stored), is_good)?;
+        let finished = self.session.finish_tree(is_good)?;
+        Ok((self.close(host.store).await?, finished.root))
+    }
+
     /// Takes a whole tree as if the repository held nothing; gives its packs, which are stored, and its root page.
     pub async fn take_all(&mut self, host: &Host<'_>, tree: &Tree) -> Result<(Vec<(PackId, u64)>, ChunkId), Failure> {
         let is_good = |_: &ChunkId| false;
@@ -192,6 +231,9 @@ pub(super) struct Remembered {
     /// Everything its content refers to, directly or not.
     ids: Vec<ChunkId>,
 }
+
+/// Bytes of the chunks of a file that comes in parts.
+const PART: usize = 64;
 
 /// Stands for the time a file was changed: equal for equal contents only.
 fn version(content: &[u8]) -> Time {

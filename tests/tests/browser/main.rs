@@ -9,7 +9,7 @@ use copal_engine::layout;
 use copal_engine::path::TreePath;
 use copal_engine::repository::{Descriptor, IngestBy};
 use copal_engine::time::Time;
-use copal_tests::kit::{Tree, path, tree};
+use copal_tests::kit::{Random, Tree, path, tree};
 use copal_wasm::backup::{Action, Verdict};
 use copal_wasm::client::Client;
 use copal_wasm::fault::{Code, Fault};
@@ -67,6 +67,21 @@ fn a_run_goes_on_from_the_checkpoint_of_one_that_was_lost() {
     let lost = browser.back_up(LATER, &files, &[], 90);
     let next = browser.back_up(LATER + 1, &files, &[&lost.kept], usize::MAX);
     assert_eq!((next.tally.summary.unmodified, next.tally.summary.new), (90, 60));
+    assert_eq!(browser.restore(next.snapshot, &unaltered), (files, Vec::new()));
+}
+
+#[test]
+fn of_a_file_that_a_run_broke_off_within_nothing_is_stored_again_but_all_of_it_is_read() {
+    let browser = Browser::new();
+    let mut content = vec![0; 200_000];
+    Random::new(11).fill(&mut content);
+    let files = Tree::from([(path("huge"), content)]);
+    let (path, content) = files.first_key_value().unwrap();
+    let lost = browser.break_off(LATER, path, content, 150_000);
+    assert_eq!(lost.tally.bytes_new, 150_000);
+    let next = browser.back_up(LATER + 1, &files, &[&lost.kept], usize::MAX);
+    assert_eq!((next.tally.summary.new, next.tally.summary.changed), (1, 0));
+    assert!(next.tally.bytes_new < 60_000, "{:?}", next.tally);
     assert_eq!(browser.restore(next.snapshot, &unaltered), (files, Vec::new()));
 }
 

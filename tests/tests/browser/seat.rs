@@ -108,10 +108,8 @@ impl Browser {
 
     /// The rest of a run that was begun.
     pub(crate) fn go_on(&self, mut backup: Backup, files: &Tree, most: usize) -> Ran {
-        let p = &self.descriptor.parameters;
-        let sizes = [p.chunk_min, p.chunk_average, p.chunk_max].map(u64::from);
-        let chunker = Chunker::new(self.client.domain_key(), sizes[0], sizes[1], sizes[2]).unwrap();
-        for (at, (path, content)) in files.iter().enumerate().take(most) {
+        let (p, chunker) = (&self.descriptor.parameters, self.chunker());
+        for (path, content) in files.iter().take(most) {
             let facts = facts(path, content);
             if backup.compare(&facts).unwrap() == Verdict::Same {
                 backup.take_same().unwrap();
@@ -119,15 +117,7 @@ impl Browser {
                 backup.take_inline(&facts, content).unwrap();
             } else {
                 backup.begin_file().unwrap();
-                let cut = chunker.cut(content, true);
-                assert_eq!(cut.consumed, content.len(), "file {at}");
-                let new = backup.take_chunks(&cut.ids, &cut.lengths).unwrap();
-                let mut rest = content.as_slice();
-                for (length, is_new) in cut.lengths.iter().zip(new) {
-                    let (chunk, behind) = rest.split_at(*length as usize);
-                    rest = behind;
-                    self.held.borrow_mut().extend(is_new.then(|| chunk.to_vec()));
-                }
+                self.take_chunks(&mut backup, &chunker, content);
                 backup.end_file(&facts).unwrap();
             }
             self.act(&mut backup);
@@ -137,6 +127,40 @@ impl Browser {
         } else {
             backup.finish().unwrap()
         }
+        self.claim(backup)
+    }
+
+    /// A run that comes to an end within its only file.
+    pub(crate) fn break_off(&self, now: i64, path: &TreePath, content: &[u8], within: usize) -> Ran {
+        let mut backup = self.begin(now, &[]);
+        assert_eq!(backup.compare(&facts(path, content)).unwrap(), Verdict::New);
+        backup.begin_file().unwrap();
+        self.take_chunks(&mut backup, &self.chunker(), &content[..within]);
+        backup.checkpoint().unwrap();
+        self.claim(backup)
+    }
+
+    fn chunker(&self) -> Chunker {
+        let p = &self.descriptor.parameters;
+        let sizes = [p.chunk_min, p.chunk_average, p.chunk_max].map(u64::from);
+        Chunker::new(self.client.domain_key(), sizes[0], sizes[1], sizes[2]).unwrap()
+    }
+
+    /// Takes chunks up to the end of some bytes.
+    fn take_chunks(&self, backup: &mut Backup, chunker: &Chunker, bytes: &[u8]) {
+        let cut = chunker.cut(bytes, true);
+        assert_eq!(cut.consumed, bytes.len());
+        let new = backup.take_chunks(&cut.ids, &cut.lengths).unwrap();
+        let mut rest = bytes;
+        for (length, is_new) in cut.lengths.iter().zip(new) {
+            let (chunk, behind) = rest.split_at(*length as usize);
+            rest = behind;
+            self.held.borrow_mut().extend(is_new.then(|| chunk.to_vec()));
+        }
+    }
+
+    /// Claims what was closed.
+    fn claim(&self, mut backup: Backup) -> Ran {
         while !backup.is_idle() {
             self.act(&mut backup);
         }

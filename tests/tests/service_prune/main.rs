@@ -1,5 +1,6 @@
 //! Prune: what is freed, when, and what never is.
 
+mod checkpoints;
 mod moves;
 mod room;
 
@@ -16,7 +17,8 @@ use copal_engine::state::{DoomedState, SnapshotState};
 use copal_service::error::JobError;
 use copal_service::prune::Options;
 use copal_tests::kit::picture::{Picture, Tables};
-use copal_tests::kit::{Client, DAY, How, Random, Tree, World, path};
+use copal_tests::kit::{Client, DAY, Random, Tree, World, path};
+use futures::executor::block_on;
 
 fn files(seed: u64, count: usize, bytes: usize) -> Tree {
     let mut random = Random::new(seed);
@@ -133,7 +135,7 @@ fn an_interrupted_deletion_is_finished_by_the_next_run() {
         _ => copal_store::fault::Fate::Proceed,
     });
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let died = futures::executor::block_on(copal_service::prune::prune(&world.host_of(&store), &options));
+    let died = block_on(copal_service::prune::prune(&world.host_of(&store), &options));
     assert!(died.is_err());
     let is_doomed = |record: &copal_engine::state::DoomedRecord| record.state == DoomedState::Doomed;
     let doomed: Vec<String> =
@@ -243,8 +245,8 @@ fn of_copies_that_two_clients_made_one_stays() {
     let one = world.back_up(&client, &tree);
     let host = world.host();
     let mut run = other.begin(&host).unwrap();
-    let packs = futures::executor::block_on(run.take_all(&host, &tree)).unwrap();
-    let two = futures::executor::block_on(other.commit_run(&host, &view, &mut run, packs)).unwrap();
+    let packs = block_on(run.take_all(&host, &tree)).unwrap();
+    let two = block_on(other.commit_run(&host, &view, &mut run, packs, false)).unwrap();
     let copies = |world: &World| picture(world).copies().values().map(Vec::len).max().unwrap();
     assert_eq!(copies(&world), 2);
     for _ in 0..3 {
@@ -265,8 +267,8 @@ fn a_copy_whose_pack_is_gone_is_never_the_one_that_stays() {
     let first = world.names("packs/");
     let host = world.host();
     let mut run = other.begin(&host).unwrap();
-    let packs = futures::executor::block_on(run.take_all(&host, &tree)).unwrap();
-    futures::executor::block_on(other.commit_run(&host, &view, &mut run, packs)).unwrap();
+    let packs = block_on(run.take_all(&host, &tree)).unwrap();
+    block_on(other.commit_run(&host, &view, &mut run, packs, false)).unwrap();
     let second: Vec<String> = world.names("packs/").into_iter().filter(|name| !first.contains(name)).collect();
     // Each client's data survives in part only.
     world.destroy(&first[0]);
@@ -329,27 +331,6 @@ fn a_damaged_segment_stops_a_prune() {
     world.store.corrupt(&copal_tests::kit::repository::key(&name), |bytes| *bytes.last_mut().unwrap() ^= 1).unwrap();
     let damaged = world.try_prune(&Options::new([4096, 3072]));
     assert!(matches!(damaged, Err(JobError::Damaged { object, .. }) if object == name));
-}
-
-#[test]
-fn a_checkpoint_is_kept_until_it_is_followed_or_its_client_is_silent_and_then_it_is_gone() {
-    let (world, client) = begin();
-    let tree = files(1, 4, 3000);
-    let open = world.try_back_up(&client, &tree, &How { partial: true, ..How::default() }).unwrap();
-    world.wait(DAY * 29);
-    world.prune(DAY);
-    world.wait(DAY / 2);
-    world.prune(DAY);
-    assert_eq!(world.restore(open), Ok(tree));
-    world.wait(DAY * 2);
-    world.prune(DAY);
-    world.wait(DAY * 2);
-    world.prune(DAY);
-    assert_eq!(world.snapshot(open).state, SnapshotState::Gone);
-    // The client wakes up: its old checkpoint is not missed.
-    world.back_up(&client, &files(2, 1, 100));
-    assert_eq!(world.prune(DAY).lost, 0);
-    assert!(world.check().is_ok());
 }
 
 #[test]

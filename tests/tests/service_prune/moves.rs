@@ -160,7 +160,7 @@ fn a_pack_found_damaged_while_it_is_moved_does_not_cost_the_other_copy() {
     let mut run = other.begin(&host).unwrap();
     let view = copal_service::view::View { indexes: Default::default(), ..world.view() };
     let packs = futures::executor::block_on(run.take_all(&host, &tree)).unwrap();
-    let kept = futures::executor::block_on(other.commit_run(&host, &view, &mut run, packs)).unwrap();
+    let kept = futures::executor::block_on(other.commit_run(&host, &view, &mut run, packs, false)).unwrap();
     forget(&world, &client, old);
     for name in first.iter().filter(|name| pack::parse(&world.read(name)).unwrap().kind == pack::PackKind::Data) {
         world.flip(name);

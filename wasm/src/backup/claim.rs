@@ -9,7 +9,7 @@ use copal_engine::limits::MANIFEST_PACKS;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::seal::BlockKind;
 
-use super::{Backup, Stage};
+use super::{Backup, Stage, files};
 use crate::client::Signer;
 use crate::fault::{Code, Fault};
 use crate::kept::KeptSnapshot;
@@ -105,7 +105,9 @@ impl Backup {
         let (view, domain) = (self.view.clone(), self.domain());
         let view = view.borrow();
         let known = |id: &copal_engine::id::ChunkId| view.status(domain, id).may_deduplicate();
-        let tree = if is_final { Some(self.session.finish_tree(known)?) } else { self.session.checkpoint(known)? };
+        let open = self.open.as_ref().map(files::Open::so_far);
+        let tree =
+            if is_final { Some(self.session.finish_tree(known)?) } else { self.session.checkpoint(open, known)? };
         self.keep_pages()?;
         self.session.flush()?;
         self.stage = Stage::Claiming { tree, is_final };

@@ -1,6 +1,7 @@
 //! Compare: what was found beside what the client kept of its last tree. Decides what is read.
 
 use copal_engine::backup::change::{Look, Signs, is_reusable, is_unchanged};
+use copal_engine::backup::content::is_unfinished;
 use copal_engine::id::ChunkId;
 use copal_engine::index::Status;
 use copal_engine::path::TreePath;
@@ -143,6 +144,7 @@ impl Backup {
         for lane in &mut self.lanes {
             // Trees share pages: of a checkpoint and the snapshot before it, either may have kept them.
             let entry = lane.at(path, |id| trees.iter().find_map(|tree| tree.page(keys, id)));
+            let entry = entry.filter(|entry| !is_unfinished(entry));
             found = found.or(entry.map(|entry| (entry, lane.begun)));
         }
         found

@@ -42,6 +42,13 @@ pub(super) struct Open {
     bytes: u64,
 }
 
+impl Open {
+    /// What has come of it.
+    pub(super) fn so_far(&self) -> (&TreePath, &FileContent) {
+        (&self.path, &self.content)
+    }
+}
+
 impl Backup {
     /// Takes the next file over as it was, or the next directory.
     pub fn take_same(&mut self) -> Result<(), Fault> {

@@ -53,7 +53,8 @@ impl Assembly<'_, '_> {
     /// Claims what is stored, and the tree as far as it has come as a checkpoint for the next run.
     fn claim_so_far(&mut self) -> Result<(), BackupError> {
         let known = Known::new(&self.index, self.carried);
-        let tree = self.session.checkpoint(|id| known.has(id))?;
+        let open = self.open.as_ref().map(|(path, file)| (path, file));
+        let tree = self.session.checkpoint(open, |id| known.has(id))?;
         self.keep_pages();
         self.flush()?;
         let checkpoint = tree.map(|tree| self.snapshot_claim(&tree, true)).transpose()?;
@@ -160,8 +161,11 @@ impl Assembly<'_, '_> {
         self.flush()?;
         self.outcome.tally = self.session.tally();
         let is_same = self.attempt.basis.snapshot.is_some_and(|basis| basis.root == tree.root && basis.is_kept);
-        if self.attempt.options.is_dry_run || (is_same && self.attempt.options.skip_if_unchanged) {
+        if self.attempt.options.is_dry_run {
             return Ok(self.outcome);
+        }
+        if is_same && self.attempt.options.skip_if_unchanged {
+            return self.finish_without();
         }
         let claim = self.snapshot_claim(&tree, false)?;
         let hash = self.claim(Some(claim))?;
@@ -172,6 +176,21 @@ impl Assembly<'_, '_> {
                 self.outcome.snapshot = Some(hash.snapshot());
                 Ok(self.outcome)
             }
+        }
+    }
+
+    /// Ends without a snapshot, the tree being that of the basis. What was stored all the same, because the repository has
+    /// lost or wants it, counts once it is claimed.
+    fn finish_without(mut self) -> Result<Outcome, BackupError> {
+        if !self.carried.packs.is_empty() {
+            self.claim(None)?;
+        }
+        if self.carried.claims.is_empty() {
+            return Ok(self.outcome);
+        }
+        match self.wait_for_all()? {
+            Some(why) => Err(BackupError::Rejected(why)),
+            None => Ok(self.outcome),
         }
     }
 

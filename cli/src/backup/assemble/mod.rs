@@ -20,6 +20,7 @@ use copal_engine::index::Index;
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::session::SessionRecord;
 use copal_engine::pack::Pack;
+use copal_engine::path::TreePath;
 use copal_engine::repository::Descriptor;
 use copal_engine::seal::SessionCipher;
 use copal_engine::time::Time;
@@ -57,12 +58,10 @@ impl Attempt<'_> {
     pub(super) fn run(&self, source: &mut Source<'_>, carried: &mut Carried) -> Result<Outcome, BackupError> {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
-            // What is mapped from copies of this machine was hashed with them.
-            let is_here = self.access.site().directory().is_some();
-            let audit = is_here.then(|| scope.spawn(|| damaged_segments(&self.view, self.client.domain, &is_over)));
+            let audit = scope.spawn(|| damaged_segments(&self.view, self.client.domain, &is_over));
             let made = self.assemble(source, carried);
             is_over.store(made.is_err(), Ordering::Relaxed);
-            let damaged = audit.map_or(Ok(Vec::new()), |audit| audit.join().map_err(|_| BackupError::Panicked));
+            let damaged = audit.join().map_err(|_| BackupError::Panicked);
             Ok(Outcome { damaged: damaged?, ..made? })
         })
     }
@@ -117,6 +116,7 @@ impl Attempt<'_> {
                 index: self.basis.index.clone(),
                 recorder: Recorder::default(),
                 linked: HashMap::new(),
+                open: None,
                 outcome,
                 started: now(),
                 listed: Instant::now(),
@@ -165,21 +165,37 @@ struct Assembly<'a, 'c> {
     recorder: Recorder,
     /// Size, content and attributes of files with several names, by group.
     linked: HashMap<u64, (u64, Content, Extras)>,
+    /// The file that is being taken, and where it lies.
+    open: Option<(TreePath, FileContent)>,
     outcome: Outcome,
     started: Time,
     listed: Instant,
 }
 
 impl Assembly<'_, '_> {
-    /// Takes the next chunk of a file.
-    fn add_chunk(&mut self, file: &mut FileContent, id: ChunkId, bytes: &[u8]) -> Result<(), BackupError> {
+    /// Takes the next chunk of the open file.
+    fn add_chunk(&mut self, id: ChunkId, bytes: &[u8]) -> Result<(), BackupError> {
         let before = self.session.tally().bytes_new;
         let known = Known::new(&self.index, self.carried);
         self.session.add_chunk(id, bytes, |id| known.has(id))?;
         let piece = Piece { id, length: bytes.len() as u32 };
-        self.session.add_piece(file, piece, |id| known.has(id))?;
+        if let Some((_, file)) = &mut self.open {
+            self.session.add_piece(file, piece, |id| known.has(id))?;
+        }
         self.attempt.progress.add_new(self.session.tally().bytes_new - before);
         self.act()
+    }
+
+    /// Begins with a file, also once more.
+    fn begin(&mut self, path: &TreePath) {
+        self.open = Some((path.clone(), FileContent::default()));
+    }
+
+    /// Ends the file.
+    fn end(&mut self) -> Result<Content, BackupError> {
+        let (_, file) = self.open.take().unwrap_or_default();
+        let known = Known::new(&self.index, self.carried);
+        Ok(self.session.content_of(file, |id| known.has(id))?)
     }
 
     fn add(&mut self, entry: Entry) -> Result<(), BackupError> {
@@ -291,7 +307,6 @@ const READ_AHEAD: u64 = 64 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use copal_engine::path::TreePath;
     use copal_engine::tree::BadEntry;
 
     #[test]

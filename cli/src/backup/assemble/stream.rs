@@ -3,13 +3,12 @@
 use std::io::Read;
 use std::sync::atomic::Ordering;
 
-use copal_engine::backup::content::FileContent;
 use copal_engine::path::TreePath;
 use copal_engine::tree::Extras;
 
 use super::super::BackupError;
 use super::super::content::Tools;
-use super::{Assembly, Known};
+use super::Assembly;
 use crate::stat::EntryStat;
 
 impl Assembly<'_, '_> {
@@ -21,7 +20,7 @@ impl Assembly<'_, '_> {
         tools: &Tools<'_>,
     ) -> Result<(), BackupError> {
         let path = TreePath::new(name.to_vec()).map_err(|error| BackupError::Stream(std::io::Error::other(error)))?;
-        let mut file = FileContent::default();
+        self.begin(&path);
         let mut window = Vec::new();
         let mut size = 0;
         let mut is_last = false;
@@ -38,7 +37,7 @@ impl Assembly<'_, '_> {
             {
                 let chunk = &window[start..start + length];
                 let id = tools.keys.chunk_id(chunk);
-                self.add_chunk(&mut file, id, chunk)?;
+                self.add_chunk(id, chunk)?;
                 size += length as u64;
                 start += length;
             }
@@ -49,8 +48,7 @@ impl Assembly<'_, '_> {
                 return Err(BackupError::Interrupted);
             }
         }
-        let known = Known::new(&self.index, self.carried);
-        let content = self.session.content_of(file, |id| known.has(id))?;
+        let content = self.end()?;
         let stat = EntryStat {
             mode: 0o100_600,
             uid: rustix::process::geteuid().as_raw(),

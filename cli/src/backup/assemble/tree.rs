@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use copal_engine::backup::content::FileContent;
 use copal_engine::path::TreePath;
 use copal_engine::tree::{Content, Entry, EntryKind};
 use crossbeam_channel::{Receiver, bounded};
@@ -12,7 +11,7 @@ use super::super::compare::{Comparison, Item};
 use super::super::content::{Job, Part, Tools, do_job, work};
 use super::super::outbox::TOGETHER;
 use super::super::{BackupError, Trouble, TroubleKind};
-use super::{Assembly, Known};
+use super::Assembly;
 use crate::scan::{Sweep, source_of};
 use crate::stat::{EntryStat, FileId};
 
@@ -110,7 +109,7 @@ impl Assembly<'_, '_> {
         is_reused: bool,
     ) -> Result<(), BackupError> {
         self.attempt.progress.now_at(path.as_bytes());
-        let mut file = FileContent::default();
+        self.begin(&path);
         let mut inline = None;
         let found = loop {
             match parts.recv() {
@@ -120,21 +119,23 @@ impl Assembly<'_, '_> {
                 }
                 Ok(Part::Chunks { bytes, cuts }) => {
                     for (id, range) in cuts {
-                        self.add_chunk(&mut file, id, &bytes[range])?;
+                        self.add_chunk(id, &bytes[range])?;
                     }
                     self.attempt.progress.add_done(bytes.len() as u64);
                     self.act()?;
                     self.claim_if_due()?;
                     if self.attempt.interrupted.load(Ordering::Relaxed) {
+                        // What has come of it is claimed with the rest.
                         return Ok(());
                     }
                 }
                 Ok(Part::Again) => {
-                    file = FileContent::default();
+                    self.begin(&path);
                     inline = None;
                 }
                 Ok(Part::Done(found)) => break found,
                 Ok(Part::Failed(why)) => {
+                    self.open = None;
                     self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
                     return Ok(());
                 }
@@ -158,11 +159,9 @@ impl Assembly<'_, '_> {
             }
             (_, Some(bytes)) if bytes.is_empty() => Content::None,
             (_, Some(bytes)) => Content::Inline(bytes),
-            (_, None) => {
-                let known = Known::new(&self.index, self.carried);
-                self.session.content_of(file, |id| known.has(id))?
-            }
+            (_, None) => self.end()?,
         };
+        self.open = None;
         let stat = found.stat;
         let Some(entry) = self.recorder.entry(path.clone(), &stat, content, found.extras) else {
             let why = "it is of a kind that cannot be backed up".to_owned();

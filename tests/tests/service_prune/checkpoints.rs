@@ -1,0 +1,56 @@
+//! Checkpoints: what a run that goes on has stored stays.
+
+use copal_engine::backup::content::FileContent;
+use copal_engine::id::ChunkId;
+use copal_engine::state::SnapshotState;
+use copal_tests::kit::{DAY, How, Tree, path};
+use futures::executor::block_on;
+
+use crate::{begin, files};
+
+#[test]
+fn a_checkpoint_is_kept_until_it_is_followed_or_its_client_is_silent_and_then_it_is_gone() {
+    let (world, client) = begin();
+    let tree = files(1, 4, 3000);
+    let open = world.try_back_up(&client, &tree, &How { partial: true, ..How::default() }).unwrap();
+    world.wait(DAY * 29);
+    world.prune(DAY);
+    world.wait(DAY / 2);
+    world.prune(DAY);
+    assert_eq!(world.restore(open), Ok(tree));
+    world.wait(DAY * 2);
+    world.prune(DAY);
+    world.wait(DAY * 2);
+    world.prune(DAY);
+    assert_eq!(world.snapshot(open).state, SnapshotState::Gone);
+    // The client wakes up: its old checkpoint is not missed.
+    world.back_up(&client, &files(2, 1, 100));
+    assert_eq!(world.prune(DAY).lost, 0);
+    assert!(world.check().is_ok());
+}
+
+/// A file takes days to upload, and prunes run meanwhile.
+#[test]
+fn the_beginning_of_a_file_is_there_when_its_end_has_come() {
+    let (world, client) = begin();
+    let content = files(1, 1, 64 * 600).into_values().next().unwrap();
+    let (path, mut file) = (path("huge"), FileContent::default());
+    let host = world.host();
+    let mut run = client.begin(&host).unwrap();
+    for part in content.chunks(64 * 200) {
+        let view = world.view();
+        let is_good = |id: &ChunkId| view.index(client.domain).is_some_and(|index| index.status(id).may_deduplicate());
+        run.take_part(&mut file, part, &is_good).unwrap();
+        let so_far = block_on(run.stop_within(&host, (&path, &file), &is_good)).unwrap();
+        block_on(client.commit_run(&host, &view, &mut run, so_far, true)).unwrap();
+        for _ in 0..3 {
+            world.prune(DAY);
+            world.wait(DAY * 2);
+        }
+    }
+    let view = world.view();
+    let is_good = |id: &ChunkId| view.index(client.domain).is_some_and(|index| index.status(id).may_deduplicate());
+    let whole = block_on(run.end_with(&host, (&path, file, &content), &is_good)).unwrap();
+    let snapshot = block_on(client.commit_run(&host, &view, &mut run, whole, false)).unwrap();
+    assert_eq!(world.restore(snapshot), Ok(Tree::from([(path, content)])));
+}
