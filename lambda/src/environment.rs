@@ -40,7 +40,7 @@ pub const OPEN_SLOTS: &str = "COPAL_OPEN_SLOTS";
 /// Where local copies of the index are kept, as most programs name it; `/tmp` without it.
 const TEMPORARY: &str = "TMPDIR";
 
-/// All of them. Besides them the functions use what AWS sets: region, credentials, the address of the Runtime API.
+/// All that are Copal's. Besides them the functions use `TMPDIR` and what AWS sets: region, credentials, the address of the Runtime API.
 pub const NAMES: &[&str] = &[
     BUCKET,
     PREFIX,

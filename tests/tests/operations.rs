@@ -33,7 +33,7 @@ const ELSEWHERE_AT_HOME: [&str; 1] = ["Restore drill"];
 fn every_command_of_the_operators_page_does_what_it_is_shown_for() {
     let mut site = Site::new();
     let mut run = Vec::new();
-    for Line { section, text } in lines() {
+    for Line { section, text, unit } in lines() {
         let (command, remark) = text.split_once(" # ").unwrap_or((&text, ""));
         let command = command.trim();
         if remark.trim_start().starts_with("needs AWS") {
@@ -45,7 +45,7 @@ fn every_command_of_the_operators_page_does_what_it_is_shown_for() {
             continue;
         }
         assert!(command.contains("copal ") || command.starts_with("diff "), "nobody runs {text:?}");
-        site.run(&section, command);
+        site.run(&section, command, unit.as_deref());
         run.push(command.to_owned());
     }
     assert!(run.len() > 25, "{run:#?}");
@@ -77,14 +77,16 @@ struct Line {
     /// The heading above it.
     section: String,
     text: String,
+    /// The variables that the unit of systemd sets which starts it; it has no others, and no home.
+    unit: Option<Vec<String>>,
 }
 
 /// The lines of all blocks of shell, those of cron without their times, and what systemd starts.
 fn lines() -> Vec<Line> {
-    let (mut found, mut section, mut kind) = (Vec::new(), String::new(), None);
+    let (mut found, mut section, mut kind, mut unit) = (Vec::new(), String::new(), None, Vec::new());
     for text in page().replace("\\\n", "").lines() {
         match (&kind, text.strip_prefix("```")) {
-            (None, Some(named)) => kind = Some(named.to_owned()),
+            (None, Some(named)) => (kind, unit) = (Some(named.to_owned()), Vec::new()),
             (Some(_), Some(_)) => kind = None,
             (None, None) => {
                 if let Some(title) = text.strip_prefix('#') {
@@ -94,9 +96,12 @@ fn lines() -> Vec<Line> {
             (Some(kind), None) => {
                 let cron = text.split_once(" root ").filter(|_| kind.is_empty()).map(|(_, command)| command);
                 let systemd = text.strip_prefix("ExecStart=").filter(|_| kind == "ini");
+                let variables = text.strip_prefix("Environment=").into_iter().flat_map(|set| set.split(' '));
+                unit.extend(variables.map(str::to_owned));
                 let shell = Some(text).filter(|_| kind == "sh" && !text.trim().is_empty() && !text.starts_with('#'));
                 let line = cron.or(systemd).or(shell);
-                found.extend(line.map(|text| Line { section: section.clone(), text: text.to_owned() }));
+                let unit = systemd.map(|_| unit.clone());
+                found.extend(line.map(|text| Line { section: section.clone(), text: text.to_owned(), unit }));
             }
         }
     }
@@ -118,7 +123,18 @@ impl Site {
         let (place, server) = (tempfile::tempdir().expect("a temporary directory"), Server::start(Kind::Versity));
         let buckets = ["example-copal", "bucket"].map(|name| (name, server.bucket())).into();
         let site = Site { place, server, buckets, cloud: None, served: None };
-        for folder in ["etc", "home", "srv/recordings", "mnt", "usr/local/bin", "bin", "machines", "tmp"] {
+        for folder in [
+            "etc",
+            "home",
+            "srv/recordings",
+            "mnt",
+            "usr/local/bin",
+            "bin",
+            "machines",
+            "tmp",
+            "var/cache/copal",
+            "var/lib/copal",
+        ] {
             fs::create_dir_all(site.path(folder)).expect("a folder");
         }
         for (file, content) in [("etc/hosts", "localhost"), ("home/letter", "dear all"), ("srv/recordings/1", "a film")]
@@ -159,8 +175,8 @@ impl Site {
         self.cloud = Some(Cloud::start(&deployment, Arc::new(self.server.store(bucket, ""))));
     }
 
-    /// Runs a command as a reader in this section would.
-    fn run(&mut self, section: &str, command: &str) {
+    /// Runs a command as a reader in this section would, or systemd for him.
+    fn run(&mut self, section: &str, command: &str, unit: Option<&[String]>) {
         self.prepare(section, command);
         let in_mind = IN_MIND.iter().find(|(title, _)| *title == section).map(|(_, repository)| *repository);
         let home = if ELSEWHERE_AT_HOME.contains(&section) { "machines/another" } else { "machines/desk" };
@@ -174,9 +190,13 @@ impl Site {
         shell.envs(self.server.environment()).env("MACHINES", self.path("machines")).env("HOME", self.path(home));
         let path = std::env::var("PATH").unwrap_or_default();
         shell.env("PATH", format!("{}:{path}", self.path("bin").display()));
-        shell.env("COPAL_PASSWORD", "a passphrase").env("COPAL_HOST", "desk").stdin(Stdio::null());
-        if let Some(repository) = in_mind {
-            shell.env("COPAL_REPOSITORY", self.here(repository));
+        shell.env("COPAL_HOST", "desk").stdin(Stdio::null());
+        if let Some(unit) = unit {
+            let set = unit.iter().map(|set| self.here(set));
+            shell.env_remove("HOME").envs(set.filter_map(|set| set.split_once('=').map(owned)));
+        } else {
+            shell.env("COPAL_PASSWORD", "a passphrase");
+            shell.envs(in_mind.map(|repository| ("COPAL_REPOSITORY", self.here(repository))));
         }
         if command.contains(" serve ") {
             return drop(Served::start(shell, command));
@@ -274,6 +294,10 @@ impl Drop for Served {
             assert!(ended.is_ok_and(|status| status.success()), "it ends well");
         }
     }
+}
+
+fn owned((name, value): (&str, &str)) -> (String, String) {
+    (name.to_owned(), value.to_owned())
 }
 
 fn page() -> String {

@@ -101,7 +101,7 @@ export const browser: Surroundings = {
 
 const TRIED_AGAIN = 5_000;
 
-/** Patience for what somebody waits for: about half a minute. */
+/** Patience for what somebody waits for: some ten seconds, and what the tries take. */
 export const BRIEF = 6;
 /** Patience of a backup: as long as it takes. */
 export const ENDLESS = Number.POSITIVE_INFINITY;
