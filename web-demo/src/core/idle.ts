@@ -38,8 +38,14 @@ export class Idle {
     this.#isWarned = false;
   }
 
-  /** The person did something. */
+  /** The person did something. If that comes too late, as what wakes a machine that slept does, it changes nothing. */
   touch(): void {
+    const { idle } = this.told.limits();
+    if (this.#stop && idle > 0 && this.#touched + idle <= this.clock.now() && !this.told.isBusy()) return this.#tick();
+    this.#stay();
+  }
+
+  #stay(): void {
     this.#touched = this.clock.now();
     if (this.#isWarned) this.told.soon(null);
     this.#isWarned = false;
@@ -48,7 +54,7 @@ export class Idle {
   #tick(): void {
     const { idle, warning } = this.told.limits();
     if (idle === 0) return;
-    if (this.told.isBusy()) return this.touch();
+    if (this.told.isBusy()) return this.#stay();
     const left = this.#touched + idle - this.clock.now();
     if (left <= 0) {
       this.stop();

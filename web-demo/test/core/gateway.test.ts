@@ -99,6 +99,31 @@ describe("gateway", () => {
     expect(asked.length).toBe(2);
   });
 
+  test("of a pack that is too short, or that its server cannot read, nothing is to be had: another copy may be whole", async () => {
+    const short = new Response("cd", { status: 206, headers: { "content-range": "bytes 2-3/4" } });
+    const lost = [refusal("out-of-range", 416), refusal("store-failed", 500), short];
+    for (const answer of lost) {
+      answers = [answer];
+      expect(await gateway().read(patience(9), "packs/ab/abc", [2, 4])).toBeNull();
+    }
+    // It broke off: the pack goes on behind it.
+    answers = [new Response("cd", { status: 206, headers: { "content-range": "bytes 2-4/9" } }), new Response("cde", { status: 206 })];
+    expect((await gateway().read(patience(9), "packs/ab/abc", [2, 4]))!.length).toBe(3);
+    // What has no copies elsewhere is not passed over.
+    answers = [refusal("store-failed", 500)];
+    await expect(gateway().read(patience(9), "index/abc")).rejects.toMatchObject({ problem: { code: "server-failed" } });
+  });
+
+  test("of a pack of a bucket that is too short nothing is to be had", async () => {
+    const greeting = { repository: "r", owner: "o", version: 1, descriptor: "AAAA", ingest: "service", transfers: "presigned", slots: "open" };
+    const handed = { key: "packs/ab/abc", method: "GET", url: "https://s3.example/k", headers: { range: "bytes=2-4" }, signed: false };
+    const word = new Response("<Error><Code>InvalidRange</Code></Error>", { status: 416 });
+    answers = [json(greeting), json({ objects: [handed] }), word];
+    const site = gateway();
+    await site.greeting(patience());
+    expect(await site.read(patience(9), "packs/ab/abc", [2, 4])).toBeNull();
+  });
+
   test("what is not there is nothing, and what exists is not created", async () => {
     answers = [refusal("not-found", 404), refusal("exists", 412), refusal("undecided", 404)];
     const site = gateway();

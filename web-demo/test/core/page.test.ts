@@ -74,6 +74,22 @@ describe("idle", () => {
     pass(1);
     expect(told).toEqual(["locked"]);
   });
+
+  test("a machine that slept is locked by the sign of whoever wakes it", () => {
+    const { watch, told, pass, jump } = idle();
+    jump(3_600_000);
+    watch.touch();
+    pass(1);
+    expect(told).toEqual(["locked"]);
+  });
+
+  test("what is under way while a machine sleeps keeps it open", () => {
+    const { watch, told, pass, jump } = idle(() => true);
+    jump(3_600_000);
+    watch.touch();
+    pass(1);
+    expect(told).toEqual([]);
+  });
 });
 
 describe("channel", () => {

@@ -50,6 +50,13 @@ describe("excludes", () => {
     expect(isOut(["a?c"], "x/abc")).toBe(true);
   });
 
+  test("what stands in brackets is a character of a name", () => {
+    expect(isOut(["build[!s]*"], "x/buildx")).toBe(true);
+    expect(isOut(["build[!s]*"], "build/x.c")).toBe(false);
+    expect(isOut(["a[+-9]b"], "a5b")).toBe(true);
+    expect(isOut(["a[+-9]b"], "a/b")).toBe(false);
+  });
+
   test("a slash ties a pattern to the top, and one at the end to directories", () => {
     expect(isOut(["/build"], "build")).toBe(true);
     expect(isOut(["/build"], "a/build")).toBe(false);

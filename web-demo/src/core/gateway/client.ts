@@ -1,7 +1,7 @@
 //! Gateway: the one way to the repository. Requests are signed; what comes back is checked by who asked.
 
 import { failure, problem } from "../problem";
-import { type Answerer, clockAhead, isAbsence, isOfGateway, refused } from "./refusal";
+import { type Answerer, clockAhead, isAbsence, isLost, isOfGateway, refused } from "./refusal";
 import { BRIEF, Passing, type Patience, type Surroundings, retried } from "./retry";
 
 /** Signs requests: gives the headers that a request has to carry. */
@@ -105,15 +105,19 @@ export class Gateway {
     return listed;
   }
 
-  /** An object's bytes, or a part of them; null if there is no such object. */
+  /** An object's bytes, or a part of them; null if there is no such object, and of a pack if it has no such part or cannot be
+   * read. */
   async read(patience: Patience, key: string, range: Range | null = null): Promise<Uint8Array<ArrayBuffer> | null> {
     return retried(this.options.surroundings, patience, async () => {
       const response = await this.#get(patience, key, range);
       if (response === null) return null;
       const bytes = new Uint8Array(await passing(response.arrayBuffer()));
       const expected = range && range[1] - range[0] + 1;
-      if (expected !== null && bytes.length !== expected) throw new Passing(problem("server-failed"));
-      return bytes;
+      if (expected === null || bytes.length === expected) return bytes;
+      // The object ends before that, or the answer broke off.
+      const total = Number(/\/(\d+)$/.exec(response.headers.get("content-range") ?? "")?.[1] ?? Infinity);
+      if (isPack(key) && total <= range![1]) return null;
+      throw new Passing(problem("server-failed"));
     });
   }
 
@@ -175,9 +179,9 @@ export class Gateway {
       from = answererOf(handed);
       response = await this.#follow(handed, null, patience);
     }
-    if (await isAbsence(response, from)) return null;
-    if (!response.ok) throw await refused(response, from);
-    return response;
+    if (response.ok) return response;
+    if ((await isAbsence(response, from)) || (isPack(key) && (await isLost(response, from)))) return null;
+    throw await refused(response, from);
   }
 
   /** Does what the gateway has handed out an address for. */
@@ -285,6 +289,11 @@ async function passing<T>(body: Promise<T>): Promise<T> {
  * when the tab has collected it: with the buffers that it was made of, which are counted. */
 function sendable(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | Blob {
   return bytes.length > SMALL ? new Blob([bytes]) : bytes;
+}
+
+/** What may have copies elsewhere. */
+function isPack(key: string): boolean {
+  return key.startsWith("packs/") || key.startsWith("moved/");
 }
 
 /** What anybody may read. */

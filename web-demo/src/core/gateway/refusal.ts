@@ -15,6 +15,13 @@ export async function isAbsence(response: Response, from: Answerer): Promise<boo
   return ABSENT.has(await problemName(response.clone()));
 }
 
+/** Whether an answer says that the bytes asked for are not to be had, neither now nor later: the object is shorter than that,
+ * or its store cannot read it. Of a pack another copy may be sound. */
+export async function isLost(response: Response, from: Answerer): Promise<boolean> {
+  if (from === "store") return response.status === 416 && storesWord(await said(response.clone())) === "InvalidRange";
+  return LOST.has(await problemName(response.clone()));
+}
+
 /** Whether it is a gateway that says yes: a page to log in at, of what stands before it, says so too, and has stored nothing. */
 export function isOfGateway(method: string, { status, headers }: Response): boolean {
   return !headers.get("content-type")?.startsWith("text/html") && (method !== "PUT" || status === 201);
@@ -95,6 +102,7 @@ export async function clockAhead(response: Response): Promise<number | null> {
 }
 
 const TYPES = "urn:copal:problem:";
+const LOST = new Set(["out-of-range", "store-failed", "damaged"]);
 const ABSENT = new Set(["not-found", "undecided"]);
 const PASSING = new Set(["busy", "slow", "replayed", "store-gone"]);
 const PASSING_STATUS = new Set([408, 409, 429, 502, 503, 504]);

@@ -69,7 +69,8 @@ function translate(pattern: string): string {
         out += "\\[";
       } else {
         const inside = pattern.slice(at + 1, end).replace(/^!/, "^").replace(/[\\\]]/g, "\\$&").replace(/(?!^)\^|\[/g, "\\$&");
-        out += `[${inside}]`;
+        // A class matches no slash, whatever is left out of it or lies within its ranges.
+        out += `(?!/)[${inside}]`;
         at = end;
       }
     } else if (sign === "\\" && at + 1 < pattern.length) {
