@@ -7,6 +7,8 @@ use std::path::Path;
 use copal_engine::path::TreePath;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use crate::classes::without_slashes;
+
 /// Whether a pattern tells upper from lower case.
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub enum Case {
@@ -76,8 +78,12 @@ impl FilterBuilder {
         // Git ties a pattern with a slash inside to the place of its file; here that would be the top, where hardly
         // anything a user means to name lies.
         let floats = body.trim_end().trim_end_matches('/').contains('/') && !body.starts_with('/');
-        let anywhere = if floats && !body.starts_with("**/") { "**/" } else { "" };
-        let comment = if pattern.starts_with('#') { "\\" } else { "" };
+        let rewritten = without_slashes(body);
+        // The slash that a class gets there must not tie the pattern to the top either.
+        let is_tied = rewritten.is_some() && !body.contains('/');
+        let anywhere = if is_tied || (floats && !body.starts_with("**/")) { "**/" } else { "" };
+        let body = rewritten.as_deref().unwrap_or(body);
+        let comment = if anywhere.is_empty() && pattern.starts_with('#') { "\\" } else { "" };
         let line = format!("{comment}{sign}{anywhere}{body}");
         let bad = |error: ignore::Error| {
             let problem = match error {
@@ -181,6 +187,10 @@ mod tests {
             (&["*.o", "!keep.o"], &["a.o"], &["keep.o", "x/keep.o"]),
             (&["!keep.o", "*.o"], &["a.o", "keep.o"], &[]),
             (&["#x"], &["#x", "a/#x"], &["x"]),
+            (&["#a/b"], &["#a/b", "x/#a/b"], &["a/b"]),
+            (&["build[!s]*"], &["buildx", "x/buildx"], &["builds", "build/x"]),
+            (&["a[+-9]b"], &["a5b", "x/a+b"], &["a/b"]),
+            (&["/a[!s]"], &["ab"], &["x/ab", "as"]),
             (&["\\!x"], &["!x"], &["x"]),
             (&["[ab]?"], &["a1", "x/b2"], &["a", "c1", "a12"]),
             (&["{a,b}.txt"], &["a.txt", "b.txt"], &["c.txt"]),

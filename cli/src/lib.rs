@@ -15,6 +15,7 @@ pub mod site;
 pub mod wait;
 
 // the file system
+mod classes;
 pub mod filter;
 pub mod materialize;
 mod names;

@@ -1,5 +1,6 @@
 //! Rules: what the ignore files of a directory and of those above it leave out.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -12,6 +13,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::marker::open_regular;
+use crate::classes::without_slashes;
 
 /// The patterns of one ignore file, and those of the directories above.
 pub(super) struct Rules {
@@ -70,7 +72,7 @@ fn compile(text: &[u8]) -> (Gitignore, Option<String>) {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
         let added = match str::from_utf8(line) {
-            Ok(line) => builder.add_line(None, line).map(|_| ()).map_err(|error| error.to_string()),
+            Ok(line) => builder.add_line(None, &in_names(line)).map(|_| ()).map_err(|error| error.to_string()),
             Err(_) => Err("not UTF-8".into()),
         };
         if let Err(error) = added {
@@ -84,5 +86,33 @@ fn compile(text: &[u8]) -> (Gitignore, Option<String>) {
     (patterns, problem)
 }
 
+/// A line whose classes match no slash.
+fn in_names(line: &str) -> Cow<'_, str> {
+    let (sign, body) = line.strip_prefix('!').map_or(("", line), |body| ("!", body));
+    match without_slashes(body).filter(|_| !line.starts_with('#')) {
+        // With a slash in it, it would be tied to the place of the file.
+        Some(rewritten) if !body.trim_end().trim_end_matches('/').contains('/') => {
+            format!("{sign}**/{rewritten}").into()
+        }
+        Some(rewritten) => format!("{sign}{rewritten}").into(),
+        None => line.into(),
+    }
+}
+
 /// An ignore file longer than this is not one.
 const LARGEST: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_in_brackets_is_a_character_of_a_name_and_ties_nothing_to_a_place() {
+        let (patterns, problem) = compile(b"build[!s]*\n!/keep[+-9]\n#[!x]\n");
+        assert_eq!(problem, None);
+        let rules = Rules { prefix: 0, patterns, above: None };
+        let is_out = |path: &str| rules.exclude(&TreePath::new(path).unwrap(), false);
+        assert_eq!(["buildx", "a/buildx", "builds", "build/x"].map(is_out), [true, true, false, false]);
+        assert!(!is_out("#y") && !is_out("a"));
+    }
+}
