@@ -87,3 +87,16 @@ fn a_damaged_file_is_named_and_what_came_of_it_does_not_look_whole() {
     assert!(run.err.contains("/source/file is damaged") && !run.out.ends_with(&[0; 1024]), "{}", run.err);
     let _ = machine.run(&["dump", "latest:a"]).ok();
 }
+
+#[test]
+fn a_dump_of_the_latest_does_not_pass_for_it_where_a_later_one_cannot_be_listed() {
+    let machine = Machine::new();
+    for content in ["one", "two"] {
+        machine.write("file", content);
+        machine.backup(&[]);
+    }
+    let last = machine.names("manifests/").pop().unwrap();
+    machine.damage(&last, kit::Harm::Flip);
+    let run = machine.run(&["dump", "latest:file"]).exits(4);
+    assert!(run.out == b"one" && run.err.contains(&last), "{run}");
+}

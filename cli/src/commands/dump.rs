@@ -38,5 +38,5 @@ pub(super) fn run(context: &Context<'_>, options: &Dump) -> Result<Exit, Failure
         }
     }
     lines.finish()?;
-    Ok(Exit::Done)
+    Ok(context.exit_of(&history))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use copal_engine::id::{PackId, PackTag, SnapshotId};
 use copal_engine::index::Bits;
 use copal_engine::layout;
+use copal_engine::state::PackRecord;
 use copal_service::check::{Finding, Kind};
 use copal_service::view::View;
 
@@ -63,7 +64,9 @@ impl Findings {
     pub(super) fn locate(&mut self, before: &View, view: &View, hits: Hits) -> Vec<PackId> {
         let is_known =
             |pack: &PackId| before.state.packs.get(pack).is_some_and(|record| record.is_missing || record.is_damaged);
-        let mut replaced: Vec<PackId> = view.state.packs.keys().filter(|pack| is_known(pack)).copied().collect();
+        let is_seen = |record: &PackRecord| !hits.blind.contains(&record.domain);
+        let packs = view.state.packs.iter().filter(|(pack, record)| is_known(pack) && is_seen(record));
+        let mut replaced: Vec<PackId> = packs.map(|(pack, _)| *pack).collect();
         replaced.retain(|pack| !hits.impacts.contains_key(&Hit::Pack(*pack)));
         self.by_object.retain(|_, found| {
             found.impact.snapshots.clear();

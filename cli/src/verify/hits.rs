@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{ChunkId, PackId, SnapshotId};
+use copal_engine::id::{ChunkId, DomainId, PackId, SnapshotId};
 use copal_engine::path::TreePath;
 
 /// What stands in the way of reading something.
@@ -36,6 +36,8 @@ pub struct Hits {
     pub impacts: BTreeMap<Hit, Impact>,
     /// The chunks and pages that cannot be read.
     pub lost: BTreeSet<ChunkId>,
+    /// The domains in which a page cannot be read: what is needed below it nobody knows.
+    pub blind: BTreeSet<DomainId>,
 }
 
 impl Hits {

@@ -214,6 +214,7 @@ impl Trees<'_> {
     /// A page of which no copy can be read.
     fn unreadable(&mut self, id: ChunkId, error: &ReadError) -> Subtree {
         self.hits.lost.insert(id);
+        self.hits.blind.insert(self.domain);
         let copies = self.view.index(self.domain).into_iter().flat_map(|index| index.copies(&id));
         let mut hits: BTreeSet<Hit> = copies.map(|(copy, _)| Hit::Pack(copy.pack)).collect();
         if hits.is_empty() {

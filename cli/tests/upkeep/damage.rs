@@ -228,3 +228,17 @@ fn shares_take_turns_until_all_is_read() {
     let found = ["1/3", "1/3", "1/3"].iter().any(|part| machine.check(&["--full", "--read-data-share", part]).0 == 4);
     assert!(found, "whichever number is given, all is read in turn");
 }
+
+#[test]
+fn a_pack_below_a_page_that_cannot_be_read_is_not_said_to_be_needed_no_more() {
+    let machine = prepared();
+    let [data, tree] = ["data pack", "tree pack"].map(|what| object(&machine, what));
+    for pack in [&data, &tree] {
+        machine.damage(pack, Harm::Delete);
+    }
+    for round in 0..2 {
+        let (code, report) = machine.check(&[]);
+        let is_told = |pack: &str| names(&report, pack);
+        assert!(code == 4 && is_told(&data) && is_told(&tree), "round {round}: {report}");
+    }
+}
