@@ -8,7 +8,7 @@ use bytes::Bytes;
 use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::layout::{self, Place};
 use copal_engine::pack::{self, PackTable, TRAILER_BYTES, Trailer};
-use copal_store::{Key, Listed, Store, StoreError};
+use copal_store::{Created, Key, Listed, Store, StoreError};
 
 use futures::{StreamExt, TryStreamExt, stream};
 use sha2::{Digest, Sha256};
@@ -34,6 +34,13 @@ pub(crate) fn few_together<'a, T: Send + 'a>(few: usize, calls: impl Iterator<It
 /// The key of a name that the layout made.
 pub fn key(name: impl Into<String>) -> Key {
     Key::new(name).expect("the layout makes sound names")
+}
+
+/// Creates an object; false if another one has that name. One with the same bytes is our own, of an earlier try of this very
+/// call whose answer was lost.
+pub async fn create_own(store: &dyn Store, name: &str, bytes: Bytes) -> Result<bool, StoreError> {
+    let created = store.create(&key(name), bytes.clone()).await?;
+    Ok(created == Created::New || read(store, name).await?.is_some_and(|found| found == bytes))
 }
 
 /// Reads an object, or none if it is not there.

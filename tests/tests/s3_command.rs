@@ -22,6 +22,20 @@ fn a_repository_in_minio_does_all_that_one_in_a_directory_does() {
     goes_round(&Server::start(Kind::Minio));
 }
 
+#[test]
+fn a_repository_whose_last_answer_was_lost_is_made_and_its_recovery_code_is_shown() {
+    let server = Server::start(Kind::Versity);
+    let mut is_first = true;
+    let proxy = Proxy::start(server.address(), Duration::ZERO, move |seen| {
+        let is_descriptor = seen.method == http::Method::PUT && seen.uri.path().contains("/copal/");
+        let is_lost = is_descriptor && std::mem::take(&mut is_first);
+        if is_lost { Fate::LoseAnswer } else { Fate::Pass }
+    });
+    let machine = Machine::new(&server, &proxy.endpoint(), "mine");
+    let told = machine.copal(&["init"]);
+    assert!(told.contains("copal-recovery-1-"), "{told}");
+}
+
 fn goes_round(server: &Server) {
     let machine = Machine::new(server, &server.endpoint(), "backups/of-mine");
     machine.copal(&["init"]);

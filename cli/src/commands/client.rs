@@ -15,7 +15,7 @@ use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::view::View;
 use copal_service::{clients, objects};
-use copal_store::{Created, Store, StoreError};
+use copal_store::{Store, StoreError};
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
 use zeroize::Zeroizing;
@@ -370,9 +370,9 @@ fn last_accepted(store: &dyn Store, view: &View, client: ClientId) -> Result<Opt
 /// Writes a version of a client; false if there is one of that number already.
 fn create(context: &Context<'_>, repository: &Repository, record: &ClientRecord) -> Result<bool, Failure> {
     let store = repository.store();
-    let name = objects::key(layout::client(record.client, record.version));
+    let name = layout::client(record.client, record.version);
     let bytes = Bytes::from(record.sign(repository.id(), &repository.owner.signing_key()));
-    let is_new = wait(store.create(&name, bytes.clone())).map_err(of_store)? == Created::New;
+    let is_new = wait(objects::create_own(store.as_ref(), &name, bytes.clone())).map_err(of_store)?;
     if is_new {
         let copy = clients::Copy { name: layout::client_copy(record.client, record.version), bytes };
         // The record counts already.

@@ -7,7 +7,7 @@ use copal_engine::receipt::{IngestBy, Receipt};
 use copal_engine::repository::{Descriptor, Parameters};
 use copal_service::error::JobError;
 use copal_service::{clients, objects};
-use copal_store::{Created, Store, StoreError};
+use copal_store::StoreError;
 
 use super::{Repository, list_descriptors, seen};
 use crate::wait::wait;
@@ -36,8 +36,7 @@ pub fn restore_descriptor(repository: &Repository) -> Result<Option<String>, Job
     };
     let name = layout::descriptor(descriptor.version);
     let bytes = Bytes::from(descriptor.sign(&owner.signing_key()));
-    let is_new = wait(store.create(&objects::key(name.as_str()), bytes))? == Created::New;
-    Ok(is_new.then_some(name))
+    Ok(wait(objects::create_own(store.as_ref(), &name, bytes))?.then_some(name))
 }
 
 /// A descriptor of what client records and receipts tell.

@@ -11,7 +11,7 @@ use copal_engine::receipt::IngestBy;
 use copal_engine::repository::{Descriptor, Parameters};
 use copal_engine::time::Time;
 use copal_service::objects;
-use copal_store::{Created, Store, StoreError};
+use copal_store::{Store, StoreError};
 use zeroize::Zeroizing;
 
 use super::unlock::FoundSlot;
@@ -100,8 +100,7 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
         shared_domain: DomainId(random()),
     };
     let bytes = descriptor.sign(&owner.signing_key());
-    let object = objects::key(layout::descriptor(1));
-    if wait(store.create(&object, Bytes::from(bytes)))? == Created::Exists {
+    if !wait(objects::create_own(&store, &layout::descriptor(1), Bytes::from(bytes)))? {
         return Err(InitError::Exists(name));
     }
     Ok(Initialised { repository: owner.repository(), recovery_code, owner })

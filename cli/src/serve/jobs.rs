@@ -163,14 +163,15 @@ impl Work {
                     self.ingest(Scope::Clients(&clients));
                 }
                 Err(RecvTimeoutError::Timeout) if is_ending => return,
-                Err(RecvTimeoutError::Timeout) if Instant::now() < next => {}
-                Err(RecvTimeoutError::Timeout) => {
-                    if !every.is_zero() {
-                        self.ingest(Scope::All);
-                    }
-                    next = Instant::now() + pause;
-                }
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
+            }
+            // Also beside clients that announce something all the time.
+            if !is_ending && Instant::now() >= next {
+                if !every.is_zero() {
+                    self.ingest(Scope::All);
+                }
+                next = Instant::now() + pause;
             }
         }
     }

@@ -62,13 +62,13 @@ impl Bodies {
         body: Body,
         length: Option<u64>,
         most: u64,
-    ) -> Result<Bytes, Unread> {
+    ) -> Result<(Bytes, Room), Unread> {
         if length.is_some_and(|length| length > most) {
             return Err(Unread::Large);
         }
         let expected = length.unwrap_or(most);
         let room = timeout(self.pace.wait, self.room(sender, expected)).await;
-        let _room = room.map_err(|_| Unread::Busy)?.ok_or(Unread::Busy)?;
+        let room = room.map_err(|_| Unread::Busy)?.ok_or(Unread::Busy)?;
         let end = Instant::now() + self.pace.idle + Duration::from_secs(expected / self.pace.slowest);
         let mut read = BytesMut::with_capacity(usize::try_from(length.unwrap_or(0)).unwrap_or(0));
         let mut stream = body.into_data_stream();
@@ -81,11 +81,11 @@ impl Bodies {
             }
             read.extend_from_slice(&piece);
         }
-        Ok(read.freeze())
+        Ok((read.freeze(), room))
     }
 
     /// Waits for room within the sender's share first, so that its own uploads wait for each other and not for others'.
-    async fn room(&self, sender: Option<ClientId>, bytes: u64) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+    async fn room(&self, sender: Option<ClientId>, bytes: u64) -> Option<Room> {
         let mebibytes = u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX).clamp(1, SHARE);
         let share = {
             let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,8 +94,15 @@ impl Bodies {
             shares.entry(sender).or_insert_with(|| Arc::new(Semaphore::new(SHARE as usize))).clone()
         };
         let own = share.acquire_many_owned(mebibytes).await.ok()?;
-        Some((own, self.all.clone().acquire_many_owned(mebibytes).await.ok()?))
+        Some(Room { _own: own, _all: self.all.clone().acquire_many_owned(mebibytes).await.ok()? })
     }
+}
+
+/// What a body has of the room that there is for bodies, given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Room {
+    _own: OwnedSemaphorePermit,
+    _all: OwnedSemaphorePermit,
 }
 
 /// Mebibytes of bodies in memory at once.
@@ -133,10 +140,10 @@ mod tests {
     async fn a_body_may_take_as_long_as_the_least_rate_takes_and_no_longer() {
         let bodies = bodies();
         let started = Instant::now();
-        assert_eq!(bodies.read(ONE, trickle(), Some(1 << 20), 1 << 20).await, Err(Unread::Slow));
+        assert_eq!(bodies.read(ONE, trickle(), Some(1 << 20), 1 << 20).await.err(), Some(Unread::Slow));
         let took = started.elapsed();
         assert!(took >= Duration::from_millis(1_150) && took < Duration::from_secs(20), "{took:?}");
-        assert_eq!(bodies.read(ONE, silence(), Some(9 << 20), 9 << 20).await, Err(Unread::Slow));
+        assert_eq!(bodies.read(ONE, silence(), Some(9 << 20), 9 << 20).await.err(), Some(Unread::Slow));
         assert!(started.elapsed() - took < Duration::from_secs(5), "nothing at all is noticed early");
     }
 
@@ -146,21 +153,30 @@ mod tests {
         let large = 256 << 20;
         let slow = || {
             let bodies = bodies.clone();
-            tokio::spawn(async move { bodies.read(ONE, silence(), Some(large), large).await })
+            tokio::spawn(async move { bodies.read(ONE, silence(), Some(large), large).await.err() })
         };
         let (first, second) = (slow(), slow());
-        assert_eq!(bodies.read(OTHER, Body::from("pack"), Some(large), large).await.unwrap(), "pack");
+        assert_eq!(bodies.read(OTHER, Body::from("pack"), Some(large), large).await.unwrap().0, "pack");
         let ends = [first.await.unwrap(), second.await.unwrap()];
-        assert!(ends.contains(&Err(Unread::Slow)) && ends.contains(&Err(Unread::Busy)), "{ends:?}");
-        assert_eq!(bodies.read(ONE, Body::from("pack"), Some(4), 4).await.unwrap(), "pack", "and has it back");
+        assert!(ends.contains(&Some(Unread::Slow)) && ends.contains(&Some(Unread::Busy)), "{ends:?}");
+        assert_eq!(bodies.read(ONE, Body::from("pack"), Some(4), 4).await.unwrap().0, "pack", "and has it back");
         assert_eq!(bodies.shares.lock().unwrap().len(), 1, "who sends nothing is forgotten");
     }
 
     #[tokio::test]
     async fn a_body_larger_than_it_may_be_is_not_read_on() {
         let bodies = bodies();
-        assert_eq!(bodies.read(ONE, Body::from("12345"), None, 4).await, Err(Unread::Large));
-        assert_eq!(bodies.read(ONE, silence(), Some(5), 4).await, Err(Unread::Large));
-        assert_eq!(bodies.read(ONE, Body::from("1234"), None, 4).await.unwrap(), "1234");
+        assert_eq!(bodies.read(ONE, Body::from("12345"), None, 4).await.err(), Some(Unread::Large));
+        assert_eq!(bodies.read(ONE, silence(), Some(5), 4).await.err(), Some(Unread::Large));
+        assert_eq!(bodies.read(ONE, Body::from("1234"), None, 4).await.unwrap().0, "1234");
+    }
+
+    #[tokio::test]
+    async fn a_body_has_its_room_until_it_is_stored() {
+        let (bodies, large) = (bodies(), 256 << 20);
+        let stored_slowly = bodies.read(ONE, Body::from("pack"), Some(large), large).await.unwrap();
+        assert_eq!(bodies.read(ONE, Body::from("pack"), Some(large), large).await.err(), Some(Unread::Busy));
+        drop(stored_slowly);
+        assert!(bodies.read(ONE, Body::from("pack"), Some(large), large).await.is_ok());
     }
 }

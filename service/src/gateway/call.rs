@@ -13,7 +13,7 @@ use copal_engine::request::{RequestError, Signatory, Unverified};
 use serde_json::json;
 
 use super::Gateway;
-use super::bodies::Unread;
+use super::bodies::{Room, Unread};
 use super::facts::{Facts, host};
 use super::memory::Refused;
 use super::problem::Problem;
@@ -60,6 +60,8 @@ impl FromRequest<Arc<Gateway>> for Call {
             }
             // Whoever makes the repository has many objects to create, and nobody can be known before there is one.
             (_, None) if house.accept_init => Caller::Nobody,
+            // The first thing that a known client asks, too, and told from memory: nobody is to be kept from it by others.
+            (None, Some(_)) if parts.uri.path() == "/v1/repository" => Caller::Nobody,
             _ => {
                 count_unsigned(gateway, now)?;
                 Caller::Nobody
@@ -112,7 +114,7 @@ impl Call {
     }
 
     /// The whole body, which must be what was signed. Of large ones few are read at once.
-    pub(super) async fn read(&mut self, gateway: &Gateway, most: u64) -> Result<Bytes, Problem> {
+    pub(super) async fn read(&mut self, gateway: &Gateway, most: u64) -> Result<(Bytes, Room), Problem> {
         let length = match self.headers.get(header::CONTENT_LENGTH) {
             Some(_) => Some(self.length()?),
             None => None,
@@ -126,7 +128,7 @@ impl Call {
                 Unread::Large => Problem::too_large(format!("at most {most} bytes are taken here")),
             })?;
         if let Some(signed) = &self.signed {
-            signed.verify_body(&read).map_err(|error| Problem::of_request(error, self.now))?;
+            signed.verify_body(&read.0).map_err(|error| Problem::of_request(error, self.now))?;
         }
         Ok(read)
     }

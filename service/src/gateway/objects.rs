@@ -36,7 +36,8 @@ pub(super) async fn create(
     }
     quota::allow(&gateway, &call, &[upload]).await?;
     let (caller, claimed) = (call.caller, upload.sha256);
-    let bytes = call.read(&gateway, length.min(PACK_BYTES)).await?;
+    // The body has its room until it is stored.
+    let (bytes, _room) = call.read(&gateway, length.min(PACK_BYTES)).await?;
     if bytes.len() as u64 != length || Request::digest(&bytes) != claimed {
         return Err(Problem::new("body-altered", StatusCode::BAD_REQUEST, "the body is not what its headers say"));
     }

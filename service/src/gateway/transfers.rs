@@ -124,7 +124,7 @@ pub(super) async fn suspects(State(gateway): State<Arc<Gateway>>, mut call: Call
 
 /// Reads the objects that a request names: a few, so that an answer stays small.
 async fn batch<T: DeserializeOwned>(gateway: &Gateway, call: &mut Call) -> Result<Vec<T>, Problem> {
-    let bytes = call.read(gateway, BATCH_BYTES).await?;
+    let (bytes, _) = call.read(gateway, BATCH_BYTES).await?;
     let batch: Batch<T> = serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(error.to_string()))?;
     if batch.objects.len() > BATCH_MOST {
         return Err(Problem::too_large(format!("at most {BATCH_MOST} objects are taken at once")));
