@@ -140,4 +140,4 @@ fn post_init_error(address: &str, body: &str) -> std::io::Result<()> {
 
 /// What Lambda calls the handler that a function is configured with.
 const HANDLER: &str = "_HANDLER";
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(5);

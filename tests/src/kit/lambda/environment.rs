@@ -116,6 +116,8 @@ impl Environment {
         keep(child.stderr.take(), log);
         let asked = endpoint.reached(|phase| *phase != Phase::Starting);
         tokio::select! {
+            // What it has told comes before its end: one that cannot start tells why, and ends at once.
+            biased;
             phase = asked => if let Phase::Failed(why) = phase { return Err(format!("Runtime.InitError: {why}")) },
             status = child.wait() => return Err(format!("it ended before its first invocation: {status:?}")),
             () = tokio::time::sleep(patience) => return Err("it asked for no invocation in time".to_owned()),
@@ -132,6 +134,7 @@ impl Environment {
         let answered = self.endpoint.invoke(id.to_owned(), payload, timeout);
         self.signal(Signal::CONT);
         let outcome = tokio::select! {
+            biased;
             answer = answered => match answer {
                 Ok(Answer::Response(value)) => Outcome::Response(value),
                 Ok(Answer::Error { kind, message }) => Outcome::Error { kind, message },
