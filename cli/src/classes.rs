@@ -11,7 +11,7 @@ pub(crate) fn without_slashes(pattern: &str) -> Option<String> {
             Some(end) => {
                 let class = rewritten(&signs[at + 1..end]);
                 is_changed |= class.chars().ne(signs[at + 1..end].iter().copied());
-                out.extend(['[']);
+                out.push('[');
                 out.push_str(&class);
                 out.push(']');
                 at = end + 1;
@@ -72,7 +72,7 @@ fn rewritten(class: &[char]) -> String {
                 out.push(if sign == '/' { NOWHERE } else { sign });
                 at += 1;
             }
-            [] => {}
+            [] => break,
         }
     }
     out

@@ -96,12 +96,8 @@ async fn create(store: &dyn Store, root: Root) -> Result<Option<(Root, ObjectHas
     let bytes = root.encode().map_err(|_| JobError::RootSize { number })?;
     let hash = ObjectHash::of(&bytes);
     let name = layout::root(number);
-    if store.create(&objects::key(&name), Bytes::from(bytes)).await? == Created::Exists {
-        // An earlier try of this very call may have created it although its answer was lost.
-        let stored = objects::read(store, &name).await?;
-        if stored.is_none_or(|bytes| ObjectHash::of(&bytes) != hash) {
-            return Ok(None);
-        }
+    if !objects::create_own(store, &name, Bytes::from(bytes)).await? {
+        return Ok(None);
     }
     let has_won = match root.base {
         _ if is_planted(Fault::WinUnchecked) => true,

@@ -57,6 +57,11 @@ impl Parts {
     pub fn of_domain(domain: DomainId) -> Self {
         Self { domains: Some([domain].into()), ..Self::ALL }
     }
+
+    /// The index of one domain alone.
+    pub fn index_of(domain: DomainId) -> Self {
+        Self { kinds: &[RunKind::Segments, RunKind::OverlayRuns], ..Self::of_domain(domain) }
+    }
 }
 
 impl View {

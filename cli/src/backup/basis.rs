@@ -17,7 +17,7 @@ use copal_store::Store;
 use super::kept::{KeptSnapshot, KeptTree};
 use super::{BackupError, Options};
 use crate::history::open_info;
-use crate::reader::{BlockReader, PageReader, Pages, ReadError};
+use crate::reader::{BlockReader, PageReader, Pages, ReadError, index_of};
 use crate::repository::{Access, Enrolled, LocalClient, Repository};
 use crate::wait::wait;
 
@@ -124,9 +124,8 @@ impl Basis {
         }
         let store: Arc<dyn Store> = repository.store().clone();
         let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), client.domain));
-        let index = index_of(view, client.domain);
         let pages = Arc::new(PageReader::new(blocks, view, keys));
-        Ok(Self { snapshot, checkpoint, pages, index, kept: None })
+        Ok(Self { snapshot, checkpoint, index: pages.index(), pages, kept: None })
     }
 
     /// What to compare with, what to prefer first.
@@ -152,10 +151,4 @@ impl Pages for Nothing {
     fn page(&self, id: &ChunkId) -> Result<VerifiedPage, ReadError> {
         Err(ReadError::Absent { id: *id })
     }
-}
-
-/// What a state has of a domain.
-pub(super) fn index_of(view: &View, domain: copal_engine::id::DomainId) -> Arc<Index<Bytes>> {
-    let empty = || Index::new(domain, Vec::new(), Default::default()).expect("nothing is of another domain");
-    Arc::new(view.index(domain).cloned().unwrap_or_else(empty))
 }

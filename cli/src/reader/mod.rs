@@ -14,6 +14,7 @@ use crate::report::Failure;
 pub(crate) use blocks::CopyError;
 pub use blocks::{BlockReader, ReadError};
 pub use chunks::ChunkReader;
+pub(crate) use newest::index_of;
 pub use pages::{EntryStream, PageReader, Pages, TreeError, pieces};
 
 impl From<ReadError> for Failure {

@@ -5,7 +5,6 @@ use std::sync::{Arc, RwLock};
 use bytes::Bytes;
 use copal_engine::id::DomainId;
 use copal_engine::index::Index;
-use copal_engine::state::RunKind;
 use copal_service::view::{self, Parts, View};
 use copal_store::Store;
 
@@ -42,8 +41,8 @@ impl NewestIndex {
             if wait(view::newest_number(store)).ok()? <= current.root {
                 return None;
             }
-            let parts = Parts { kinds: INDEX, ..Parts::of_domain(self.domain) };
-            *current = Current::of(&wait(view::read_parts(store, &parts)).ok()?, self.domain);
+            let view = wait(view::read_parts(store, &Parts::index_of(self.domain))).ok()?;
+            *current = Current::of(&view, self.domain);
         }
         Some(current.index.clone())
     }
@@ -51,11 +50,12 @@ impl NewestIndex {
 
 impl Current {
     fn of(view: &View, domain: DomainId) -> Self {
-        let empty = || Index::new(domain, Vec::new(), Default::default()).expect("nothing is of another domain");
-        let index = view.index(domain).cloned().unwrap_or_else(empty);
-        Self { root: view.base().map_or(0, |(number, _)| number), index: Arc::new(index) }
+        Self { root: view.number(), index: index_of(view, domain) }
     }
 }
 
-/// What of the state an index is read from.
-const INDEX: &[RunKind] = &[RunKind::Segments, RunKind::OverlayRuns];
+/// What a state has of a domain.
+pub(crate) fn index_of(view: &View, domain: DomainId) -> Arc<Index<Bytes>> {
+    let empty = || Index::new(domain, Vec::new(), Default::default()).expect("nothing is of another domain");
+    Arc::new(view.index(domain).cloned().unwrap_or_else(empty))
+}

@@ -129,9 +129,7 @@ fn name(
         let next = Descriptor { version: newest.version + 1, reader: Some(reader), ..*newest };
         last = layout::descriptor(next.version);
         let bytes = Bytes::from(next.sign(&owner.signing_key()));
-        let created = wait(store.create(&objects::key(last.as_str()), bytes.clone()))?;
-        // It may be our own, if the answer was lost on the way.
-        if created == Created::New || wait(objects::read(store, &last))?.is_some_and(|found| found == bytes) {
+        if wait(objects::create_own(store, &last, bytes))? {
             return Ok(Some(Named::Now(last)));
         }
         // Somebody else was faster: the next one is made of what they have written.

@@ -13,14 +13,13 @@ use copal_engine::manifest::SnapshotClaim;
 use copal_engine::pack::PackKind;
 use copal_engine::receipt::Receipt;
 use copal_engine::seal::BlockKind;
-use copal_engine::state::RunKind;
 use copal_service::view::{self, Parts};
 
-use super::super::basis::index_of;
 use super::super::kept::KeptSnapshot;
 use super::super::manifest::{MANIFEST_EVERY, refusal};
 use super::super::{BackupError, Carried, Claim, Outcome};
 use super::{Assembly, Known};
+use crate::reader::index_of;
 use crate::wait::{Patience, wait};
 
 impl Assembly<'_, '_> {
@@ -43,8 +42,7 @@ impl Assembly<'_, '_> {
         // What is in the index need not be remembered, however long the run.
         if self.carried.accepted > before {
             let domain = self.attempt.client.domain;
-            let parts = Parts { kinds: INDEX, ..Parts::of_domain(domain) };
-            let view = wait(view::read_parts(self.attempt.access.store().as_ref(), &parts))?;
+            let view = wait(view::read_parts(self.attempt.access.store().as_ref(), &Parts::index_of(domain)))?;
             self.index = index_of(&view, domain);
         }
         Ok(())
@@ -188,10 +186,7 @@ impl Assembly<'_, '_> {
         if self.carried.claims.is_empty() {
             return Ok(self.outcome);
         }
-        match self.wait_for_all()? {
-            Some(why) => Err(BackupError::Rejected(why)),
-            None => Ok(self.outcome),
-        }
+        self.wait_for_all()?.map_or(Ok(self.outcome), |why| Err(BackupError::Rejected(why)))
     }
 
     /// Ends a write-only client's copy of the tree, whatever the answer: what the repository has is asked of its index.
@@ -246,7 +241,5 @@ fn carry(carried: &mut Carried, claim: Claim, receipt: &Receipt) {
     });
 }
 
-/// What of the state an index is read from.
-const INDEX: &[RunKind] = &[RunKind::Segments, RunKind::OverlayRuns];
 /// Where the client decides itself, the answer is there at once.
 const ONCE: Duration = Duration::ZERO;
