@@ -75,23 +75,36 @@ impl<S: Store, P: Pause> Retry<S, P> {
         T: Send,
         F: Future<Output = Result<T, StoreError>> + Send,
     {
-        let mut longest = self.backoff.first.min(self.backoff.longest);
-        for _ in 0..self.backoff.retries {
-            match call().await {
-                Err(error) if error.is_transient() => (),
-                settled => return settled,
-            }
-            self.pause.sleep(self.wait(longest)).await;
-            longest = longest.saturating_mul(2).min(self.backoff.longest);
-        }
-        call().await
+        retried(self.backoff, &self.pause, call).await
     }
+}
 
-    /// Half of it for certain, half of it by chance.
-    fn wait(&self, longest: Duration) -> Duration {
-        let half = longest / 2;
-        half + self.pause.jitter(half).min(half)
+/// Makes a call until it succeeds, fails for good, or has been made often enough.
+pub async fn retried<T, F>(
+    backoff: Backoff,
+    pause: &impl Pause,
+    call: impl Fn() -> F + Send + Sync,
+) -> Result<T, StoreError>
+where
+    T: Send,
+    F: Future<Output = Result<T, StoreError>> + Send,
+{
+    let mut longest = backoff.first.min(backoff.longest);
+    for _ in 0..backoff.retries {
+        match call().await {
+            Err(error) if error.is_transient() => (),
+            settled => return settled,
+        }
+        pause.sleep(wait(pause, longest)).await;
+        longest = longest.saturating_mul(2).min(backoff.longest);
     }
+    call().await
+}
+
+/// Half of it for certain, half of it by chance.
+fn wait(pause: &impl Pause, longest: Duration) -> Duration {
+    let half = longest / 2;
+    half + pause.jitter(half).min(half)
 }
 
 #[async_trait]
@@ -188,8 +201,8 @@ mod tests {
     fn chance_only_shortens_a_wait_and_never_below_half() {
         let store = |jitter| Retry::new(MemoryStore::new(), backoff(), Sleeps::jittering(jitter));
         let longest = Duration::from_millis(100);
-        assert_eq!(store(Duration::ZERO).wait(longest), longest / 2);
-        assert_eq!(store(Duration::MAX).wait(longest), longest);
+        assert_eq!(wait(&store(Duration::ZERO).pause, longest), longest / 2);
+        assert_eq!(wait(&store(Duration::MAX).pause, longest), longest);
     }
 
     #[test]

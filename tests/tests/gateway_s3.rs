@@ -2,7 +2,7 @@
 //! addresses that the gateway presigns.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
@@ -19,13 +19,7 @@ fn a_client_without_credentials_uses_a_bucket_through_a_gateway() {
     let machine = Machine::new(&server);
     machine.ok(machine.with_store(&["init", "--ingest", "service"]));
     let presigned = Arc::new(AtomicU64::new(0));
-    let counter = presigned.clone();
-    let proxy = Proxy::start(server.address(), Duration::ZERO, move |seen| {
-        if seen.uri.query().is_some_and(|query| query.contains("X-Amz-Signature=")) {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-        Fate::Pass
-    });
+    let proxy = counted(&server, &presigned);
     let gateway = Gateway::start(&machine, &proxy.endpoint());
     let at = |arguments: &[&str]| machine.ok(machine.through(&gateway.url, arguments));
     at(&["backup", machine.text("source")]);
@@ -78,6 +72,37 @@ fn a_repository_is_made_in_a_bucket_through_a_gateway() {
     machine.ok(machine.with_store(&["check", "--full"]));
 }
 
+#[test]
+fn nothing_is_presigned_before_a_server_that_heeds_what_was_not_signed_unless_one_insists() {
+    let server = Server::start(Kind::Minio);
+    let machine = Machine::new(&server);
+    machine.ok(machine.with_store(&["init", "--ingest", "service"]));
+    for (options, is_presigned) in
+        [(&[][..], false), (&["--presign", "always"], true), (&["--presign", "never"], false)]
+    {
+        let presigned = Arc::new(AtomicU64::new(0));
+        let proxy = counted(&server, &presigned);
+        let gateway = Gateway::with(&machine, &proxy.endpoint(), options);
+        machine.ok(machine.through(&gateway.url, &["backup", "--force", machine.text("source")]));
+        assert_eq!(presigned.load(Ordering::Relaxed) > 0, is_presigned, "{options:?}");
+        let told = gateway.told();
+        let is_warned = told.contains("heeds headers that were not signed") && told.contains("--presign always");
+        assert_eq!(is_warned, options.is_empty(), "{options:?}: {told}");
+    }
+    machine.ok(machine.with_store(&["check", "--full"]));
+}
+
+/// Counts the requests that were presigned on their way to a server.
+fn counted(server: &Server, presigned: &Arc<AtomicU64>) -> Proxy {
+    let counter = presigned.clone();
+    Proxy::start(server.address(), Duration::ZERO, move |seen| {
+        if seen.uri.query().is_some_and(|query| query.contains("X-Amz-Signature=")) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        Fate::Pass
+    })
+}
+
 /// `copal serve` with the credentials of the store.
 struct Gateway {
     child: Child,
@@ -93,11 +118,22 @@ impl Gateway {
         let serve = ["serve", "--json", "--open-slots", "--listen", "127.0.0.1:0"];
         let mut command = machine.with_store(&[&serve[..], options].concat());
         command.env("AWS_ENDPOINT_URL_S3", endpoint).env_remove("COPAL_PASSWORD");
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("it says where it is");
         let told: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
         Self { child, url: told["gateway"].as_str().expect("an address").to_owned() }
+    }
+}
+
+impl Gateway {
+    /// Ends it, and returns what it has said to people.
+    fn told(mut self) -> String {
+        let mut told = String::new();
+        // It may have ended already.
+        let _ = self.child.kill();
+        self.child.stderr.take().expect("it is piped").read_to_string(&mut told).expect("text");
+        told
     }
 }
 

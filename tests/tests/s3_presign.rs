@@ -34,6 +34,28 @@ fn minio_takes_nothing_unlocked_that_was_presigned_locked() {
     takes_nothing_unlocked(&Server::start(Kind::Minio));
 }
 
+#[test]
+fn a_header_that_was_not_signed_is_refused_by_versitygw_and_minio_is_known_to_heed_it() {
+    for (kind, is_bound) in [(Kind::Versity, true), (Kind::Minio, false)] {
+        let server = Server::start(kind);
+        let store = server.store(&server.bucket(), "pre/fix");
+        assert_eq!(block_on(store.binds_requests()).expect("an answer"), is_bound, "{kind:?}");
+        assert_eq!(block_on(copal_store::list_all(&store, "")).expect("list"), [], "{kind:?}: nothing is left");
+        // What the probe says is so of presigned requests.
+        block_on(store.create(&key("other"), Bytes::from_static(b"other"))).expect("create");
+        let put = presigned(&store, "mine", SENT);
+        let source = format!("/{}/pre/fix/packs/ab/other", store_bucket(&put));
+        let headers = [&put.headers[..], &[("x-amz-copy-source", source)]].concat();
+        let (status, _) = send(&put, &put.url, &headers, SENT);
+        assert_eq!((400..500).contains(&status), is_bound, "{kind:?}: {status}");
+    }
+}
+
+/// The bucket that an address names.
+fn store_bucket(put: &Presigned) -> String {
+    put.url.split('/').nth(3).expect("a path").to_owned()
+}
+
 fn takes_nothing_unlocked(server: &Server) {
     let bucket = server.bucket_with_locks();
     let config = S3Config { lock: Some("GOVERNANCE:2".parse().expect("a retention")), ..server.config(&bucket, "") };

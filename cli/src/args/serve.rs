@@ -3,10 +3,21 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use copal_engine::id::OwnerFingerprint;
 
 use super::values::{Size, Span};
+
+/// When addresses are handed out at which a bucket takes and gives objects itself.
+#[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Presign {
+    /// If the server refuses headers that were not signed; else everything goes through the gateway.
+    Safe,
+    /// Also before a server that heeds them: its clients can then read and replace any object.
+    Always,
+    /// Everything goes through the gateway.
+    Never,
+}
 
 /// Options of `serve`.
 #[derive(Args, Debug, Clone)]
@@ -35,6 +46,9 @@ pub struct Serve {
     /// Web origin whose pages may use the gateway.
     #[arg(long, value_name = "ORIGIN")]
     pub cors: Option<String>,
+    /// Whether clients use a bucket directly, by addresses that are signed for one request.
+    #[arg(long, value_name = "WHEN", default_value = "safe")]
+    pub presign: Presign,
     /// Fingerprint of the owner; without it the one that was seen first counts.
     #[arg(long, value_name = "HEX", value_parser = fingerprint)]
     pub owner_fingerprint: Option<OwnerFingerprint>,

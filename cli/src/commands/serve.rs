@@ -65,6 +65,10 @@ fn tell(is_quiet: bool, note: &JobNote) {
             eprintln!("manifest {number} of client {} is rejected: {why}", Hex(*client).short());
         }
         JobNote::Rejected { .. } => {}
+        JobNote::Unbound => {
+            let why = "the bucket's server heeds headers that were not signed";
+            eprintln!("everything goes through this gateway, since {why}; --presign always is for clients one trusts");
+        }
         JobNote::Damage { findings } => {
             eprintln!("check found damage: {findings} things are wrong, see \"copal check\"")
         }

@@ -56,6 +56,8 @@ pub enum JobNote {
         /// Why.
         why: String,
     },
+    /// The bucket's server heeds headers that were not signed, so that nothing is presigned.
+    Unbound,
     /// A check found damage.
     Damage {
         /// So many things are wrong.

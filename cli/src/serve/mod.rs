@@ -20,7 +20,7 @@ use copal_service::gateway::{Facts, Gateway, Memory, Presigner, Quota, Settings,
 use copal_store::s3::BadConfig;
 use copal_store::{Store, StoreError};
 
-use crate::args::serve::Serve;
+use crate::args::serve::{Presign, Serve};
 use crate::clock;
 use crate::entropy::SystemEntropy;
 use crate::location::Location;
@@ -117,8 +117,7 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
         Some(store) if facts.is_some() => store,
         found => Arc::new(Unmade::new(service.location.clone(), service.means.clone(), found)),
     };
-    let bucket =
-        presign::Bucket::of(service.location, service.means)?.map(|bucket| Arc::new(bucket) as Arc<dyn Presigner>);
+    let bucket = direct(service)?;
     let page = match &options.web {
         Some(directory) => {
             let origin = bucket.as_deref().map(presign::origin).transpose()?;
@@ -137,6 +136,20 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
     };
     jobs.finish();
     served
+}
+
+/// The bucket that clients use directly, if they may.
+fn direct(service: &Service<'_>) -> Result<Option<Arc<dyn Presigner>>, ServeError> {
+    let presign = service.options.presign;
+    let Some(bucket) = presign::Bucket::of(service.location, service.means)?.filter(|_| presign != Presign::Never)
+    else {
+        return Ok(None);
+    };
+    if presign == Presign::Safe && !bucket.binds_requests()? {
+        (service.note)(&JobNote::Unbound);
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(bucket)))
 }
 
 /// The owner that the repository must have: the one named, else the one that was seen first.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use copal_service::gateway::{Presigned, Presigner};
+use copal_store::retry::{self, Backoff};
 use copal_store::s3::{BadConfig, S3Config, S3Store};
 use copal_store::{Key, StoreError};
 
@@ -24,6 +25,16 @@ impl Bucket {
         config.kms_key.clone_from(&means.kms_key);
         config.lock = means.object_lock;
         Ok(Some(Self(wait(S3Store::open(config))?)))
+    }
+
+    /// Whether its server holds clients to what was signed, as far as can be found out.
+    pub(super) fn binds_requests(&self) -> Result<bool, StoreError> {
+        let (backoff, pause) = (Backoff::default(), self.0.pause());
+        match wait(retry::retried(backoff, &pause, || self.0.binds_requests())) {
+            // Who may not try it out does not know.
+            Err(StoreError::Denied { .. }) => Ok(false),
+            found => found,
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
 mod answer;
+mod bound;
 mod bucket;
 mod clock;
 mod config;

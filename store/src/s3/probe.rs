@@ -114,11 +114,11 @@ fn unfit(lack: &'static str) -> StoreError {
     StoreError::Unfit { lack }
 }
 
-fn sum(bytes: &[u8]) -> String {
+pub(super) fn sum(bytes: &[u8]) -> String {
     BASE64.encode(Sha256::digest(bytes))
 }
 
-fn new_key(made: &mut Vec<Key>) -> Result<Key, StoreError> {
+pub(super) fn new_key(made: &mut Vec<Key>) -> Result<Key, StoreError> {
     let random =
         getrandom::u64().map_err(|_| Trouble::Answer("there are no random numbers").lasting(Op::Create, PLACE))?;
     let key = Key::new(format!("{PLACE}{random:016x}")).expect("digits make a key");

@@ -1,0 +1,131 @@
+//! Bound: whether a server holds whoever has a signed request to what was signed.
+//!
+//! A presigned request binds the headers that its signature covers. Of the others Amazon S3 refuses those that begin with
+//! `x-amz-`; MinIO heeds them: with `x-amz-copy-source` the creation of one object becomes a copy of any other that the
+//! signer may read, over any that it may create, whatever the body and `If-None-Match` say.
+
+use std::sync::Arc;
+
+use aws_smithy_runtime_api::box_error::BoxError;
+use aws_smithy_runtime_api::client::interceptors::Intercept;
+use aws_smithy_runtime_api::client::interceptors::context::BeforeTransmitInterceptorContextMut;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::config_bag::ConfigBag;
+use bytes::Bytes;
+
+use super::S3Store;
+use super::bucket::Bucket;
+use super::probe::{new_key, sum};
+use crate::{Created, Key, Op, StoreError};
+
+impl S3Store {
+    /// Whether the server refuses a creation that was signed when a header is added to it that names another object to be
+    /// copied. Amazon's is known to, and not asked. Elsewhere this writes two small objects below `tmp/`, and deletes them
+    /// where that is permitted; whoever may not write there is told so by [`StoreError::Denied`].
+    pub async fn binds_requests(&self) -> Result<bool, StoreError> {
+        self.run(Op::Create, PLACE, |bucket| async move { bucket.binds_requests().await }).await
+    }
+}
+
+impl Bucket {
+    async fn binds_requests(self: Arc<Self>) -> Result<bool, StoreError> {
+        if self.connection.endpoint.as_deref().is_none_or(is_amazons) {
+            return Ok(true);
+        }
+        let mut made = Vec::new();
+        let found = self.try_to_copy(&mut made).await;
+        for key in &made {
+            // A role that may only add leaves them: nothing reads what lies there.
+            let _ = self.delete(key).await;
+        }
+        found
+    }
+
+    async fn try_to_copy(&self, made: &mut Vec<Key>) -> Result<bool, StoreError> {
+        let (source, target) = (new_key(made)?, new_key(made)?);
+        let other = Bytes::from_static(b"another object");
+        let sum_of_other = sum(&other);
+        if self.create(&source, other.clone(), sum_of_other).await? == Created::Exists
+            || self.read(&source).await? != other
+        {
+            return Err(StoreError::Unfit { lack: "an object of a random name is not what was created" });
+        }
+        let request = self.connection.client.put_object();
+        let request = request
+            .bucket(&self.config.bucket)
+            .key(self.name(&target))
+            .if_none_match("*")
+            .checksum_sha256(sum(SENT))
+            .content_length(SENT.len() as i64)
+            .body(SdkBody::from(SENT).into())
+            .customize()
+            .disable_payload_signing()
+            .interceptor(Unsigned(format!("/{}/{}", self.config.bucket, self.name(&source))));
+        match self.answer(Op::Create, target.as_str(), self.config.patience, request.send()).await? {
+            // It may have passed the header over.
+            Ok(_) => Ok(self.read(&target).await? == SENT),
+            Err(failed) => match failed.status {
+                // What it differs in from the creation of the source is the header alone.
+                Some(403) => Ok(true),
+                // It was let in, and failed for another reason: a request that is better made may not.
+                Some(400..500) => Ok(false),
+                _ => Err(self.explain(failed, Op::Create, target.as_str())),
+            },
+        }
+    }
+}
+
+/// Whether an address is one of Amazon's, as that of an endpoint of one's own network is.
+fn is_amazons(endpoint: &str) -> bool {
+    let host = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
+    let host = host.split(['/', ':']).next().unwrap_or_default();
+    [".amazonaws.com", ".amazonaws.com.cn"].iter().any(|end| host.ends_with(end))
+}
+
+/// Adds what to copy after the request was signed.
+#[derive(Debug)]
+struct Unsigned(String);
+
+impl Intercept for Unsigned {
+    fn name(&self) -> &'static str {
+        "a header that is not signed"
+    }
+
+    fn modify_before_transmit(
+        &self,
+        context: &mut BeforeTransmitInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        context.request_mut().headers_mut().insert("x-amz-copy-source", self.0.clone());
+        Ok(())
+    }
+}
+
+const PLACE: &str = "tmp/probe-";
+const SENT: &[u8] = b"what is sent";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_amazons_own_hosts_are_not_asked() {
+        for own in [
+            "https://s3.eu-central-1.amazonaws.com",
+            "https://vpce-1.s3.us-east-1.vpce.amazonaws.com:443/",
+            "https://s3.cn-north-1.amazonaws.com.cn",
+        ] {
+            assert!(is_amazons(own), "{own}");
+        }
+        for other in [
+            "http://127.0.0.1:9000",
+            "https://minio.example/s3.amazonaws.com",
+            "https://amazonaws.com.example",
+            "https://notamazonaws.com",
+        ] {
+            assert!(!is_amazons(other), "{other}");
+        }
+    }
+}
