@@ -97,15 +97,23 @@ impl View {
         Ok(Self { number: number_of(root_key)?, domains, ..Self::default() })
     }
 
-    /// Begins anew with another root. Segments and overlays that it names too need not be read again.
-    pub fn renew(&mut self, root_key: Option<&str>) -> Result<(), Fault> {
-        self.number = number_of(root_key)?;
-        self.root = None;
-        self.is_base_there = false;
-        self.runs.clear();
-        self.state = None;
-        self.indexes.clear();
-        Ok(())
+    /// The same domains by a newer root, to be filled before it takes this one's place; none if it is no newer. Segments and
+    /// overlays that it names too need not be read again.
+    pub fn newer(&self, root_key: Option<&str>) -> Result<Option<Self>, Fault> {
+        let number = number_of(root_key)?;
+        let (domains, segments, overlays) = (self.domains.clone(), self.segments.clone(), self.overlays.clone());
+        let newer = || Self { number, domains, segments, overlays, ..Self::default() };
+        Ok((number > self.number).then(newer))
+    }
+
+    /// Takes a newer one's place, with all domains that are wanted by now. False if that has to be filled for them first.
+    pub fn replace(&mut self, newer: &mut Self) -> bool {
+        self.domains.iter().for_each(|domain| newer.want(*domain));
+        let is_complete = newer.is_complete();
+        if is_complete {
+            *self = core::mem::take(newer);
+        }
+        is_complete
     }
 
     /// Wants the index of one more domain.

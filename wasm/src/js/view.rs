@@ -42,11 +42,15 @@ impl View {
         Ok(self.0.borrow_mut().supply(key, bytes)?)
     }
 
-    pub fn renew(
+    pub fn newer(
         &self,
         #[wasm_bindgen(unchecked_param_type = "string | null")] root_key: Option<String>,
-    ) -> Thrown<()> {
-        Ok(self.0.borrow_mut().renew(root_key.as_deref())?)
+    ) -> Thrown<Option<View>> {
+        Ok(self.0.borrow().newer(root_key.as_deref())?.map(|newer| View(Rc::new(RefCell::new(newer)))))
+    }
+
+    pub fn replace(&self, newer: &View) -> bool {
+        self.0.borrow_mut().replace(&mut newer.0.borrow_mut())
     }
 
     pub fn want(&self, domain: &str) -> Thrown<()> {

@@ -4,10 +4,11 @@
 mod gather;
 mod take;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use copal_engine::id::ChunkId;
+use copal_engine::index::{Index, Location};
 use copal_engine::layout;
 use copal_engine::pack::PackTable;
 use copal_engine::path::TreePath;
@@ -20,7 +21,7 @@ use super::Obstacle;
 use super::blocks::{PackAt, copies};
 use super::tree::Tree;
 use crate::fault::Fault;
-use crate::view::Read;
+use crate::view::{Read, Shared};
 
 pub use take::{Opened, Piece, SealedBlock};
 
@@ -80,8 +81,7 @@ pub struct Restore {
     tables: HashMap<PackAt, Rc<PackTable>>,
     /// Chunks whose copy was no good.
     again: Vec<Again>,
-    /// How many copies of a chunk were no good.
-    tried: HashMap<ChunkId, usize>,
+    tried: Tried,
     is_planned: bool,
     is_walked: bool,
 }
@@ -139,7 +139,7 @@ impl Restore {
             reads: Vec::new(),
             tables: HashMap::new(),
             again: Vec::new(),
-            tried: HashMap::new(),
+            tried: Tried::default(),
             is_planned: false,
             is_walked: false,
         }
@@ -177,7 +177,7 @@ impl Restore {
         let view = self.tree.view.borrow();
         let index = view.index(self.tree.domain);
         for again in self.again.drain(..) {
-            let next = copies(index, &again.id).into_iter().nth(tried(&self.tried, &again.id));
+            let next = self.tried.next(index, &again.id);
             for target in &again.targets {
                 match &next {
                     Some(location) if self.open.contains_key(&target.file) => {
@@ -237,8 +237,15 @@ impl Restore {
     }
 }
 
-fn tried(tried: &HashMap<ChunkId, usize>, id: &ChunkId) -> usize {
-    tried.get(id).copied().unwrap_or(0)
+/// Copies that were no good, by the block that they lie in: a newer index may have others, in another order.
+#[derive(Default)]
+struct Tried(HashSet<(ChunkId, PackAt, u32)>);
+
+impl Tried {
+    /// The best copy that was not tried.
+    fn next(&self, index: Option<&Index<Shared>>, id: &ChunkId) -> Option<Location> {
+        copies(index, id).into_iter().find(|at| !self.0.contains(&(*id, (at.place, at.pack), at.offset)))
+    }
 }
 
 /// What lies between two blocks is read with them up to this.

@@ -68,7 +68,7 @@ async function restore(): Promise<Restored> {
   const target = async () => (only === undefined ? new ZipTarget(place, "", false) : new SingleTarget(place));
   fetched = 0;
   const begun = performance.now();
-  const result = await new RestoreRun(opened, books, snapshot, [only ?? ""]).run(new Control(), target);
+  const result = await new RestoreRun(books, snapshot, [only ?? ""]).run(new Control(), target);
   const seconds = (performance.now() - begun) / 1000;
   if (result.damaged.length + result.skipped.length > 0) throw new Error("not everything was restored");
   books.free();

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { Control } from "../../src/core/coordinator/control";
-import type { Opened } from "../../src/core/coordinator/opened";
-import type { Restore, Window } from "../../src/core/engine";
+import type { Read, Restore, Window } from "../../src/core/engine";
 import { type Books, imageType, isText } from "../../src/core/restore/books";
 import { RestoreRun } from "../../src/core/restore/run";
 import { type Target, below, commonParent } from "../../src/core/restore/targets";
@@ -94,13 +93,15 @@ async function run(steps: Step[], ids = ["a", "b"]) {
   const books = {
     measure: async () => ({ files: ids.length, directories: 0, bytes: 100, leftOut: 0 }),
     withTree: async (_: string, work: (tree: { restore: () => Restore }) => Promise<void>) => work({ restore: () => restore }),
+    read: async (reads: Read[], _: unknown, take: (bytes: Uint8Array, at: number) => Promise<void>) => {
+      for (const at of reads.keys()) await take(new Uint8Array(1), at);
+    },
     async *take(_: Restore, read: number) {
       for (const [file, offset, content] of steps[at]!.reads![read] ?? []) yield [{ file, offset, bytes: bytes(content) }];
     },
   } as unknown as Books;
-  const opened = { read: async () => new Uint8Array(1) } as unknown as Opened;
   const notes = new Notes();
-  const result = new RestoreRun(opened, books, "s", ids).run(new Control(), async () => notes);
+  const result = new RestoreRun(books, "s", ids).run(new Control(), async () => notes);
   return { notes, result: await result.catch((error: { problem: { code: string } }) => error.problem.code) };
 }
 

@@ -1,8 +1,8 @@
 //! Between the tab and the command: what one has stored, the other restores bit for bit.
 
 import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { createHash, randomBytes } from "node:crypto";
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 
@@ -152,6 +152,12 @@ test("what the command has backed up is browsed, searched, previewed and downloa
   expect(execFileSync("cmp", [machine.path("single"), join(folder, "noise.bin")]).toString()).toBe("");
 });
 
+/** Names of the packs that the repository has. */
+function packs(): string[] {
+  const names = readdirSync(machine.path("repository"), { recursive: true, withFileTypes: true });
+  return names.filter((entry) => entry.isFile() && /\/(packs|moved)\//.test(entry.parentPath)).map(({ name }) => name);
+}
+
 async function download(snapshot: string, entries: string[]) {
   const arriving = tab.page.waitForEvent("download");
   const result = await tab.page.evaluate(
@@ -164,6 +170,33 @@ async function download(snapshot: string, entries: string[]) {
   const arrived = await arriving;
   return { result, path: await arrived.path(), name: arrived.suggestedFilename() };
 }
+
+test("what a prune moves while a list is open is found where it lies now", async () => {
+  const folder = machine.path("source/Papers");
+  mkdirSync(folder, { recursive: true });
+  for (let at = 0; at < 12; at++) {
+    writeFileSync(join(folder, `${at}.bin`), randomBytes(200_000));
+    machine.copal(["backup", "source/Papers"], { COPAL_REPOSITORY: machine.url });
+  }
+  await unlock(tab);
+  const found = await tab.page.evaluate(async () => {
+    const { snapshots } = await window.core.snapshots();
+    const run = await window.core.search(snapshots[0]!.id, "", ".bin");
+    return { snapshot: snapshots[0]!.id, hits: (await run.done).hits.map(({ id, name }) => ({ id, name })) };
+  });
+  expect(found.hits.length).toBe(12);
+  const before = packs();
+  machine.copal(["prune", "--grace", "0s"]);
+  expect(packs().filter((pack) => before.includes(pack))).toEqual([]);
+
+  const top = found.hits[0]!.id.replace(/\/[^/]*$/, "");
+  const kind = await tab.page.evaluate(async ({ snapshot, id }) => (await window.core.preview(snapshot, id, 1_000)).kind, { snapshot: found.snapshot, id: found.hits[3]!.id });
+  expect(kind).toBe("binary");
+  const zip = await download(found.snapshot, [top]);
+  expect(zip.result).toMatchObject({ files: 12, damaged: [] });
+  execFileSync("unzip", ["-q", zip.path, "-d", machine.path("unzipped")]);
+  expect(listing(machine.path("unzipped/Papers"))).toEqual(listing(folder));
+});
 
 test("two snapshots are compared", async () => {
   const folder = machine.path("Pictures");

@@ -7,9 +7,8 @@ use copal_engine::restore::window::Target;
 use copal_engine::tree::{Content, Entry, ListStep, ListWalk, TreeWalk};
 
 use super::super::Obstacle;
-use super::super::blocks::copies;
 use super::super::tree::Turn;
-use super::{Current, Damage, OpenFile, Pieces, Restore, Started, tried};
+use super::{Current, Damage, OpenFile, Pieces, Restore, Started};
 use crate::view::Read;
 
 impl Restore {
@@ -101,7 +100,7 @@ impl Restore {
         current.offset += u64::from(piece.length);
         let location = {
             let view = self.tree.view.borrow();
-            copies(view.index(self.tree.domain), &piece.id).into_iter().nth(tried(&self.tried, &piece.id))
+            self.tried.next(view.index(self.tree.domain), &piece.id)
         };
         match location {
             Some(location) => {

@@ -124,7 +124,7 @@ impl Restore {
             });
             match plain {
                 Ok(plain) => self.give(&chunk, plain, pieces),
-                Err(why) => self.put_back(chunk, pack, &why),
+                Err(why) => self.put_back(chunk, (*pack, block.offset), &why),
             }
         }
     }
@@ -145,9 +145,9 @@ impl Restore {
         }
     }
 
-    fn put_back(&mut self, chunk: ChunkRead, pack: &PackAt, why: &str) {
+    fn put_back(&mut self, chunk: ChunkRead, (pack, offset): (PackAt, u32), why: &str) {
         let why = format!("{}: {why}", layout::pack(pack.0, pack.1));
-        *self.tried.entry(chunk.id).or_default() += 1;
+        self.tried.0.insert((chunk.id, pack, offset));
         self.again.push(Again { id: chunk.id, targets: chunk.targets, why });
     }
 }

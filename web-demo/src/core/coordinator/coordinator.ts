@@ -107,8 +107,7 @@ const calls = {
 
   /** `place`: what the person has picked; null: the browser's downloads. */
   async restore(snapshot: string, entries: EntryId[], place: FileSystemFileHandle | FileSystemDirectoryHandle | null, isZip: boolean, name: string) {
-    const shelf = await library();
-    return restore(current(), shelf, snapshot, entries, place, isZip, name);
+    return restore(await library(), snapshot, entries, place, isZip, name);
   },
 
   async status() {
@@ -164,8 +163,8 @@ async function backup(site: Opened, options: BackupOptions, origin: Origin, devi
   }
 }
 
-async function restore(site: Opened, shelf: Books, snapshot: string, entries: EntryId[], place: FileSystemHandle | null, isZip: boolean, name: string): Promise<Run> {
-  const going = new RestoreRun(site, shelf, snapshot, entries);
+async function restore(shelf: Books, snapshot: string, entries: EntryId[], place: FileSystemHandle | null, isZip: boolean, name: string): Promise<Run> {
+  const going = new RestoreRun(shelf, snapshot, entries);
   const staged = place ? null : await staging.begin(name);
   const target = async (): Promise<Target> => {
     const base = await shelf.base(snapshot, entries);

@@ -113,6 +113,23 @@ export class Opened {
     }
   }
 
+  /** Lets a view follow the repository to its newest root, where what a prune has moved lies now. */
+  async follow(view: View, patience: Patience): Promise<void> {
+    for (let left = NEWER; ; left--) {
+      const newer = view.newer(await this.gateway.newestRoot(patience));
+      if (!newer) return;
+      try {
+        do await this.supply(newer, patience);
+        while (!view.replace(newer));
+        return;
+      } catch (error) {
+        if ((error as { code?: unknown }).code !== "root-gone" || left <= 1) throw error;
+      } finally {
+        newer.free();
+      }
+    }
+  }
+
   /** Reads what a view asks for, until it asks for nothing any more; gives the names of what it asked for. */
   async supply(view: View, patience: Patience): Promise<string[]> {
     const asked: string[] = [];

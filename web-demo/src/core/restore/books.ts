@@ -85,12 +85,11 @@ export class Books {
           }
           if (window.damaged.length > 0) throw failure("damaged", found.path);
           for (const entry of window.entries) if (entry.inline) bytes.set(entry.inline.subarray(0, bytes.length));
-          for (let at = 0; at < window.reads.length; at++) {
-            const got = await this.opened.read(brief(), window.reads[at]!);
+          await this.read(window.reads, brief(), async (got, at) => {
             for await (const pieces of this.take(restore, at, got)) {
               for (const piece of pieces) if (piece.offset < bytes.length) bytes.set(piece.bytes.subarray(0, bytes.length - piece.offset), piece.offset);
             }
-          }
+          });
           if (window.isDone) break;
         }
       } finally {
@@ -196,7 +195,18 @@ export class Books {
   /** Reads what an operation asked for. */
   async supply(needs: Read[], patience: Patience): Promise<void> {
     const library = this.#library!;
-    await fetchAll(needs, async (read) => library.supply(read, (await this.opened.read(patience, read))!));
+    await this.read(needs, patience, async (bytes, at) => library.supply(needs[at]!, bytes!));
+  }
+
+  /** Reads parts of packs, a few at once; null: it could not be had. What is not where it was, the newest root may know. */
+  async read(reads: Read[], patience: Patience, take: (bytes: Uint8Array<ArrayBuffer> | null, at: number) => Promise<void>): Promise<void> {
+    let isMissing = false;
+    await fetchAll([...reads.keys()], async (at) => {
+      const bytes = await this.opened.read(patience, reads[at]!);
+      isMissing ||= bytes === null;
+      await take(bytes, at);
+    });
+    if (isMissing && this.#view) await this.opened.follow(this.#view, patience);
   }
 
   /** Opens what a read of a restore's window gave; null: it could not be had. */

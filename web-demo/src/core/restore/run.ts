@@ -4,7 +4,6 @@
 import type { EntryId, RestoreProgress, RestoreResult } from "../api";
 import type { EntryFacts, Piece, Restore } from "../engine";
 import { failure, problem } from "../problem";
-import { type Opened, fetchAll } from "../coordinator/opened";
 import { type Control, Rate, eta } from "../coordinator/control";
 import type { Waiting } from "../coordinator/runs";
 import { type Books, steered } from "./books";
@@ -23,7 +22,6 @@ export class RestoreRun {
   #control: Control | null = null;
 
   constructor(
-    private readonly opened: Opened,
     private readonly books: Books,
     private readonly snapshot: string,
     private readonly ids: EntryId[],
@@ -94,8 +92,7 @@ export class RestoreRun {
       queue.whole(window.ends);
       await this.#write(queue, target);
       if (window.isDone) break;
-      await fetchAll(window.reads.map((read, at) => ({ read, at })), async ({ read, at }) => {
-        const bytes = await this.opened.read(patience, read);
+      await this.books.read(window.reads, patience, async (bytes, at) => {
         this.#fetched += bytes?.length ?? 0;
         for await (const pieces of this.books.take(restore, at, bytes)) queue.take(pieces);
       });
