@@ -18,6 +18,7 @@ use hyper_util::server::conn::auto::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::ServeError;
+use super::connections::{Connections, Room};
 use super::metrics::Metrics;
 use super::page::Page;
 use crate::args::serve::Serve;
@@ -61,14 +62,16 @@ pub(super) fn serve(
             _ => None,
         };
         let (socket, address) = bind(options.listen).map_err(failed(&format!("listen on {}", options.listen)))?;
-        let handle = Handle::new();
+        let (handle, room) = (Handle::new(), Room::of_process());
         let mut told = Listening { gateway: url(tls.is_some(), address), metrics: None };
         if let Some(metrics_address) = options.metrics_listen {
             let failed = failed(&format!("listen on {metrics_address}"));
             let (socket, address) = bind(metrics_address).map_err(&failed)?;
             told.metrics = Some(format!("{}/metrics", url(false, address)));
             let router = Router::new().route("/metrics", get(expose)).with_state(metrics);
-            let server = axum_server::from_tcp(socket).map_err(&failed)?.handle(handle.clone());
+            let mut server = axum_server::from_tcp(socket).map_err(&failed)?;
+            bound(server.http_builder());
+            let server = server.map(|acceptor| Connections::new(acceptor, &room, HEADERS)).handle(handle.clone());
             tokio::spawn(server.serve(router.into_make_service()));
         }
         let mut ends = [SignalKind::terminate(), SignalKind::interrupt()]
@@ -89,11 +92,13 @@ pub(super) fn serve(
             Some(config) => {
                 let mut server = axum_server::from_tcp_rustls(socket, config).map_err(&failed)?;
                 bound(server.http_builder());
+                let server = server.map(|acceptor| Connections::new(acceptor, &room, HEADERS));
                 server.handle(handle).serve(service).await.map_err(failed)
             }
             None => {
                 let mut server = axum_server::from_tcp(socket).map_err(&failed)?;
                 bound(server.http_builder());
+                let server = server.map(|acceptor| Connections::new(acceptor, &room, HEADERS));
                 server.handle(handle).serve(service).await.map_err(failed)
             }
         }

@@ -1,6 +1,7 @@
 //! Serve: the whole service on one machine: a gateway for clients, and the jobs beside the store. It holds no key.
 
 mod aside;
+mod connections;
 mod jobs;
 mod listen;
 mod metrics;
