@@ -259,7 +259,7 @@ fn every_object_can_be_shown_and_none_shows_a_secret() {
     machine.backup(&["--tag", "t"]);
     machine.run(&["pin", "latest"]).ok();
     let key = fs::read_to_string(machine.path("key")).unwrap();
-    for name in machine.names("").iter().filter(|name| !name.starts_with("tmp/")) {
+    for name in &machine.names("") {
         let shown = machine.run(&["cat", name]).ok();
         assert_eq!(shown.json()["object"], name.as_str());
         assert!(!shown.text().contains(key.trim()));

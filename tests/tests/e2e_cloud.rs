@@ -54,7 +54,7 @@ fn three_clients_save_while_everything_fails_and_every_snapshot_restores() {
         let works = machines.iter().zip(0..).map(|(machine, number)| scope.spawn(move || save(machine, store, number)));
         let works: Vec<_> = works.collect();
         // One ingest dies in the middle of its work, and the store goes away for a while.
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_secs(240);
         let mut killed = false;
         while !killed && Instant::now() < deadline {
             killed = cloud.function("ingest").kill_one();

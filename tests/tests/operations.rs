@@ -272,7 +272,7 @@ impl Served {
         let written = || output.reopen().expect("it is open");
         let child = command.stdin(Stdio::null()).stdout(written()).stderr(written()).spawn().expect("it runs");
         let mut served = Served { child, url: String::new() };
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_secs(240);
         while served.url.is_empty() {
             let said = fs::read_to_string(output.path()).unwrap_or_default();
             assert!(served.child.try_wait().expect("it is our process").is_none(), "{what}: {said}");

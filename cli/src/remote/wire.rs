@@ -204,8 +204,8 @@ mod tests {
         Ok(())
     }
 
-    const PATIENCE: Duration = Duration::from_millis(300);
-    const PIECE: Duration = Duration::from_millis(50);
+    const PATIENCE: Duration = Duration::from_secs(5);
+    const PIECE: Duration = Duration::from_millis(350);
     const UPLOAD: usize = 1 << 20;
 
     fn get(url: String) -> Result<Reply, WireError> {

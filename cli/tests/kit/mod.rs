@@ -158,7 +158,6 @@ impl Machine {
     pub(crate) fn objects(&self) -> BTreeMap<String, Vec<u8>> {
         let mut objects = BTreeMap::new();
         gather(&self.path("repository"), "", &mut objects);
-        objects.retain(|name, _| !name.starts_with("tmp/"));
         objects
     }
 
@@ -312,7 +311,9 @@ fn gather(directory: &Path, prefix: &str, into: &mut BTreeMap<String, Vec<u8>>) 
     for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();
         let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
-        if entry.file_type().unwrap().is_dir() {
+        if name == "tmp" {
+            // What is not finished comes and goes.
+        } else if entry.file_type().unwrap().is_dir() {
             gather(&entry.path(), &format!("{name}/"), into);
         } else {
             into.insert(name, fs::read(entry.path()).unwrap());

@@ -50,7 +50,7 @@ fn is_whole(owner: &Machine, machine: &Machine) {
 
 /// Waits until the running backup has written so many manifests.
 fn wait_for(owner: &Machine, running: &mut Running, count: usize) {
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_secs(240);
     while manifests(owner) < count {
         assert!(Instant::now() < deadline && running.0.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(2));

@@ -12,7 +12,7 @@ fn served(owner: &Machine, command: &mut std::process::Command) -> Ran {
 
 /// The owner serves until a process has ended.
 fn serve(owner: &Machine, mut running: Running) -> Ran {
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_secs(240);
     while running.0.try_wait().unwrap().is_none() {
         assert!(Instant::now() < deadline, "the backup does not end");
         owner.run(&["ingest"]);
@@ -68,7 +68,7 @@ fn what_a_rejection_names_is_uploaded_again_under_a_new_name() {
     let machine = joined(&owner, "camera", "write-only");
     machine.write("file", noise(1, 100_000));
     let mut running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_secs(240);
     while listed(&owner, "manifests").is_empty() {
         assert!(Instant::now() < deadline && running.0.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(5));
@@ -105,7 +105,7 @@ fn a_client_that_is_revoked_while_it_waits_gives_up_at_once() {
     let machine = joined(&owner, "camera", "write-only");
     machine.write("file", "text");
     let running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_secs(240);
     while listed(&owner, "manifests").is_empty() {
         assert!(Instant::now() < deadline);
         std::thread::sleep(Duration::from_millis(5));
@@ -136,7 +136,7 @@ fn an_interrupted_backup_leaves_what_the_next_run_does_not_upload_again() {
     let machine = joined(&owner, "camera", "write-only");
     machine.write("file", noise(1, 300_000));
     let running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_secs(240);
     while listed(&owner, "manifests").is_empty() {
         assert!(Instant::now() < deadline);
         std::thread::sleep(Duration::from_millis(5));

@@ -85,7 +85,7 @@ impl Running {
 
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Ran {
-        let deadline = Instant::now() + Duration::from_secs(120);
+        let deadline = Instant::now() + Duration::from_secs(240);
         while self.0.try_wait().unwrap().is_none() {
             assert!(Instant::now() < deadline, "it does not end");
             std::thread::sleep(Duration::from_millis(20));
@@ -111,7 +111,7 @@ impl Drop for Running {
 
 /// Runs `copal ingest` by the owner, again and again, until what it is asked is so.
 pub(crate) fn serve_until(owner: &Machine, is_done: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_secs(240);
     while !is_done() {
         assert!(Instant::now() < deadline, "the service waits for nothing");
         owner.run(&["ingest"]);

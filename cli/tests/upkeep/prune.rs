@@ -62,7 +62,7 @@ fn a_restore_beside_a_prune_finds_what_that_moves() {
     let machine = scattered();
     let slowly = ["restore", &machine.whole(), "-t", "out", "--limit-download", "400k"];
     let restore = machine.with_key(&slowly).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let (process, deadline) = (Pid::from_child(&restore), Instant::now() + Duration::from_secs(60));
+    let (process, deadline) = (Pid::from_child(&restore), Instant::now() + Duration::from_secs(240));
     let restored = || (0..12).filter(|at| machine.path(&format!("out/{at:02}")).exists()).count();
     while restored() == 0 {
         assert!(Instant::now() < deadline, "nothing is restored");

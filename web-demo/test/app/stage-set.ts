@@ -50,7 +50,7 @@ export async function stageSet(): Promise<StageSet> {
 export async function enter(set: StageSet, scene: Scene, options: BrowserContextOptions = {}): Promise<{ page: Page; complaints: string[] }> {
   const context = await set.browser.newContext({ locale: "en-GB", timezoneId: "UTC", viewport: DESKTOP, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(60_000);
   const complaints: string[] = [];
   page.on("console", (message) => { if (message.type() === "error" || message.type() === "warning") complaints.push(message.text()); });
   page.on("pageerror", (error) => complaints.push(String(error)));

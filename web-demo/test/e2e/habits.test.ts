@@ -56,7 +56,7 @@ test("a folder that the browser remembers is backed up again with one call, its 
 
 test("a backup that is paused uploads nothing until it goes on", async () => {
   const folder = machine.path("Pictures");
-  generate(folder, { files: 60, large: 72 << 20 });
+  generate(folder, { files: 60, large: 160 << 20 });
   await unlock(tab);
   await tab.page.setInputFiles("#folder", folder);
   const seen = await tab.page.evaluate(async () => {
@@ -75,7 +75,7 @@ test("a backup that is paused uploads nothing until it goes on", async () => {
     const still = async () => {
       for (let last = -1; last !== stored; ) {
         last = stored;
-        await new Promise((resolve) => setTimeout(resolve, 1_000));
+        await new Promise((resolve) => setTimeout(resolve, 5_000));
       }
       return { stored, read };
     };

@@ -175,6 +175,7 @@ export interface Tab {
 /** Opens the page, with its core at hand as `window.core`. */
 export async function open(browser: Browser, url: string, allowed: string[] = []): Promise<Tab> {
   const context = await browser.newContext({ acceptDownloads: true });
+  context.setDefaultTimeout(150_000);
   const page = await context.newPage();
   const strays: string[] = [];
   const origins = new Set([new URL(url).origin, ...allowed]);
@@ -200,7 +201,7 @@ export async function unlock({ page }: Tab, passphrase = PASSPHRASE): Promise<vo
 
 /** Backs a folder up through the directory input. */
 export async function backUp(tab: Tab, folder: string, label = "photos", excludes: string[] = []) {
-  await tab.page.setInputFiles("#folder", folder, { timeout: 150_000 });
+  await tab.page.setInputFiles("#folder", folder);
   return backUpChosen(tab, label, excludes);
 }
 

@@ -22,9 +22,14 @@ async function peak(): Promise<number> {
   const { processInfo } = await devtools.send("SystemInfo.getProcessInfo");
   await devtools.detach();
   const peaks = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => {
-    const most = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${id}/status`, "utf8"))?.[1];
-    writeFileSync(`/proc/${id}/clear_refs`, "5");
-    return Number(most) * 1024;
+    try {
+      const most = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${id}/status`, "utf8"))?.[1];
+      writeFileSync(`/proc/${id}/clear_refs`, "5");
+      return Number(most) * 1024;
+    } catch {
+      // A spare one that has gone since.
+      return 0;
+    }
   });
   return Math.max(...peaks);
 }
@@ -40,7 +45,7 @@ test("a folder of many files is backed up whole through the input, and again whe
     utimesSync(path, 1_700_000_000, 1_700_000_000);
   }
   await unlock(tab);
-  await tab.page.setInputFiles("#folder", folder, { timeout: 150_000 });
+  await tab.page.setInputFiles("#folder", folder);
   expect(await tab.page.evaluate(() => (document.getElementById("folder") as HTMLInputElement).files!.length)).toBe(FILES);
   const listed = await peak();
   const started = performance.now();
@@ -62,7 +67,7 @@ test("what was uploaded does not stay in the tab", async () => {
   mkdirSync(folder);
   for (let at = 0; at < LARGE; at++) writeFileSync(join(folder, `${at}`), randomBytes(16 * MIB));
   await unlock(tab);
-  await tab.page.setInputFiles("#folder", folder, { timeout: 150_000 });
+  await tab.page.setInputFiles("#folder", folder);
   const before = await peak();
   expect(await backUpChosen(tab)).toMatchObject({ files: LARGE, newBytes: LARGE * 16 * MIB, receipt: "verified" });
   const most = await peak();

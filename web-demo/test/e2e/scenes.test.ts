@@ -16,7 +16,7 @@ const MORE_LOOKS = [
   { name: "light-phone", options: { colorScheme: "light", viewport: PHONE, hasTouch: true } },
 ] as const;
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 let set: StageSet;
 let axe: string;
 const shots = process.env["COPAL_SHOTS"];
@@ -26,7 +26,7 @@ beforeAll(async () => {
   axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   if (shots) await mkdir(shots, { recursive: true });
   set = await stageSet();
-}, 120_000);
+}, 300_000);
 afterAll(async () => set?.close());
 
 describe.each(SCENES.filter((scene) => !only || scene.name.startsWith(only)))("$name", (scene) => {

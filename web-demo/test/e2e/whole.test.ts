@@ -37,6 +37,7 @@ afterEach(async () => {
 /** A person's browser, without the dialogs that no test can answer. */
 async function anybody(): Promise<BrowserContext> {
   const made = await browser.newContext({ acceptDownloads: true });
+  made.setDefaultTimeout(150_000);
   await made.addInitScript(() => {
     for (const name of ["showDirectoryPicker", "showSaveFilePicker"]) Reflect.deleteProperty(window, name);
   });
@@ -132,7 +133,7 @@ test("with the passphrase a folder is backed up, browsed, searched, looked at, a
   expect(await page.locator("[data-row]").count()).toBeLessThan(80);
   await page.getByRole("navigation", { name: "Where you are" }).getByRole("button", { name: "Photos" }).click();
 
-  const arriving = page.waitForEvent("download", { timeout: 150_000 });
+  const arriving = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download zip" }).click();
   const arrived = await arriving;
   expect(arrived.suggestedFilename()).toBe("Photos.zip");

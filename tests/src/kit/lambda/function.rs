@@ -143,5 +143,5 @@ impl Function {
     }
 }
 
-/// What Lambda allows for the init phase.
-const INIT: Duration = Duration::from_secs(10);
+/// Longer than the ten seconds that Lambda allows for the init phase: the machine may be busy.
+const INIT: Duration = Duration::from_secs(60);

@@ -189,7 +189,11 @@ impl Server {
     /// If it does not answer.
     pub fn restart(&mut self) {
         self.stop();
-        let started = (0..ATTEMPTS).find_map(|_| launch(self.kind, self.place.path(), self.address, self.webhook));
+        let started = (0..ATTEMPTS).find_map(|attempt| {
+            // A connection of somebody else may have its port for a moment.
+            std::thread::sleep(Duration::from_millis(500) * attempt);
+            launch(self.kind, self.place.path(), self.address, self.webhook)
+        });
         assert!(started.is_some(), "{:?} does not start again; it says: {}", self.kind, said(self.place.path()));
         self.process = started;
     }
