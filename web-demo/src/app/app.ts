@@ -97,7 +97,7 @@ export class App {
     this.route.forget();
     this.snapshots.value = { at: "asking" };
     this.status.value = { at: "asking" };
-    this.backing.choose();
+    this.backing.forget();
     said.value = "";
   }
 }

@@ -19,6 +19,8 @@ export class BackingUp {
   #run: Run<BackupProgress, BackupResult> | null = null;
   /** What cannot be seen of the folders that were chosen, by their number. */
   readonly #blindTo = new Map<string, Folder["blindTo"]>();
+  /** What was begun before the page was locked changes nothing any more. */
+  #turn = 0;
 
   constructor(core: Core) {
     this.#core = core;
@@ -36,14 +38,16 @@ export class BackingUp {
   /** Takes a folder that is being chosen; null means that the person changed their mind. */
   async take(choosing: Promise<Folder | null>): Promise<void> {
     this.state.value = { at: "choosing", opening: true, problem: null };
+    const turn = this.#turn;
     try {
       const folder = await choosing;
+      if (turn !== this.#turn) return;
       if (folder) this.#blindTo.set(folder.id, folder.blindTo);
       this.state.value = folder
         ? { at: "ready", folder, label: folder.name, excludes: "", remember: folder.canRemember }
         : CHOOSING;
     } catch (thrown) {
-      this.state.value = { at: "choosing", opening: false, problem: problemOf(thrown) };
+      if (turn === this.#turn) this.state.value = { at: "choosing", opening: false, problem: problemOf(thrown) };
     }
   }
 
@@ -66,12 +70,14 @@ export class BackingUp {
   /** One click for a folder of before. */
   async startRemembered(folder: RememberedFolder): Promise<void> {
     this.state.value = { at: "choosing", opening: true, problem: null };
+    const turn = this.#turn;
     try {
       const opened = await this.#core.openRemembered(folder.id);
+      if (turn !== this.#turn) return;
       this.#blindTo.set(opened.id, opened.blindTo);
       await this.start({ folder: opened.id, label: folder.label, excludes: folder.excludes, remember: true });
     } catch (thrown) {
-      this.state.value = { at: "choosing", opening: false, problem: problemOf(thrown) };
+      if (turn === this.#turn) this.state.value = { at: "choosing", opening: false, problem: problemOf(thrown) };
     }
   }
 
@@ -82,6 +88,7 @@ export class BackingUp {
 
   async start(options: BackupOptions): Promise<void> {
     this.state.value = { at: "running", options, progress: null, asked: "go" };
+    const turn = this.#turn;
     let newest: BackupProgress | null = null;
     try {
       const run = await this.#core.startBackup(options);
@@ -95,15 +102,16 @@ export class BackingUp {
       });
       try {
         const result = await run.done;
+        if (turn !== this.#turn) return;
         this.state.value = { at: "done", options, result, blindTo: this.#blindTo.get(options.folder) ?? [] };
       } finally {
         stop();
       }
       await this.loadRemembered();
     } catch (thrown) {
-      this.state.value = { at: "ended", options, problem: problemOf(thrown), progress: newest };
+      if (turn === this.#turn) this.state.value = { at: "ended", options, problem: problemOf(thrown), progress: newest };
     } finally {
-      this.#run = null;
+      if (turn === this.#turn) this.#run = null;
     }
   }
 
@@ -121,6 +129,14 @@ export class BackingUp {
 
   choose(): void {
     if (this.state.value.at !== "running") this.state.value = CHOOSING;
+  }
+
+  /** Forgets what was chosen and what runs, with all names: the page is locked, and the run has ended with its keys. */
+  forget(): void {
+    this.#turn += 1;
+    this.#run = null;
+    this.#blindTo.clear();
+    this.state.value = CHOOSING;
   }
 
   /** Looks whether the service has answered what is shown as done. */

@@ -45,6 +45,11 @@ export class Idle {
     this.#stay();
   }
 
+  /** Looks at once: the clock may have gone on while no timer did, as in a tab that was frozen. */
+  look(): void {
+    if (this.#stop) this.#tick();
+  }
+
   #stay(): void {
     this.#touched = this.clock.now();
     if (this.#isWarned) this.told.soon(null);

@@ -42,6 +42,7 @@ class PageCore implements Core {
     addEventListener("online", () => this.#tell({ type: "network", online: true }));
     addEventListener("offline", () => this.#tell({ type: "network", online: false }));
     addEventListener("hashchange", () => void this.#heedLink());
+    document.addEventListener("visibilitychange", () => this.#idle.look());
     // A tab that is closed in the middle asks first; what a manifest covers stays in any case.
     addEventListener("beforeunload", (event) => {
       if (this.#line.isBusy) event.preventDefault();

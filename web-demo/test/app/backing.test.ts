@@ -75,6 +75,23 @@ describe("a backup, as the page sees it", () => {
     await backing.again();
     expect(backing.state.value).toMatchObject({ at: "done", options: OPTIONS });
   });
+  test("is forgotten with its names when the page is locked, whatever becomes of it", async () => {
+    let end: (error: Error) => void = () => undefined;
+    const done = new Promise<BackupResult>((_, reject) => { end = reject; });
+    const run = { done, onProgress: (tell: (progress: BackupProgress) => void) => { tell(PROGRESS); return () => undefined; }, pause() {}, resume() {}, cancel() {} };
+    const backing = new BackingUp(scripted({ startBackup: async () => run }));
+    const started = backing.start(OPTIONS);
+    await settled();
+    expect(backing.state.value).toMatchObject({ at: "running", progress: PROGRESS });
+    backing.forget();
+    expect(backing.state.value).toEqual({ at: "choosing", opening: false, problem: null });
+    end(new Error("the coordinator is gone"));
+    await started;
+    const late = backing.take(new Promise((resolve) => setTimeout(async () => resolve(await folder()))));
+    backing.forget();
+    await late;
+    expect(backing.state.value).toEqual({ at: "choosing", opening: false, problem: null });
+  });
   test("cannot be left for another folder while it runs", async () => {
     const backing = new BackingUp(scripted({ startBackup: () => never() }));
     void backing.start(OPTIONS);

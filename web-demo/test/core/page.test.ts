@@ -83,6 +83,15 @@ describe("idle", () => {
     expect(told).toEqual(["locked"]);
   });
 
+  test("a tab that was frozen is locked as soon as it is seen again", () => {
+    const { watch, told, jump } = idle();
+    jump(3_600_000);
+    watch.look();
+    expect(told).toEqual(["locked"]);
+    watch.look();
+    expect(told).toEqual(["locked"]);
+  });
+
   test("what is under way while a machine sleeps keeps it open", () => {
     const { watch, told, pass, jump } = idle(() => true);
     jump(3_600_000);
