@@ -9,6 +9,7 @@ mod holdings;
 mod ledger;
 mod memory;
 mod objects;
+mod pieces;
 mod problem;
 mod quota;
 mod rights;

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use copal_engine::client::Role;
+use copal_engine::layout;
 use copal_engine::limits::PACK_BYTES;
 use copal_engine::request::Request;
 use copal_store::{Created, Key, StoreError};
@@ -18,7 +19,7 @@ use serde_json::json;
 use super::call::Call;
 use super::problem::Problem;
 use super::rights::{self, Caller, Upload};
-use super::{Gateway, TRANSFER_SECONDS, quota};
+use super::{Gateway, TRANSFER_SECONDS, pieces, quota};
 
 /// `PUT /v1/objects/{key}`.
 pub(super) async fn create(
@@ -79,18 +80,26 @@ pub(super) async fn read(
         })?;
         return Ok((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, location)]).into_response());
     }
-    // Whatever part is asked for, it is mapped: nothing of it is gathered in memory.
-    let bytes = gateway.settings.store.map(&key).await?;
-    let Some(range) = range else { return Ok((octets(), bytes).into_response()) };
-    let length = bytes.len() as u64;
-    if range.end > length {
-        return Err(Problem::from(StoreError::OutOfRange { key, range, length }).with("length", json!(length)));
-    }
     let mut headers = octets();
+    let store = &gateway.settings.store;
+    let body = if layout::pack_of(key.as_str()).is_some() {
+        let (length, body) = pieces::read(store, &key, range.as_ref()).await?;
+        headers.extend(length);
+        body
+    } else {
+        // Whatever part is asked for, it is mapped: nothing of it is gathered in memory.
+        let bytes = store.map(&key).await?;
+        let length = bytes.len() as u64;
+        let Range { start, end } = range.clone().unwrap_or(0..length);
+        if end > length {
+            return Err(pieces::beyond(StoreError::OutOfRange { key, range: start..end, length }));
+        }
+        bytes.slice(start as usize..end as usize).into()
+    };
+    let Some(range) = range else { return Ok((headers, body).into_response()) };
     let said = format!("bytes {}-{}/*", range.start, range.end - 1);
     headers.insert(header::CONTENT_RANGE, said.parse().expect("digits are a value"));
-    let part = bytes.slice(range.start as usize..range.end as usize);
-    Ok((StatusCode::PARTIAL_CONTENT, headers, part).into_response())
+    Ok((StatusCode::PARTIAL_CONTENT, headers, body).into_response())
 }
 
 /// Whether this is what is read before anybody can sign: it comes from here, since a page in a browser can ask for an

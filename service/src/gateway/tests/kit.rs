@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request as HttpRequest, StatusCode};
+use axum::response::Response;
 use bytes::Bytes;
 use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, RepositoryId};
@@ -198,9 +199,13 @@ impl World {
         self.send(sign(signatory, method, path, body)).await
     }
 
+    /// An answer whose body has not been read.
+    pub(super) async fn answer(&self, request: HttpRequest<Body>) -> Response {
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
     pub(super) async fn send(&self, request: HttpRequest<Body>) -> Answer {
-        let response = self.router.clone().oneshot(request).await.unwrap();
-        let (parts, body) = response.into_parts();
+        let (parts, body) = self.answer(request).await.into_parts();
         let bytes = axum::body::to_bytes(body, 1 << 20).await.unwrap();
         Answer { status: parts.status, headers: parts.headers, bytes }
     }

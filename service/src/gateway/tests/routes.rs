@@ -1,5 +1,6 @@
 //! What is answered to those who may ask.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use copal_engine::receipt::IngestBy;
 use copal_engine::request::Signatory;
 use copal_engine::root::Root;
 use copal_engine::state::{RunKind, StateDelta, write_run};
+use copal_store::fault::{Call, Fate, Fault};
 use copal_store::record::Record;
 use copal_store::{Key, Op, Store, StoreError};
 use serde_json::{Value, json};
@@ -103,6 +105,54 @@ async fn a_part_of_an_object_is_mapped_and_not_gathered_in_memory() {
     assert_eq!(world.send(request).await.bytes, vec![7; 99]);
     let ops: Vec<_> = record.take().into_iter().filter(|event| event.key.starts_with("manifests/")).collect();
     assert_eq!(ops.iter().map(|event| event.op).collect::<Vec<_>>(), [Op::Map]);
+}
+
+#[tokio::test]
+async fn a_pack_is_handed_on_in_pieces_and_the_answer_ends_where_it_cannot_be_read() {
+    let (mut record, failing) = (None, Arc::new(AtomicU64::new(u64::MAX)));
+    let left = failing.clone();
+    let world = World::with(IngestBy::Service, |settings| {
+        let script = move |call: &Call<'_>| {
+            let is_piece = call.op == Op::ReadRange && call.key.starts_with("packs/");
+            if !is_piece || left.fetch_sub(1, Ordering::Relaxed) != 0 {
+                return Fate::Proceed;
+            }
+            Fate::FailBefore(StoreError::Io { op: call.op, key: call.key.to_owned(), source: "a bad sector".into() })
+        };
+        let store = Arc::new(Record::new(Fault::new(settings.store.clone(), script)));
+        settings.store = store.clone();
+        record = Some(store);
+    });
+    let (world, record) = (world.await, record.unwrap());
+    let pack: Vec<u8> = (0..700_000u32).map(|at| (at % 251) as u8).collect();
+    let path = pack_path(&pack);
+    world.put(path.strip_prefix("/v1/objects/").unwrap().to_owned(), pack.clone()).await;
+    let asked = |range: Option<&str>| {
+        let mut request = sign(FULL_SIGNS, "GET", &path, b"");
+        if let Some(range) = range {
+            request.headers_mut().insert("range", range.parse().unwrap());
+        }
+        request
+    };
+    record.take();
+    let whole = world.send(asked(None)).await;
+    assert!(whole.bytes == pack && whole.headers["content-length"] == "700000");
+    let part = world.send(asked(Some("bytes=1000-600999"))).await;
+    assert!(part.bytes == pack[1_000..601_000] && part.headers["content-length"] == "600000");
+    let small = world.send(asked(Some("bytes=5-9"))).await;
+    assert_eq!(small.bytes, pack[5..10]);
+    let pieces = record.take().into_iter().filter(|event| event.key.starts_with("packs/") && event.op != Op::Stat);
+    let pieces: Vec<_> = pieces.map(|event| (event.op, event.length <= 256 << 10)).collect();
+    assert_eq!(pieces, [(Op::ReadRange, true); 7]);
+    let beyond = world.send(asked(Some("bytes=1-700000"))).await;
+    assert_eq!((beyond.problem().0, &beyond.json()["length"]), (416, &json!(700_000)));
+
+    failing.store(0, Ordering::Relaxed);
+    assert_eq!(world.send(asked(None)).await.problem(), (500, "store-failed".into()));
+    failing.store(2, Ordering::Relaxed);
+    let (parts, body) = world.answer(asked(None)).await.into_parts();
+    assert_eq!((parts.status.as_u16(), &parts.headers["content-length"]), (200, &"700000".parse().unwrap()));
+    assert!(axum::body::to_bytes(body, 1 << 20).await.is_err());
 }
 
 #[tokio::test]
