@@ -1,11 +1,12 @@
 //! Check: reads the structure and one share of the packs, those not read for longest.
 
 use copal_service::check::{Depth, Kind};
+use copal_service::view::Parts;
 use copal_service::{policy, report, view};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::services::{ROOT, Run};
+use crate::services::Run;
 
 /// One check. What it finds is noted in the repository, logged, and an alarm's business; it is no failure of the run.
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
@@ -35,7 +36,7 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
 /// Of how many parts one is read. A state that cannot be read names no policy; that it cannot, the check reports.
 async fn parts(run: &Run<'_>) -> Result<u32, Failure> {
     let policy = async {
-        let view = view::read_parts(run.host.store, &ROOT).await?;
+        let view = view::read_parts(run.host.store, &Parts::NOTHING).await?;
         policy::current(&run.host, &view).await
     };
     let policy = run.deadline.run(policy).await?;

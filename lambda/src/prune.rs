@@ -2,13 +2,12 @@
 
 use copal_engine::repository::IngestBy;
 use copal_service::expire::expire_until;
-use copal_service::policy;
-use copal_service::prune::{GRACE, Options};
-use copal_service::{report, view};
+use copal_service::prune::{self, Options};
+use copal_service::report;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::services::{ROOT, Run};
+use crate::services::Run;
 
 /// One prune, as the policy in force says. Without a policy nothing expires, and what is not needed stays for a day.
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
@@ -21,12 +20,10 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     for (object, why) in &expired.refused {
         tracing::warn!(object, why, "not believed");
     }
-    let view = run.deadline.run(view::read_parts(run.host.store, &ROOT)).await??;
-    let policy = run.deadline.run(policy::current(&run.host, &view)).await??;
-    drop(view);
+    let grace = run.deadline.run(prune::grace(&run.host)).await??;
     let parameters = &run.descriptor.parameters;
     let options = Options {
-        grace: policy.map_or(GRACE, |(_, policy)| policy.grace()),
+        grace,
         repack_most: run.environment.repack_most,
         budget,
         ..Options::new([parameters.pack_target.into(), parameters.tree_pack_target.into()])

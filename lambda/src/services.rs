@@ -1,13 +1,10 @@
 //! Services: what an invocation works with.
 
-use std::collections::BTreeSet;
-
 use copal_engine::repository::Descriptor;
 use copal_engine::room::Scratch;
 use copal_service::gateway::read_facts;
 use copal_service::host::{Entropy, Host};
 use copal_service::metrics::Metrics;
-use copal_service::view::Parts;
 use copal_store::Store;
 
 use crate::deadline::Deadline;
@@ -71,6 +68,3 @@ impl Entropy for SystemEntropy {
         getrandom::fill(bytes).expect("the operating system gives random bytes");
     }
 }
-
-/// The newest root alone, without what it names.
-pub const ROOT: Parts = Parts { kinds: &[], domains: Some(BTreeSet::new()) };

@@ -69,9 +69,10 @@ pub struct Keep {
 /// Options of `prune`.
 #[derive(Args, Copy, Clone, Debug)]
 pub struct Prune {
-    /// Free only what nothing has needed for this long. 0s frees all of it now: only while nobody backs up.
-    #[arg(long, value_name = "SPAN", default_value = "24h")]
-    pub grace: Span,
+    /// Free only what nothing has needed for this long. 0s frees all of it now: only while nobody backs up [default: as the
+    /// policy says, else 24h].
+    #[arg(long, value_name = "SPAN")]
+    pub grace: Option<Span>,
     /// Say what would be freed, and free nothing.
     #[arg(short = 'n', long)]
     pub dry_run: bool,

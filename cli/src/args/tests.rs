@@ -244,13 +244,13 @@ fn commands_on_snapshots_want_at_least_one() {
 }
 
 #[test]
-fn the_grace_of_prune_is_a_day_unless_told() {
+fn the_grace_of_prune_is_for_the_policy_to_say_unless_told() {
     let grace = |line: &str| match parsed(line).command {
-        Command::Prune(prune) => (prune.grace.0.as_secs(), prune.max_repack.map(|size| size.0)),
+        Command::Prune(prune) => (prune.grace.map(|span| span.0.as_secs()), prune.max_repack.map(|size| size.0)),
         other => panic!("{other:?}"),
     };
-    assert_eq!(grace("prune"), (86_400, None));
-    assert_eq!(grace("prune --grace 0s --max-repack 1MiB"), (0, Some(1 << 20)));
+    assert_eq!(grace("prune"), (None, None));
+    assert_eq!(grace("prune --grace 0s --max-repack 1MiB"), (Some(0), Some(1 << 20)));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use copal_engine::change::Operation;
 use copal_engine::id::SnapshotId;
 use copal_engine::state::SnapshotState;
 use copal_engine::time::Time;
-use copal_service::prune::{GRACE, prune as run_prune};
+use copal_service::prune::prune as run_prune;
 use copal_service::view::View;
 use copal_store::Store;
 use jiff::tz::TimeZone;
@@ -146,7 +146,7 @@ fn report(
         let found = wait(run_prune(&repository.host(), &what_if)).map_err(of_job)?;
         report.freeable_bytes = Some(found.bytes_pending + found.bytes_planned);
         // What nothing needs since now is flagged by the next prune, at the earliest now.
-        let grace = if found.bytes_pending > 0 { GRACE } else { Duration::ZERO };
+        let grace = if found.bytes_pending > 0 { what_if.grace } else { Duration::ZERO };
         report.freeable_from = Some(Stamp(now + grace));
     }
     Ok(report)

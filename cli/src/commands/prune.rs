@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use copal_service::error::JobError;
-use copal_service::prune::{self as job, GRACE, prune};
+use copal_service::prune::{self as job, prune};
 use copal_store::StoreError;
 
 use super::context::Context;
@@ -20,25 +20,21 @@ use crate::repository::{ClientError, Repository};
 use crate::wait::wait;
 
 /// How a prune goes about it.
+#[derive(Default)]
 pub(super) struct Options {
-    pub(super) grace: Duration,
+    /// As the policy in force says without it.
+    pub(super) grace: Option<Duration>,
     pub(super) is_dry_run: bool,
     pub(super) repack_most: Option<u64>,
     /// Whether no block is opened.
     pub(super) is_keyless: bool,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self { grace: GRACE, is_dry_run: false, repack_most: None, is_keyless: false }
-    }
-}
-
 pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Result<Exit, Failure> {
     let repository = context.open()?;
     context.ingest(&repository)?;
     let repack_most = options.max_repack.map(|size| size.0);
-    let (grace, is_dry_run, is_keyless) = (options.grace.0, options.dry_run, options.keyless);
+    let (grace, is_dry_run, is_keyless) = (options.grace.map(|span| span.0), options.dry_run, options.keyless);
     act(context, &repository, Options { grace, is_dry_run, repack_most, is_keyless })
 }
 
@@ -48,7 +44,7 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     if repository.site().is_behind_gateway() && !options.is_dry_run {
         return Err(Failure::NoPruneThere);
     }
-    if options.grace.is_zero() && !options.is_dry_run {
+    if options.grace.is_some_and(|grace| grace.is_zero()) && !options.is_dry_run {
         context.report.warn("without a grace period a backup that runs at the same time, anywhere, may lose data");
     }
     let mut how = service_options(repository, &options)?;
@@ -135,8 +131,12 @@ pub(super) fn service_options(repository: &Repository, options: &Options) -> Res
     let descriptor = repository.descriptor.as_ref().ok_or_else(|| of_client(ClientError::NoDescriptor))?;
     let parameters = &descriptor.parameters;
     let plain = job::Options::new([parameters.pack_target.into(), parameters.tree_pack_target.into()]);
+    let grace = match options.grace {
+        Some(grace) => grace,
+        None => wait(job::grace(&repository.host())).map_err(of_job)?,
+    };
     Ok(job::Options {
-        grace: options.grace,
+        grace,
         repack_most: options.repack_most.unwrap_or(u64::MAX),
         is_dry_run: options.is_dry_run,
         dead_most: if options.is_keyless { plain.dead_most } else { DEAD_MOST },

@@ -249,12 +249,9 @@ impl Work {
                 Ok(())
             }),
             Upkeep::Prune => self.run("prune", |host, descriptor, metrics| {
-                let view = wait(view::read_parts(host.store, &Parts::NOTHING))?;
                 let sizes = [descriptor.parameters.pack_target.into(), descriptor.parameters.tree_pack_target.into()];
-                let plain = prune::Options::new(sizes);
-                let policy = wait(policy::current(host, &view))?;
-                let grace = policy.map_or(plain.grace, |(_, policy)| policy.grace());
-                let options = prune::Options { grace, budget: budget.clone(), ..plain };
+                let grace = wait(prune::grace(host))?;
+                let options = prune::Options { grace, budget: budget.clone(), ..prune::Options::new(sizes) };
                 metrics.pruned(&wait(report::prune(host, &options))?);
                 Ok(())
             }),

@@ -115,6 +115,20 @@ fn nothing_is_deleted_before_the_grace_period_is_over() {
 }
 
 #[test]
+fn the_grace_period_is_the_policys_unless_one_says_otherwise() {
+    let (machine, ids) = two();
+    machine.ok(&["forget", &ids[0]]);
+    let freed = |report: serde_json::Value| report["bytes_freed"].as_u64().unwrap();
+    assert_eq!(freed(machine.json(&["prune"])), 0);
+    std::thread::sleep(Duration::from_millis(1_100));
+    assert_eq!(freed(machine.json(&["prune"])), 0, "it is a day without a policy");
+    std::fs::write(machine.path("policy.toml"), "keep-last = 5\ngrace = \"1s\"\n").unwrap();
+    machine.ok(&["policy", "set", "policy.toml"]);
+    assert_eq!(freed(machine.json(&["prune", "--grace", "1h"])), 0);
+    assert!(freed(machine.json(&["prune"])) > 300_000);
+}
+
+#[test]
 fn a_dry_run_changes_nothing() {
     let (machine, ids) = two();
     machine.ok(&["forget", &ids[0]]);

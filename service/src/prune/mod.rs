@@ -24,6 +24,8 @@ use crate::budget::Budget;
 use crate::compact;
 use crate::error::JobError;
 use crate::host::Host;
+use crate::policy;
+use crate::view::{self, Parts};
 
 /// How a prune goes about it.
 #[derive(Clone, Debug)]
@@ -67,6 +69,12 @@ impl Options {
             keeps_plan: false,
         }
     }
+}
+
+/// How long what nothing needs stays: as the policy in force says, a day without one.
+pub async fn grace(host: &Host<'_>) -> Result<Duration, JobError> {
+    let view = view::read_parts(host.store, &Parts::NOTHING).await?;
+    Ok(policy::current(host, &view).await?.map_or(GRACE, |(_, policy)| policy.grace()))
 }
 
 /// What a prune did, or would do.
