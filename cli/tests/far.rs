@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -14,16 +14,18 @@ use copal_cli::filter::Selection;
 use copal_cli::history::{History, pages};
 use copal_cli::location::Location;
 use copal_cli::materialize::{Overwrite, TargetOptions};
+use copal_cli::reader::{ReadError, TreeError};
 use copal_cli::repository::{Init, LocalClient, Repository, init};
-use copal_cli::restore::{Request, Scope, restore};
+use copal_cli::restore::{Event, Outcome, Request, RestoreError, Scope, restore};
 use copal_cli::scan::{Root, Scan, ScanOptions};
 use copal_cli::site::Site;
 use copal_cli::wait::wait;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::receipt::IngestBy;
 use copal_engine::repository::Parameters;
+use copal_store::fault::{Call, Fate, Fault};
 use copal_store::fs::FsStore;
-use copal_store::record::{Event, Record};
+use copal_store::record::{self, Record};
 use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 use futures::channel::oneshot;
 
@@ -43,23 +45,12 @@ fn opening_restoring_and_saving_take_few_round_trips_however_many_requests_there
     std::fs::create_dir(&directory).unwrap();
     let far = Arc::new(Record::new(Far(FsStore::create(&directory).unwrap())));
     let site = Site::reached(&Location::Directory(directory), far.clone());
-    let input = SlotInput::passphrase("a harbour in winter").unwrap();
-    init(&Init {
-        site: &site,
-        inputs: std::slice::from_ref(&input),
-        parameters: Parameters::default(),
-        ingest: IngestBy::Client,
-        argon2: Argon2Params { m_kib: 8 << 10, t: 1, p: 1 },
-        reader: None,
-    })
-    .unwrap();
-    let open = || Repository::open(&site, &input, |id| place.path().join(id.to_string())).unwrap();
-    let repository = open();
+    let repository = made(&site, place.path());
     let client = LocalClient::load_or_register(&repository, "far").unwrap();
     back_up(&repository, &client, &source);
 
     far.take();
-    let repository = open();
+    let repository = open(&site, place.path());
     let opened = far.take();
     restore_newest(&repository, &place.path().join("out"));
     let restored = far.take();
@@ -75,8 +66,89 @@ fn opening_restoring_and_saving_take_few_round_trips_however_many_requests_there
     assert!(steps(&changed) <= 29, "a backup takes {} steps: {changed:#?}", steps(&changed));
 }
 
+/// The store is away, or the largest pack cannot be had; everything else is as ever.
+const AWAY: u8 = 1;
+const LACKS: u8 = 2;
+
+#[test]
+fn a_store_that_is_away_is_not_taken_for_damage_and_a_pack_that_it_cannot_give_is() {
+    let place = tempfile::tempdir().unwrap();
+    let (source, directory) = (place.path().join("source"), place.path().join("repository"));
+    std::fs::create_dir_all(&source).unwrap();
+    std::fs::write(source.join("large"), noise(1, 300_000)).unwrap();
+    std::fs::write(source.join("small"), "small").unwrap();
+    std::fs::create_dir(&directory).unwrap();
+    let (state, lacking) = (Arc::new(AtomicU8::new(0)), Arc::new(OnceLock::new()));
+    let (now, key) = (state.clone(), lacking.clone());
+    let script = move |call: &Call<'_>| {
+        let fails = match now.load(Ordering::Relaxed) {
+            AWAY => true,
+            LACKS => key.get().is_some_and(|key| call.key == key),
+            _ => false,
+        };
+        let (op, key) = (call.op, call.key.to_owned());
+        if fails {
+            Fate::FailBefore(StoreError::Transient { op, key, source: "it is slow".into() })
+        } else {
+            Fate::Proceed
+        }
+    };
+    let store = Arc::new(Fault::new(FsStore::create(&directory).unwrap(), script));
+    let site = Site::reached(&Location::Directory(directory), store.clone());
+    let repository = made(&site, place.path());
+    let client = LocalClient::load_or_register(&repository, "far").unwrap();
+    back_up(&repository, &client, &source);
+    let packs = wait(copal_store::list_all(store.inner(), "packs/")).unwrap();
+    let largest = packs.into_iter().max_by_key(|pack| pack.stat.length).unwrap();
+    lacking.set(largest.key.as_str().to_owned()).unwrap();
+
+    let out = |name| place.path().join("out").join(source.strip_prefix("/").unwrap()).join(name);
+    let restored = |is| {
+        state.store(0, Ordering::Relaxed);
+        try_to_restore(&repository, &place.path().join("out"), || state.store(is, Ordering::Relaxed))
+    };
+    let (away, told) = restored(AWAY);
+    assert!(
+        matches!(away, Err(RestoreError::Store(_) | RestoreError::Tree(TreeError::Read(ReadError::Store(_))))),
+        "{away:?}"
+    );
+    assert_eq!(told, [""; 0]);
+    let (lacks, told) = restored(LACKS);
+    assert!(lacks.is_ok_and(|outcome| outcome.is_damaged), "{told:?}");
+    assert!(
+        matches!(told.as_slice(), [why] if why.contains("it is slow") || why.contains("for now cannot")),
+        "{told:?}"
+    );
+    assert_eq!(std::fs::read(out("small")).unwrap(), b"small");
+    let (whole, told) = restored(0);
+    assert!(whole.is_ok_and(|outcome| !outcome.is_damaged) && told.is_empty(), "{told:?}");
+    assert_eq!(std::fs::read(out("large")).unwrap(), noise(1, 300_000));
+}
+
+/// A repository at a site.
+fn made(site: &Site, place: &Path) -> Repository {
+    init(&Init {
+        site,
+        inputs: &[input()],
+        parameters: Parameters::default(),
+        ingest: IngestBy::Client,
+        argon2: Argon2Params { m_kib: 8 << 10, t: 1, p: 1 },
+        reader: None,
+    })
+    .unwrap();
+    open(site, place)
+}
+
+fn open(site: &Site, place: &Path) -> Repository {
+    Repository::open(site, &input(), |id| place.join(id.to_string())).unwrap()
+}
+
+fn input() -> SlotInput {
+    SlotInput::passphrase("a harbour in winter").unwrap()
+}
+
 /// The longest chain of requests of which each had to wait for the one before.
-fn steps(events: &[Event]) -> usize {
+fn steps(events: &[record::Event]) -> usize {
     let mut depths: Vec<usize> = Vec::new();
     for event in events {
         let before = events.iter().zip(&depths).filter(|(other, _)| other.precedes(event));
@@ -95,6 +167,16 @@ fn back_up(repository: &Repository, client: &LocalClient, place: &Path) {
 }
 
 fn restore_newest(repository: &Repository, target: &Path) {
+    let (restored, told) = try_to_restore(repository, target, || ());
+    assert!(restored.is_ok() && told.is_empty(), "{restored:?}: {told:?}");
+}
+
+/// Restores the newest snapshot; `meanwhile` happens once that is found. What was told of entries that are not restored, too.
+fn try_to_restore(
+    repository: &Repository,
+    target: &Path,
+    meanwhile: impl FnOnce(),
+) -> (Result<Outcome, RestoreError>, Vec<String>) {
     let view = wait(copal_service::view::read(repository.store().as_ref())).unwrap();
     let history = History::read(repository, &view).unwrap();
     let snapshot = history.snapshots.last().unwrap();
@@ -118,7 +200,15 @@ fn restore_newest(repository: &Repository, target: &Path) {
         is_dry_run: false,
         threads: repository.site().readers(2),
     };
-    restore(&request, &Default::default(), &|_| {}, &AtomicBool::new(false)).unwrap();
+    meanwhile();
+    let told = Mutex::new(Vec::new());
+    let tell = |event: Event<'_>| {
+        if let Event::Trouble { why, .. } | Event::Lost { why, .. } = event {
+            told.lock().unwrap().push(why);
+        }
+    };
+    let restored = restore(&request, &Default::default(), &tell, &AtomicBool::new(false));
+    (restored, told.into_inner().unwrap())
 }
 
 /// Bytes that do not compress.

@@ -6,8 +6,9 @@ use bytes::Bytes;
 use copal_engine::id::DomainId;
 use copal_engine::index::Index;
 use copal_service::view::{self, Parts, View};
-use copal_store::Store;
+use copal_store::{Store, StoreError};
 
+use super::blocks::CopyError;
 use crate::wait::wait;
 
 /// The index of a domain, as of the newest root that anybody has needed. Shared by threads.
@@ -33,18 +34,27 @@ impl NewestIndex {
         self.current.read().expect("no reader panics").index.clone()
     }
 
-    /// One that is newer than this one, if there is one. Asked once everything that this one knows has failed.
-    pub(super) fn newer(&self, than: &Arc<Index<Bytes>>, store: &dyn Store) -> Option<Arc<Index<Bytes>>> {
+    /// One that is newer than this one, if there is one. Asked once everything that this one knows has failed: if the store
+    /// does not answer this either, it is the store that failed, and nothing is known to be damaged.
+    pub(super) fn newer(
+        &self,
+        than: &Arc<Index<Bytes>>,
+        store: &dyn Store,
+    ) -> Result<Option<Arc<Index<Bytes>>>, StoreError> {
         let mut current = self.current.write().expect("no reader panics");
         if Arc::ptr_eq(&current.index, than) {
-            // What the store refuses now, it refuses whoever asks for the chunk, too.
-            if wait(view::newest_number(store)).ok()? <= current.root {
-                return None;
+            if wait(view::newest_number(store))? <= current.root {
+                return Ok(None);
             }
-            let view = wait(view::read_parts(store, &Parts::index_of(self.domain))).ok()?;
+            let view = match wait(view::read_parts(store, &Parts::index_of(self.domain))).map_err(CopyError::from) {
+                Ok(view) => view,
+                Err(CopyError::Store(error)) => return Err(error),
+                // What a newer one says cannot be known.
+                Err(CopyError::Damaged(_)) => return Ok(None),
+            };
             *current = Current::of(&view, self.domain);
         }
-        Some(current.index.clone())
+        Ok(Some(current.index.clone()))
     }
 }
 

@@ -12,6 +12,7 @@ use copal_engine::path::TreePath;
 use copal_engine::seal::BlockKind;
 use copal_engine::tree::{Entry, ListStep, ListWalk, LostRange, Piece, Step, TreeWalk, VerifiedPage, WalkError};
 use copal_service::view::View;
+use copal_store::StoreError;
 
 use super::blocks::{BlockReader, CopyError, ReadError};
 use super::newest::NewestIndex;
@@ -66,8 +67,17 @@ impl PageReader {
     }
 
     /// An index newer than this one, if there is one: a prune may have moved what this one knows.
-    pub fn newer_index(&self, than: &Arc<Index<Bytes>>) -> Option<Arc<Index<Bytes>>> {
+    pub fn newer_index(&self, than: &Arc<Index<Bytes>>) -> Result<Option<Arc<Index<Bytes>>>, StoreError> {
         self.index.newer(than, self.blocks.store().as_ref())
+    }
+
+    /// Where the best copy of an id lies.
+    pub fn locate(&self, id: &ChunkId) -> Result<Option<Location>, StoreError> {
+        let index = self.index();
+        match index.lookup(id) {
+            Some(location) => Ok(Some(location)),
+            None => Ok(self.newer_index(&index)?.and_then(|newer| newer.lookup(id))),
+        }
     }
 
     /// Tries the copies of an id, the best first, and where none is sound those that a newer index knows.
@@ -82,14 +92,13 @@ impl PageReader {
             for location in BlockReader::copies(&index, id) {
                 match read(&location) {
                     Ok(read) => return Ok(read),
-                    Err(CopyError::Store(error)) => return Err(error.into()),
-                    Err(CopyError::Damaged(why)) => {
+                    Err(error) => {
                         let object = layout::pack(location.place, location.pack);
-                        last = ReadError::Damaged { id: *id, object, why };
+                        last = ReadError::Damaged { id: *id, object, why: error.words() };
                     }
                 }
             }
-            index = self.newer_index(&index).ok_or(last)?;
+            index = self.newer_index(&index)?.ok_or(last)?;
         }
     }
 

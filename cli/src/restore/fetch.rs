@@ -10,7 +10,6 @@ use copal_engine::index::Index;
 use copal_engine::layout::{self, Place};
 use copal_engine::restore::window::{BlockRead, ChunkRead, RangeRead, Window};
 use copal_engine::seal::BlockKind;
-use copal_store::StoreError;
 use crossbeam_channel::Receiver;
 
 use super::RestoreError;
@@ -81,7 +80,6 @@ impl Fetch<'_> {
                     self.block(&read, block, &stored[start..start + block.length as usize], files, &mut missed);
                 }
             }
-            Err(error @ StoreError::Gone { .. }) => return self.work.stop(RestoreError::Store(error)),
             // One bad sector does not make its neighbours unreadable.
             Err(_) if read.blocks.len() > 1 => {
                 for block in read.blocks {
@@ -121,7 +119,6 @@ impl Fetch<'_> {
                     }
                 }
             }
-            Err(CopyError::Store(error @ StoreError::Gone { .. })) => self.work.stop(RestoreError::Store(error)),
             Err(error) => {
                 let why = why_not(error, read);
                 missed.extend(Missed::all_of(block, read, &why));
@@ -163,9 +160,13 @@ impl Fetch<'_> {
             let mut location = untried(&index, &chunk.id);
             if location.is_none() && !is_newest {
                 is_newest = true;
-                if let Some(newer) = pages.newer_index(&index) {
-                    index = newer;
-                    location = untried(&index, &chunk.id);
+                match pages.newer_index(&index) {
+                    Ok(Some(newer)) => {
+                        index = newer;
+                        location = untried(&index, &chunk.id);
+                    }
+                    Ok(None) => {}
+                    Err(error) => return self.work.stop(RestoreError::Store(error)),
                 }
             }
             match location {

@@ -6,9 +6,11 @@ use copal_engine::restore::window::{Target, Window};
 use copal_engine::tree::{Content, Entry, ListStep, ListWalk, Piece};
 use crossbeam_channel::Sender;
 
+use super::RestoreError;
 use super::fetch::{GAP, MOST, Task};
 use super::file::Restoring;
 use super::work::{Work, sentence};
+use crate::reader::ReadError;
 
 /// Collects what is to be written and hands it to the threads.
 pub(super) struct Gather<'a> {
@@ -70,7 +72,10 @@ impl<'a> Gather<'a> {
                 ListStep::Done => return,
                 ListStep::Piece { offset, piece } => self.piece(file, offset, piece),
                 ListStep::Need(id) => {
-                    let page = self.work.request.pages.page(&id).map_err(|error| sentence(&error));
+                    let page = match self.work.request.pages.page(&id) {
+                        Err(ReadError::Store(error)) => return self.work.stop(RestoreError::Store(error)),
+                        page => page.map_err(|error| sentence(&error)),
+                    };
                     let supplied = page.and_then(|page| walk.supply(page).map_err(|error| sentence(&error)));
                     if let Err(why) = supplied {
                         file.damaged(self.work, why);
@@ -82,8 +87,10 @@ impl<'a> Gather<'a> {
     }
 
     fn piece(&mut self, file: &Arc<Restoring>, offset: u64, piece: Piece) {
-        let Some(location) = self.work.request.pages.index().lookup(&piece.id) else {
-            return file.damaged(self.work, format!("no pack holds chunk {}", piece.id));
+        let location = match self.work.request.pages.locate(&piece.id) {
+            Ok(Some(location)) => location,
+            Ok(None) => return file.damaged(self.work, format!("no pack holds chunk {}", piece.id)),
+            Err(error) => return self.work.stop(RestoreError::Store(error)),
         };
         if !self.files.last().is_some_and(|last| Arc::ptr_eq(last, file)) {
             self.files.push(file.clone());
