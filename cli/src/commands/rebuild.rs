@@ -23,6 +23,15 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     for (object, why) in rebuilt.packs_left_out.iter().chain(&rebuilt.manifests_left_out) {
         context.report.warn(&format!("{object} does not count: {why}"));
     }
+    for (object, why) in &rebuilt.expiries_left_out {
+        context.report.warn(&format!("{object} does not count, or not as a whole: {why}"));
+    }
+    for pack in &rebuilt.packs_lost {
+        context.report.warn(&format!("{pack} is not there, or cannot be read, and no prune has deleted it"));
+    }
+    for snapshot in &rebuilt.snapshots_harmed {
+        context.report.warn(&format!("snapshot {snapshot} is kept, but something that it needs is lost"));
+    }
     for (object, why) in &rebuilt.unreadable {
         context.report.warn(&format!("{object} is lost or damaged, and with it what it said: {why}"));
     }

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::change::{Operation, VerifiedChange};
 use copal_engine::expiry::Expiry;
-use copal_engine::id::{ClientId, ObjectHash, SnapshotId};
+use copal_engine::id::{ClientId, DomainId, ObjectHash, SnapshotId};
 use copal_engine::layout;
 use copal_engine::retention::{SignedPolicy, expirable, permits};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 
 use super::Report;
+use super::absence::Absence;
 use super::contents::Contents;
 use crate::commit::Proposal;
 use crate::error::JobError;
@@ -25,7 +26,7 @@ type Snapshots = BTreeMap<(ClientId, u64), Option<SnapshotRecord>>;
 /// Applies all changes and expiries again, from the first. Then buries what was forgotten and is not whole.
 pub(super) async fn fold(
     host: &Host<'_>,
-    contents: &Contents<'_>,
+    (contents, absence): (&Contents<'_>, &Absence),
     now: Time,
     proposal: &mut Proposal,
     report: &mut Report,
@@ -33,13 +34,14 @@ pub(super) async fn fold(
     let changes = read_changes(host, proposal, report).await?;
     let expiries = read_expiries(host, proposal, report).await?;
     let snapshots = &mut proposal.delta.snapshots;
+    let fates = Fates::of(contents, absence, &changes, &expiries, snapshots);
     // What was decided about an expiry cannot be told for sure: changes that it did not know may have come before it
     // was folded in. So nothing expires that the policy in force would keep with all that was changed since.
-    let mut replay = Replay::new(contents, now, snapshots.clone());
+    let mut replay = Replay::new(&fates, now, snapshots.clone());
     changes.iter().for_each(|change| replay.change(change));
     let unwanted = replay.unwanted();
 
-    let mut replay = Replay::new(contents, now, std::mem::take(snapshots));
+    let mut replay = Replay::new(&fates, now, std::mem::take(snapshots));
     let mut open = expiries.iter().peekable();
     for change in &changes {
         while let Some((name, expiry)) = open.next_if(|(_, expiry)| expiry.change < change.change.number) {
@@ -49,7 +51,7 @@ pub(super) async fn fold(
     }
     open.for_each(|(name, expiry)| replay.expiry(name, expiry, &unwanted, report));
     proposal.policy = replay.policy.take().map(|in_force| (in_force.number, in_force.hash));
-    proposal.delta.snapshots = replay.finish();
+    proposal.delta.snapshots = replay.finish(report);
     Ok(())
 }
 
@@ -119,9 +121,55 @@ struct InForce {
     policy: SignedPolicy,
 }
 
+/// Which snapshots that are not whole a prune has removed.
+struct Fates<'a> {
+    contents: &'a Contents<'a>,
+    /// Snapshots that were to leave at some time: what they lack may have been removed.
+    left: BTreeSet<SnapshotId>,
+    /// Domains of which everything that is absent was removed.
+    by_prune: BTreeSet<DomainId>,
+}
+
+impl<'a> Fates<'a> {
+    fn of(
+        contents: &'a Contents<'a>,
+        absence: &Absence,
+        changes: &[VerifiedChange],
+        expiries: &[(String, Expiry)],
+        snapshots: &Snapshots,
+    ) -> Self {
+        let operations = changes.iter().flat_map(|verified| &verified.change.operations);
+        let forgotten = operations.filter(|operation| matches!(operation, Operation::Forget(_)));
+        let left = forgotten.flat_map(Operation::snapshots);
+        let left: BTreeSet<_> =
+            left.chain(expiries.iter().flat_map(|(_, expiry)| &expiry.snapshots)).copied().collect();
+        let domains: BTreeSet<DomainId> =
+            snapshots.values().flatten().filter(|of| left.contains(&of.id)).map(|of| of.domain).collect();
+        // What was never to leave was never removed: if that is not whole, more may be lost than the packs tell.
+        let stayed = |domain| {
+            let stayed = snapshots.values().flatten().filter(move |of| of.domain == domain && !of.partial);
+            stayed.filter(|of| !left.contains(&of.id)).map(|of| of.root)
+        };
+        let is_by_prune =
+            |domain: &DomainId| absence.is_by_prune(*domain) && contents.are_whole(*domain, stayed(*domain));
+        let by_prune = domains.into_iter().filter(is_by_prune).collect();
+        Self { contents, left, by_prune }
+    }
+
+    fn is_whole(&self, record: &SnapshotRecord) -> bool {
+        self.contents.are_whole(record.domain, [record.root])
+    }
+
+    /// Whether it could be brought back: it is whole, or what it lacks was lost and not removed. A page may still lie in a
+    /// pack although its entry was removed: whole is what can come back.
+    fn can_return(&self, record: &SnapshotRecord) -> bool {
+        !self.by_prune.contains(&record.domain) || self.is_whole(record)
+    }
+}
+
 /// Snapshots, while decisions are applied to them in order.
 struct Replay<'a> {
-    contents: &'a Contents<'a>,
+    fates: &'a Fates<'a>,
     now: Time,
     snapshots: Snapshots,
     by_id: BTreeMap<SnapshotId, (ClientId, u64)>,
@@ -130,9 +178,9 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(contents: &'a Contents<'a>, now: Time, snapshots: Snapshots) -> Self {
+    fn new(fates: &'a Fates<'a>, now: Time, snapshots: Snapshots) -> Self {
         let by_id = snapshots.iter().filter_map(|(key, record)| Some((record.as_ref()?.id, *key))).collect();
-        Self { contents, now, snapshots, by_id, last_change: 0, policy: None }
+        Self { fates, now, snapshots, by_id, last_change: 0, policy: None }
     }
 
     fn change(&mut self, verified: &VerifiedChange) {
@@ -149,8 +197,7 @@ impl<'a> Replay<'a> {
     fn apply(&mut self, operation: &Operation) {
         for key in operation.snapshots().iter().filter_map(|id| self.by_id.get(id)) {
             if let Some(Some(record)) = self.snapshots.get_mut(key) {
-                // A page may still lie in a pack although its entry was removed: whole is what can come back.
-                let is_present = self.contents.are_whole(record.domain, [record.root]);
+                let is_present = matches!(operation, Operation::Undelete(_)) && self.fates.can_return(record);
                 apply_change(operation, record, is_present, self.now);
             }
         }
@@ -170,7 +217,7 @@ impl<'a> Replay<'a> {
             let Some(Some(record)) = self.snapshots.get_mut(key) else { continue };
             if unwanted.contains(&record.id) {
                 (record.state, record.state_time) = (SnapshotState::Forgotten, self.now);
-            } else if self.contents.are_whole(record.domain, [record.root]) {
+            } else if self.fates.can_return(record) {
                 leave_out(format!("snapshot {} is kept: the policy in force keeps it", record.id));
             } else {
                 // It expired, and its pages were removed, before the policy was changed.
@@ -186,11 +233,17 @@ impl<'a> Replay<'a> {
         policy.map(|policy| expirable(policy, self.snapshots.values().flatten(), self.now)).unwrap_or_default()
     }
 
-    /// Forgotten snapshots and checkpoints that are not whole cannot come back.
-    fn finish(mut self) -> Snapshots {
+    /// Forgotten snapshots and checkpoints that are not whole cannot come back. Those that came back before stay, and it
+    /// is told what was lost of them.
+    fn finish(mut self, report: &mut Report) -> Snapshots {
         for record in self.snapshots.values_mut().flatten() {
             let is_needed = record.state == SnapshotState::Kept && !record.partial;
-            if !is_needed && !self.contents.are_whole(record.domain, [record.root]) {
+            if is_needed && !self.fates.left.contains(&record.id) || self.fates.is_whole(record) {
+                continue;
+            }
+            if is_needed {
+                report.snapshots_harmed.push(record.id);
+            } else {
                 record.state = SnapshotState::Gone;
             }
         }

@@ -1,0 +1,156 @@
+//! Rebuild, where more than roots, state and index is lost: what snapshots, packs and changes that are gone or damaged take
+//! with them, and what they do not.
+
+use std::time::Duration;
+
+use copal_engine::change::Operation;
+use copal_engine::client::Role;
+use copal_engine::id::SnapshotId;
+use copal_engine::pack::{self, PackKind};
+use copal_engine::repository::IngestBy;
+use copal_engine::retention::{Count, Floor, Policy, SignedPolicy};
+use copal_engine::state::SnapshotState;
+use copal_service::expire;
+use copal_tests::kit::{Client, DAY, Random, Tree, World, path};
+use futures::executor::block_on;
+
+fn files(seed: u64, count: usize) -> Tree {
+    let mut random = Random::new(seed);
+    let file = |at: usize, random: &mut Random| {
+        let mut content = vec![0; 2000];
+        random.fill(&mut content);
+        (path(&format!("{seed}-{at:02}")), content)
+    };
+    (0..count).map(|at| file(at, &mut random)).collect()
+}
+
+fn begin() -> (World, Client) {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    (world, client)
+}
+
+/// Backs up; gives the names of the data packs that it has stored as well.
+fn back_up(world: &World, client: &Client, tree: &Tree) -> (SnapshotId, Vec<String>) {
+    let before = world.names("packs/");
+    let id = world.back_up(client, tree);
+    let is_new = |name: &String| !before.contains(name) && is_data(world, name);
+    (id, world.names("packs/").into_iter().filter(is_new).collect())
+}
+
+fn is_data(world: &World, name: &str) -> bool {
+    pack::parse(&world.read(name)).unwrap().kind == PackKind::Data
+}
+
+/// A policy of the owner's that keeps the last snapshots.
+fn keep_last(last: u32) -> Operation {
+    let rules = Policy { last: Some(Count::N(last)), ..Policy::default() };
+    let policy = SignedPolicy::new(rules, "", Duration::ZERO, 1).unwrap().with_guard(Floor::default(), None).unwrap();
+    Operation::OwnerPolicy { policy: policy.encode(), signature: copal_engine::change::OwnerSignature::NONE }
+}
+
+fn expire(world: &World) -> Vec<SnapshotId> {
+    block_on(expire::expire(&world.host(), IngestBy::Service)).unwrap().expired
+}
+
+const LOSSES: [&[&str]; 2] = [&["roots/"], &["roots/", "index/", "state/"]];
+
+fn lose(world: &World, prefixes: &[&str]) {
+    prefixes.iter().for_each(|prefix| world.destroy_all(prefix));
+}
+
+#[test]
+fn a_snapshot_that_was_brought_back_stays_when_a_pack_is_lost_with_the_roots() {
+    for prefixes in LOSSES {
+        let (world, client) = begin();
+        let tree = files(1, 4);
+        let (kept, packs) = back_up(&world, &client, &tree);
+        world.change(&client, vec![Operation::Forget(vec![kept])]);
+        world.change(&client, vec![Operation::Undelete(vec![kept])]);
+        world.destroy(&packs[0]);
+        lose(&world, prefixes);
+        let report = world.rebuild();
+        assert_eq!(world.snapshot(kept).state, SnapshotState::Kept, "{prefixes:?}");
+        assert_eq!((&report.packs_lost, &report.snapshots_harmed), (&vec![packs[0].clone()], &vec![kept]));
+        assert!(report.lost > 0, "{report:?}");
+        // Nothing more of it is lost, and who still has the files heals it.
+        for _ in 0..3 {
+            world.wait(DAY * 2);
+            world.prune(DAY);
+        }
+        client.forget_memory();
+        world.back_up(&client, &tree);
+        assert_eq!(world.restore(kept).as_ref(), Ok(&tree), "{prefixes:?}");
+    }
+}
+
+#[test]
+fn a_pin_that_voided_an_expiry_keeps_its_snapshot_when_a_pack_is_lost_with_the_roots() {
+    for prefixes in LOSSES {
+        let (world, client) = begin();
+        let (first, packs) = back_up(&world, &client, &files(1, 4));
+        world.wait(DAY);
+        back_up(&world, &client, &files(2, 4));
+        world.change(&client, vec![keep_last(1)]);
+        world.wait(DAY);
+        assert_eq!(expire(&world), [first]);
+        world.change(&client, vec![Operation::Undelete(vec![first]), Operation::Pin(vec![first])]);
+        world.destroy(&packs[0]);
+        lose(&world, prefixes);
+        let report = world.rebuild();
+        let record = world.snapshot(first);
+        assert_eq!((record.state, record.pinned), (SnapshotState::Kept, true), "{prefixes:?}");
+        assert_eq!(report.snapshots_harmed, [first]);
+        assert_eq!(report.expiries_left_out.len(), 1, "{report:?}");
+        assert!(report.lost > 0);
+    }
+}
+
+#[test]
+fn a_pack_that_a_prune_has_moved_and_that_is_lost_takes_no_snapshot_that_was_brought_back_with_it() {
+    for has_others in [false, true] {
+        let (world, client) = begin();
+        let mut tree = files(1, 6);
+        tree.values_mut().for_each(|content| content.truncate(900));
+        let old = world.back_up(&client, &tree);
+        tree.retain(|path, _| path.as_bytes() == b"1-00");
+        let kept = world.back_up(&client, &tree);
+        // Another one that nobody ever wanted to leave, and that needs the same pack.
+        if has_others {
+            tree.insert(path("more"), vec![7; 900]);
+            world.back_up(&client, &tree);
+        }
+        world.change(&client, vec![Operation::Forget(vec![old])]);
+        world.prune(Duration::ZERO);
+        let moved = world.names("moved/");
+        assert!(!moved.is_empty());
+        world.change(&client, vec![Operation::Forget(vec![kept])]);
+        world.change(&client, vec![Operation::Undelete(vec![kept])]);
+        moved.iter().filter(|name| is_data(&world, name)).for_each(|name| world.destroy(name));
+        // Runs of the state know what was moved; without them a snapshot does that needs it and never left.
+        lose(&world, if has_others { LOSSES[1] } else { LOSSES[0] });
+        let report = world.rebuild();
+        assert_eq!(world.snapshot(kept).state, SnapshotState::Kept, "{has_others}");
+        assert_eq!(report.snapshots_harmed, [kept]);
+        assert_eq!(world.snapshot(old).state, SnapshotState::Gone);
+    }
+}
+
+#[test]
+fn what_a_prune_has_removed_before_it_was_to_come_back_is_gone_and_not_called_lost() {
+    for prefixes in LOSSES {
+        let (world, client) = begin();
+        let (gone, _) = back_up(&world, &client, &files(1, 4));
+        let tree = files(2, 4);
+        let (kept, _) = back_up(&world, &client, &tree);
+        world.change(&client, vec![Operation::Forget(vec![gone])]);
+        world.prune(Duration::ZERO);
+        world.change(&client, vec![Operation::Undelete(vec![gone])]);
+        lose(&world, prefixes);
+        let report = world.rebuild();
+        assert_eq!(world.snapshot(gone).state, SnapshotState::Gone, "{prefixes:?}");
+        assert_eq!((report.lost, report.packs_lost.len(), report.snapshots_harmed.len()), (0, 0, 0), "{report:?}");
+        assert_eq!(world.restore(kept).as_ref(), Ok(&tree));
+        assert!(world.check().is_ok());
+    }
+}
