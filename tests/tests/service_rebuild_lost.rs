@@ -6,12 +6,13 @@ use std::time::Duration;
 use copal_engine::change::Operation;
 use copal_engine::client::Role;
 use copal_engine::id::SnapshotId;
+use copal_engine::layout;
 use copal_engine::pack::{self, PackKind};
 use copal_engine::repository::IngestBy;
 use copal_engine::retention::{Count, Floor, Policy, SignedPolicy};
 use copal_engine::state::SnapshotState;
 use copal_service::expire;
-use copal_tests::kit::{Client, DAY, Random, Tree, World, path};
+use copal_tests::kit::{Client, DAY, How, Random, Tree, World, path};
 use futures::executor::block_on;
 
 fn files(seed: u64, count: usize) -> Tree {
@@ -40,6 +41,10 @@ fn back_up(world: &World, client: &Client, tree: &Tree) -> (SnapshotId, Vec<Stri
 
 fn is_data(world: &World, name: &str) -> bool {
     pack::parse(&world.read(name)).unwrap().kind == PackKind::Data
+}
+
+fn is_damaged(world: &World, name: &str) -> bool {
+    world.view().state.packs[&layout::pack_of(name).unwrap().1].is_damaged
 }
 
 /// A policy of the owner's that keeps the last snapshots.
@@ -153,4 +158,45 @@ fn what_a_prune_has_removed_before_it_was_to_come_back_is_gone_and_not_called_lo
         assert_eq!(world.restore(kept).as_ref(), Ok(&tree));
         assert!(world.check().is_ok());
     }
+}
+
+#[test]
+fn of_two_copies_the_good_one_stays_although_a_rebuild_has_forgotten_which_is_bad() {
+    for bad in [1, 0] {
+        let (world, client) = begin();
+        let other = world.register(2, Role::Full);
+        let tree = files(1, 1);
+        // Neither knows of the other's.
+        let patient = How { ingests: false, patience: 1, ..How::default() };
+        assert!(world.try_back_up(&other, &tree, &patient).is_err());
+        let kept = world.back_up(&client, &tree);
+        world.ingest().unwrap();
+        let copies: Vec<String> = world.names("packs/").into_iter().filter(|name| is_data(&world, name)).collect();
+        assert_eq!(copies.len(), 2);
+        world.flip(&copies[bad]);
+        world.check();
+        let damaged = || copies.iter().map(|name| is_damaged(&world, name)).collect::<Vec<_>>();
+        assert_eq!(damaged(), [bad == 0, bad == 1]);
+        lose(&world, LOSSES[0]);
+        let report = world.rebuild();
+        let known = damaged();
+        for _ in 0..3 {
+            world.prune(DAY);
+            world.wait(DAY * 2);
+        }
+        assert_eq!(world.restore(kept).as_ref(), Ok(&tree), "the bad one is {bad}");
+        assert!(world.check().is_ok(), "{:?}", world.check().findings);
+        assert_eq!((report.packs_damaged, known), (vec![copies[bad].clone()], vec![bad == 0, bad == 1]));
+    }
+}
+
+#[test]
+fn packs_that_share_nothing_are_not_read_by_a_rebuild() {
+    let (world, client) = begin();
+    let (_, packs) = back_up(&world, &client, &files(1, 4));
+    back_up(&world, &client, &files(2, 4));
+    world.flip(&packs[0]);
+    lose(&world, LOSSES[1]);
+    assert!(world.rebuild().packs_damaged.is_empty());
+    assert!(!world.check().is_ok(), "a check finds it");
 }

@@ -29,6 +29,11 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     for pack in &rebuilt.packs_lost {
         context.report.warn(&format!("{pack} is not there, or cannot be read, and no prune has deleted it"));
     }
+    for pack in &rebuilt.packs_damaged {
+        context
+            .report
+            .warn(&format!("{pack} is damaged, or cannot be read: its bytes do not have the hash it is named by"));
+    }
     for snapshot in &rebuilt.snapshots_harmed {
         context.report.warn(&format!("snapshot {snapshot} is kept, but something that it needs is lost"));
     }
@@ -44,5 +49,6 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         lost: rebuilt.lost,
     })?;
     context.report.note("run \"copal check --full\" to see that everything is whole");
-    Ok(if rebuilt.lost > 0 || !rebuilt.unreadable.is_empty() { Exit::Damage } else { Exit::Done })
+    let is_harmed = rebuilt.lost > 0 || !rebuilt.packs_damaged.is_empty() || !rebuilt.unreadable.is_empty();
+    Ok(if is_harmed { Exit::Damage } else { Exit::Done })
 }

@@ -4,6 +4,7 @@
 mod absence;
 mod chains;
 mod contents;
+mod copies;
 mod decisions;
 mod index;
 
@@ -49,6 +50,8 @@ pub struct Report {
     pub expiries_left_out: Vec<(String, String)>,
     /// Packs that are not there and that nobody has deleted.
     pub packs_lost: Vec<String>,
+    /// Packs that are not what they are named by, among those that hold what another one holds, too.
+    pub packs_damaged: Vec<String>,
     /// Snapshots that somebody had forgotten, or that had expired, and that are kept: what they lack was lost.
     pub snapshots_harmed: Vec<SnapshotId>,
     /// Records that cannot be read, and why: what they said is not known any more.
@@ -89,7 +92,8 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
     for client in clients::below(host.store, "manifests/").await? {
         chains.push(read_chain(host, client, &mut newest, &mut report).await?);
     }
-    let packs = read_packs(host, &deleted.names, &chains, genuine, now, &mut report).await?;
+    let mut packs = read_packs(host, &deleted.names, &chains, genuine, now, &mut report).await?;
+    copies::compare(host, &mut packs, now, &mut report).await?;
     let contents = Contents::of(&packs);
     let absence = Absence::find(host, &chains, &packs, &deleted.names, &mut report).await?;
 
