@@ -11,7 +11,9 @@ use copal_engine::pack::{self, PackKind};
 use copal_engine::repository::IngestBy;
 use copal_engine::retention::{Count, Floor, Policy, SignedPolicy};
 use copal_engine::state::SnapshotState;
-use copal_service::expire;
+use copal_service::{expire, rebuild};
+use copal_store::fault::{Fate, Fault};
+use copal_store::{Op, StoreError};
 use copal_tests::kit::{Client, DAY, How, Random, Tree, World, path};
 use futures::executor::block_on;
 
@@ -199,4 +201,63 @@ fn packs_that_share_nothing_are_not_read_by_a_rebuild() {
     lose(&world, LOSSES[1]);
     assert!(world.rebuild().packs_damaged.is_empty());
     assert!(!world.check().is_ok(), "a check finds it");
+}
+
+/// A backup whose pack's table cannot be read; the pack's name and its bytes as they were.
+fn with_a_table_cut_off(world: &World, client: &Client) -> (String, Vec<u8>) {
+    let (_, packs) = back_up(world, client, &files(1, 2));
+    let whole = world.read(&packs[0]);
+    let name = copal_tests::kit::repository::key(&packs[0]);
+    world.store.corrupt(&name, |bytes| bytes.truncate(bytes.len() - 40)).unwrap();
+    (packs[0].clone(), whole)
+}
+
+#[test]
+fn what_a_rebuild_leaves_out_stays_for_a_week_and_for_the_grace_period() {
+    for (grace, before, after) in [(DAY, 6, 2), (DAY * 20, 19, 2)] {
+        let (world, client) = begin();
+        let (name, _) = with_a_table_cut_off(&world, &client);
+        world.wait(DAY * 30);
+        lose(&world, LOSSES[1]);
+        let report = world.rebuild();
+        assert_eq!(report.packs_left_out.len(), 1, "{report:?}");
+        world.prune(grace);
+        world.wait(DAY * before);
+        world.prune(grace);
+        assert!(world.has(&name), "{before} days after the rebuild, grace {grace:?}");
+        world.wait(DAY * after);
+        world.prune(grace);
+        assert!(!world.has(&name), "grace {grace:?}");
+    }
+}
+
+#[test]
+fn a_second_rebuild_takes_what_the_first_has_left_out_and_somebody_has_mended() {
+    let (world, client) = begin();
+    let (name, whole) = with_a_table_cut_off(&world, &client);
+    world.wait(DAY * 30);
+    lose(&world, LOSSES[0]);
+    assert!(world.rebuild().lost > 0);
+    world.prune(DAY);
+    world.store.corrupt(&copal_tests::kit::repository::key(&name), |bytes| *bytes = whole).unwrap();
+    assert_eq!(world.rebuild().lost, 0);
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn a_pack_that_the_medium_does_not_give_is_left_out_alone() {
+    let (world, client) = begin();
+    let (_, packs) = back_up(&world, &client, &files(1, 2));
+    let tree = files(2, 2);
+    let kept = world.back_up(&client, &tree);
+    lose(&world, LOSSES[1]);
+    let bad = packs[0].clone();
+    let store = Fault::new(&world.store, move |call| match call.op == Op::ReadRange && call.key == bad {
+        true => Fate::FailBefore(StoreError::Io { op: call.op, key: call.key.into(), source: "broken".into() }),
+        false => Fate::Proceed,
+    });
+    let report = block_on(rebuild::rebuild(&world.host_of(&store))).unwrap();
+    let left: Vec<&String> = report.packs_left_out.iter().map(|(name, _)| name).collect();
+    assert_eq!((left, &report.packs_lost), (vec![&packs[0]], &vec![packs[0].clone()]));
+    assert_eq!(world.restore(kept), Ok(tree));
 }

@@ -23,6 +23,11 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     for (object, why) in rebuilt.packs_left_out.iter().chain(&rebuilt.manifests_left_out) {
         context.report.warn(&format!("{object} does not count: {why}"));
     }
+    if !rebuilt.packs_left_out.is_empty() {
+        context
+            .report
+            .note("packs that do not count stay for 7 days and for the grace period; then a prune deletes them");
+    }
     for (object, why) in &rebuilt.expiries_left_out {
         context.report.warn(&format!("{object} does not count, or not as a whole: {why}"));
     }
