@@ -45,6 +45,11 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     for (object, why) in &rebuilt.unreadable {
         context.report.warn(&format!("{object} is lost or damaged, and with it what it said: {why}"));
     }
+    if let Some(change) = &rebuilt.policy_unread {
+        context.report.warn(&format!(
+            "{change} may have held a newer policy than any that can be read: nothing expires and no prune runs until \"copal policy set\" signs another"
+        ));
+    }
     context.ingest(&repository)?;
     context.report.answer(&RebuildReport {
         root: rebuilt.root,

@@ -17,10 +17,12 @@ use super::contents::Contents;
 use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::host::Host;
-use crate::ingest::{apply_change, verify_change};
+use crate::ingest::{apply_change, is_signed, verify_change};
 use crate::objects;
 use crate::policy;
 
+/// The numbers of changes of which nobody knows what they said.
+type Unread = BTreeSet<u64>;
 type Snapshots = BTreeMap<(ClientId, u64), Option<SnapshotRecord>>;
 
 /// Applies all changes and expiries again, from the first. Then buries what was forgotten and is not whole.
@@ -31,38 +33,52 @@ pub(super) async fn fold(
     proposal: &mut Proposal,
     report: &mut Report,
 ) -> Result<(), JobError> {
-    let changes = read_changes(host, proposal, report).await?;
+    let (changes, mut unread) = read_changes(host, proposal, report).await?;
     let expiries = read_expiries(host, proposal, report).await?;
+    let told = expiries.iter().map(|(_, expiry)| expiry.policy.max(expiry.change)).max();
+    if let Some(told) = told.filter(|told| proposal.change_head.is_none_or(|(last, _)| *told > last)) {
+        report.unreadable.push((layout::change(told), "it is not there, and an expiry knows it".into()));
+        unread.insert(told);
+    }
+    // It may hold a policy that forbids what the one before it permits.
+    let policy = changes.iter().rev().find(|verified| policy::of(&verified.change).is_some());
+    let policy = policy.map_or(0, |verified| verified.change.number);
+    let in_doubt = unread.last().copied().filter(|number| *number > policy);
     let snapshots = &mut proposal.delta.snapshots;
     let fates = Fates::of(contents, absence, &changes, &expiries, snapshots);
     // What was decided about an expiry cannot be told for sure: changes that it did not know may have come before it
     // was folded in. So nothing expires that the policy in force would keep with all that was changed since.
     let mut replay = Replay::new(&fates, now, snapshots.clone());
     changes.iter().for_each(|change| replay.change(change));
-    let unwanted = replay.unwanted();
+    let unwanted = if in_doubt.is_some() { BTreeSet::new() } else { replay.unwanted() };
 
     let mut replay = Replay::new(&fates, now, std::mem::take(snapshots));
     let mut open = expiries.iter().peekable();
     for change in &changes {
         while let Some((name, expiry)) = open.next_if(|(_, expiry)| expiry.change < change.change.number) {
-            replay.expiry(name, expiry, &unwanted, report);
+            replay.expiry(name, expiry, (&unwanted, &unread), report);
         }
         replay.change(change);
     }
-    open.for_each(|(name, expiry)| replay.expiry(name, expiry, &unwanted, report));
-    proposal.policy = replay.policy.take().map(|in_force| (in_force.number, in_force.hash));
+    open.for_each(|(name, expiry)| replay.expiry(name, expiry, (&unwanted, &unread), report));
+    // Nothing has that hash. As where the policy in force is damaged, nothing expires and nothing is removed until the owner
+    // signs another.
+    let unknown = in_doubt.map(|number| (number, ObjectHash::NONE));
+    proposal.policy = unknown.or(replay.policy.take().map(|in_force| (in_force.number, in_force.hash)));
+    report.policy_unread = in_doubt.map(layout::change);
     proposal.delta.snapshots = replay.finish(report);
     Ok(())
 }
 
-/// The changes that count. Behind one that is damaged or gone there is nothing left to compare the chain with: the
-/// signature must do.
+/// The changes that count, and the numbers of those of which nobody knows what they said. Behind one that is damaged or gone
+/// there is nothing left to compare the chain with: the signature must do.
 async fn read_changes(
     host: &Host<'_>,
     proposal: &mut Proposal,
     report: &mut Report,
-) -> Result<Vec<VerifiedChange>, JobError> {
+) -> Result<(Vec<VerifiedChange>, Unread), JobError> {
     let mut changes = Vec::new();
+    let mut unread = Unread::new();
     let mut before = Some((0, ObjectHash::NONE));
     let mut last = 0;
     for listed in objects::list(host.store, "changes/").await? {
@@ -71,6 +87,7 @@ async fn read_changes(
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
         if number > last + 1 {
             report.unreadable.push((layout::change(last + 1), "it is not there".into()));
+            unread.extend((last + 1..number).rev().take(GAP));
         }
         last = number;
         let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
@@ -83,10 +100,13 @@ async fn read_changes(
             None => {
                 let why = "it is not a change that a full client has signed, and the owner where that is needed";
                 report.unreadable.push((name.to_owned(), why.into()));
+                if !is_signed(host, number, &bytes).await? {
+                    unread.insert(number);
+                }
             }
         }
     }
-    Ok(changes)
+    Ok((changes, unread))
 }
 
 /// The expiries that can be read and follow the one before, as far as that is there.
@@ -204,25 +224,35 @@ impl<'a> Replay<'a> {
     }
 
     /// Applies an expiry as far as it may have been believed and nothing speaks against it now.
-    fn expiry(&mut self, name: &str, expiry: &Expiry, unwanted: &BTreeSet<SnapshotId>, report: &mut Report) {
+    fn expiry(
+        &mut self,
+        name: &str,
+        expiry: &Expiry,
+        (unwanted, unread): (&BTreeSet<SnapshotId>, &Unread),
+        report: &mut Report,
+    ) {
         let mut leave_out = |why: String| report.expiries_left_out.push((name.to_owned(), why));
         let permitted = self.policy.as_ref().filter(|in_force| {
             let is_placed = (in_force.number, self.last_change) == (expiry.policy, expiry.change);
             is_placed && permits(&in_force.policy, self.snapshots.values().flatten(), expiry)
         });
-        if permitted.is_none() {
+        let is_known = ![expiry.policy, expiry.change].iter().any(|number| unread.contains(number));
+        if permitted.is_none() && is_known {
             return leave_out("the policy of its time does not permit it".into());
+        }
+        if !is_known {
+            leave_out("the policy of its time cannot be read".into());
         }
         for key in expiry.snapshots.iter().filter_map(|id| self.by_id.get(id)) {
             let Some(Some(record)) = self.snapshots.get_mut(key) else { continue };
-            if unwanted.contains(&record.id) {
+            if permitted.is_some() && unwanted.contains(&record.id) {
                 (record.state, record.state_time) = (SnapshotState::Forgotten, self.now);
             } else if self.fates.can_return(record) {
-                leave_out(format!("snapshot {} is kept: the policy in force keeps it", record.id));
+                leave_out(format!("snapshot {} is kept: no policy is known that does not keep it", record.id));
             } else {
                 // It expired, and its pages were removed, before the policy was changed.
                 (record.state, record.state_time) = (SnapshotState::Gone, self.now);
-                leave_out(format!("snapshot {} is gone: the policy in force would keep it", record.id));
+                leave_out(format!("snapshot {} is gone: a prune removed it before", record.id));
             }
         }
     }
@@ -250,3 +280,6 @@ impl<'a> Replay<'a> {
         self.snapshots
     }
 }
+
+/// So many missing changes in a row are known by their numbers.
+const GAP: usize = 100;

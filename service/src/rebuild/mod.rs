@@ -56,6 +56,9 @@ pub struct Report {
     pub snapshots_harmed: Vec<SnapshotId>,
     /// Records that cannot be read, and why: what they said is not known any more.
     pub unreadable: Vec<(String, String)>,
+    /// The change that may hold a newer policy than any that can be read: nothing expires and nothing is pruned until the owner
+    /// signs another.
+    pub policy_unread: Option<String>,
     /// Ids that kept snapshots refer to and that have no copy.
     pub lost: u64,
 }
