@@ -23,8 +23,32 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     for (object, why) in rebuilt.packs_left_out.iter().chain(&rebuilt.manifests_left_out) {
         context.report.warn(&format!("{object} does not count: {why}"));
     }
+    if !rebuilt.packs_left_out.is_empty() {
+        context
+            .report
+            .note("packs that do not count stay for 7 days and for the grace period; then a prune deletes them");
+    }
+    for (object, why) in &rebuilt.expiries_left_out {
+        context.report.warn(&format!("{object} does not count, or not as a whole: {why}"));
+    }
+    for pack in &rebuilt.packs_lost {
+        context.report.warn(&format!("{pack} is not there, or cannot be read, and no prune has deleted it"));
+    }
+    for pack in &rebuilt.packs_damaged {
+        context
+            .report
+            .warn(&format!("{pack} is damaged, or cannot be read: its bytes do not have the hash it is named by"));
+    }
+    for snapshot in &rebuilt.snapshots_harmed {
+        context.report.warn(&format!("snapshot {snapshot} is kept, but something that it needs is lost"));
+    }
     for (object, why) in &rebuilt.unreadable {
         context.report.warn(&format!("{object} is lost or damaged, and with it what it said: {why}"));
+    }
+    if let Some(change) = &rebuilt.policy_unread {
+        context.report.warn(&format!(
+            "{change} may have held a newer policy than any that can be read: nothing expires and no prune runs until \"copal policy set\" signs another"
+        ));
     }
     context.ingest(&repository)?;
     context.report.answer(&RebuildReport {
@@ -35,5 +59,6 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         lost: rebuilt.lost,
     })?;
     context.report.note("run \"copal check --full\" to see that everything is whole");
-    Ok(if rebuilt.lost > 0 || !rebuilt.unreadable.is_empty() { Exit::Damage } else { Exit::Done })
+    let is_harmed = rebuilt.lost > 0 || !rebuilt.packs_damaged.is_empty() || !rebuilt.unreadable.is_empty();
+    Ok(if is_harmed { Exit::Damage } else { Exit::Done })
 }

@@ -79,6 +79,9 @@ impl Failure {
             Self::Damaged { object, .. } if object.starts_with("keys/") => {
                 "open the repository with another key or the recovery code, and make a new key with \"copal key add\""
             }
+            Self::Damaged { object, .. } if object.starts_with("changes/") => {
+                "if it held the policy in force, \"copal policy set\" signs another (an empty file keeps everything): until then nothing expires and nothing is pruned"
+            }
             Self::ClientKeys { .. } => {
                 "delete it: \"copal backup\" then registers this machine again (a write-only one joins again, with a new line from \"copal client add\"), and nothing is uploaded twice"
             }

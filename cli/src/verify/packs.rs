@@ -148,7 +148,9 @@ pub fn genuine(repository: &Repository, packs: impl IntoIterator<Item = PackId>)
         let name = layout::pack(Place::Packs, id);
         let Some(stat) = wait(store.stat(&objects::key(name.as_str())))? else { continue };
         let table = match wait(objects::read_table(store.as_ref(), Place::Packs, id, stat.length)) {
-            Err(JobError::Damaged { .. }) => continue,
+            Err(JobError::Damaged { .. } | JobError::Store(StoreError::Io { .. } | StoreError::Obstructed { .. })) => {
+                continue;
+            }
             table => table?,
         };
         let blocks = BlockReader::new(store.clone(), repository.owner.clone(), table.domain);

@@ -113,6 +113,15 @@ pub(crate) async fn verify_change(
     Ok((is_vouched && follows).then_some(verified))
 }
 
+/// Whether the client that they name has signed these bytes for this number. Then it is known what they say, whether it
+/// counts or not.
+pub(crate) async fn is_signed(host: &Host<'_>, number: u64, bytes: &[u8]) -> Result<bool, JobError> {
+    let Ok(client) = Change::claimed_client(bytes) else { return Ok(false) };
+    let keys = clients::read(host, client).await?.and_then(|record| record.keys);
+    let verify = |key: &[u8; 32]| Change::verify(host.repository, key, client, number, bytes);
+    Ok(keys.is_some_and(|keys| verify(&keys.manifest).is_ok()))
+}
+
 /// Applies an operation to one snapshot; says whether anything changed. A pinned snapshot is not forgotten, and one
 /// whose root page is gone does not come back.
 pub(crate) fn apply_change(operation: &Operation, record: &mut SnapshotRecord, is_present: bool, now: Time) -> bool {

@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use copal_engine::id::ObjectHash;
 use copal_engine::layout;
 use copal_engine::root::Root;
-use copal_engine::state::{DoomedRecord, DoomedState};
+use copal_engine::state::DoomedState;
 use copal_engine::time::Time;
 use copal_store::Stat;
 
 use super::Report;
 use super::deletion::doom;
+use super::rebuilt;
 use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted, windows};
@@ -40,12 +41,13 @@ impl Stored {
     }
 }
 
-/// Lists objects as doomed that no root names and that are too old to belong to anything under way.
+/// Lists objects as doomed that no root names and that are too old to belong to anything under way. Packs that a rebuild has
+/// left out stay as long after it, and for the grace period.
 pub(super) async fn doom_orphans(
     host: &Host<'_>,
     view: &View,
     stored: &Stored,
-    now: Time,
+    (now, grace): (Time, Duration),
     proposal: &mut Proposal,
     report: &mut Report,
 ) -> Result<(), JobError> {
@@ -59,6 +61,7 @@ pub(super) async fn doom_orphans(
         return Ok(());
     }
     let named_runs = runs_named(host).await?;
+    let mut is_rebuilt = None;
     for name in old {
         let is_named = match layout::pack_of(name) {
             Some((_, pack)) => view.state.packs.contains_key(&pack) || proposal.delta.packs.contains_key(&pack),
@@ -71,13 +74,23 @@ pub(super) async fn doom_orphans(
                 None => true,
             },
         };
-        let is_doomed = |record: &DoomedRecord| record.state == DoomedState::Doomed;
-        if !is_named && !view.state.doomed.get(name).is_some_and(is_doomed) {
-            doom(view, name.clone(), now, proposal);
-            report.orphans += 1;
-            if is_planted(Fault::OrphansNotDoomed) {
-                host.store.delete(&objects::key(name.as_str())).await?;
+        let doomed = view.state.doomed.get(name).map(|record| record.state);
+        if is_named || doomed == Some(DoomedState::Doomed) {
+            continue;
+        }
+        if layout::pack_of(name).is_some() && doomed.is_none() {
+            let is_rebuilt = match is_rebuilt {
+                Some(known) => known,
+                None => *is_rebuilt.insert(rebuilt::is_recent(host, now, windows().orphan_age.max(grace)).await?),
+            };
+            if is_rebuilt {
+                continue;
             }
+        }
+        doom(view, name.clone(), now, proposal);
+        report.orphans += 1;
+        if is_planted(Fault::OrphansNotDoomed) {
+            host.store.delete(&objects::key(name.as_str())).await?;
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ mod domain;
 mod garbage;
 mod kept;
 mod notes;
+mod rebuilt;
 mod repack;
 mod run;
 mod sabotage;

@@ -279,7 +279,8 @@ impl Run<'_> {
         let unused = self.copies.packs().keys().filter(|pack| !used.contains(pack));
         unused.for_each(|pack| doom(view, layout::pack(Place::Moved, *pack), now, &mut proposal));
         self.doom_left_over(view, now, &mut proposal).await?;
-        garbage::doom_orphans(self.host, view, &stored, now, &mut proposal, &mut report).await?;
+        let ages = (now, self.options.grace);
+        garbage::doom_orphans(self.host, view, &stored, ages, &mut proposal, &mut report).await?;
         garbage::expire_spent(view, now, &mut proposal);
         let has_more = report.bytes_postponed > 0 && self.may_copy > 0 && (has_put_off || !used.is_empty());
         Ok(Decided { proposal, report, has_more, after })

@@ -8,6 +8,7 @@ use copal_engine::manifest::VerifiedManifest;
 use copal_engine::pack::{PackKind, PackTable};
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
+use copal_store::StoreError;
 
 use super::Report;
 use super::chains::Chain;
@@ -56,6 +57,11 @@ pub(super) async fn read_packs(
                 Ok(table) => table,
                 Err(JobError::Damaged { why, .. }) => {
                     leave_out(&why);
+                    continue;
+                }
+                // One that the medium does not give is no reason to leave all others out.
+                Err(JobError::Store(error @ (StoreError::Io { .. } | StoreError::Obstructed { .. }))) => {
+                    leave_out(&format!("it cannot be read: {error}"));
                     continue;
                 }
                 Err(error) => return Err(error),

@@ -5,62 +5,80 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::change::{Operation, VerifiedChange};
 use copal_engine::expiry::Expiry;
-use copal_engine::id::{ClientId, ObjectHash, SnapshotId};
+use copal_engine::id::{ClientId, DomainId, ObjectHash, SnapshotId};
 use copal_engine::layout;
 use copal_engine::retention::{SignedPolicy, expirable, permits};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 
 use super::Report;
+use super::absence::Absence;
 use super::contents::Contents;
 use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::host::Host;
-use crate::ingest::{apply_change, verify_change};
+use crate::ingest::{apply_change, is_signed, verify_change};
 use crate::objects;
 use crate::policy;
 
+/// The numbers of changes of which nobody knows what they said.
+type Unread = BTreeSet<u64>;
 type Snapshots = BTreeMap<(ClientId, u64), Option<SnapshotRecord>>;
 
 /// Applies all changes and expiries again, from the first. Then buries what was forgotten and is not whole.
 pub(super) async fn fold(
     host: &Host<'_>,
-    contents: &Contents<'_>,
+    (contents, absence): (&Contents<'_>, &Absence),
     now: Time,
     proposal: &mut Proposal,
     report: &mut Report,
 ) -> Result<(), JobError> {
-    let changes = read_changes(host, proposal, report).await?;
+    let (changes, mut unread) = read_changes(host, proposal, report).await?;
     let expiries = read_expiries(host, proposal, report).await?;
+    let told = expiries.iter().map(|(_, expiry)| expiry.policy.max(expiry.change)).max();
+    if let Some(told) = told.filter(|told| proposal.change_head.is_none_or(|(last, _)| *told > last)) {
+        report.unreadable.push((layout::change(told), "it is not there, and an expiry knows it".into()));
+        unread.insert(told);
+    }
+    // It may hold a policy that forbids what the one before it permits.
+    let policy = changes.iter().rev().find(|verified| policy::of(&verified.change).is_some());
+    let policy = policy.map_or(0, |verified| verified.change.number);
+    let in_doubt = unread.last().copied().filter(|number| *number > policy);
     let snapshots = &mut proposal.delta.snapshots;
+    let fates = Fates::of(contents, absence, &changes, &expiries, snapshots);
     // What was decided about an expiry cannot be told for sure: changes that it did not know may have come before it
     // was folded in. So nothing expires that the policy in force would keep with all that was changed since.
-    let mut replay = Replay::new(contents, now, snapshots.clone());
+    let mut replay = Replay::new(&fates, now, snapshots.clone());
     changes.iter().for_each(|change| replay.change(change));
-    let unwanted = replay.unwanted();
+    let unwanted = if in_doubt.is_some() { BTreeSet::new() } else { replay.unwanted() };
 
-    let mut replay = Replay::new(contents, now, std::mem::take(snapshots));
+    let mut replay = Replay::new(&fates, now, std::mem::take(snapshots));
     let mut open = expiries.iter().peekable();
     for change in &changes {
         while let Some((name, expiry)) = open.next_if(|(_, expiry)| expiry.change < change.change.number) {
-            replay.expiry(name, expiry, &unwanted, report);
+            replay.expiry(name, expiry, (&unwanted, &unread), report);
         }
         replay.change(change);
     }
-    open.for_each(|(name, expiry)| replay.expiry(name, expiry, &unwanted, report));
-    proposal.policy = replay.policy.take().map(|in_force| (in_force.number, in_force.hash));
-    proposal.delta.snapshots = replay.finish();
+    open.for_each(|(name, expiry)| replay.expiry(name, expiry, (&unwanted, &unread), report));
+    // Nothing has that hash. As where the policy in force is damaged, nothing expires and nothing is removed until the owner
+    // signs another.
+    let unknown = in_doubt.map(|number| (number, ObjectHash::NONE));
+    proposal.policy = unknown.or(replay.policy.take().map(|in_force| (in_force.number, in_force.hash)));
+    report.policy_unread = in_doubt.map(layout::change);
+    proposal.delta.snapshots = replay.finish(report);
     Ok(())
 }
 
-/// The changes that count. Behind one that is damaged or gone there is nothing left to compare the chain with: the
-/// signature must do.
+/// The changes that count, and the numbers of those of which nobody knows what they said. Behind one that is damaged or gone
+/// there is nothing left to compare the chain with: the signature must do.
 async fn read_changes(
     host: &Host<'_>,
     proposal: &mut Proposal,
     report: &mut Report,
-) -> Result<Vec<VerifiedChange>, JobError> {
+) -> Result<(Vec<VerifiedChange>, Unread), JobError> {
     let mut changes = Vec::new();
+    let mut unread = Unread::new();
     let mut before = Some((0, ObjectHash::NONE));
     let mut last = 0;
     for listed in objects::list(host.store, "changes/").await? {
@@ -69,6 +87,7 @@ async fn read_changes(
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
         if number > last + 1 {
             report.unreadable.push((layout::change(last + 1), "it is not there".into()));
+            unread.extend((last + 1..number).rev().take(GAP));
         }
         last = number;
         let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
@@ -81,10 +100,13 @@ async fn read_changes(
             None => {
                 let why = "it is not a change that a full client has signed, and the owner where that is needed";
                 report.unreadable.push((name.to_owned(), why.into()));
+                if !is_signed(host, number, &bytes).await? {
+                    unread.insert(number);
+                }
             }
         }
     }
-    Ok(changes)
+    Ok((changes, unread))
 }
 
 /// The expiries that can be read and follow the one before, as far as that is there.
@@ -119,9 +141,55 @@ struct InForce {
     policy: SignedPolicy,
 }
 
+/// Which snapshots that are not whole a prune has removed.
+struct Fates<'a> {
+    contents: &'a Contents<'a>,
+    /// Snapshots that were to leave at some time: what they lack may have been removed.
+    left: BTreeSet<SnapshotId>,
+    /// Domains of which everything that is absent was removed.
+    by_prune: BTreeSet<DomainId>,
+}
+
+impl<'a> Fates<'a> {
+    fn of(
+        contents: &'a Contents<'a>,
+        absence: &Absence,
+        changes: &[VerifiedChange],
+        expiries: &[(String, Expiry)],
+        snapshots: &Snapshots,
+    ) -> Self {
+        let operations = changes.iter().flat_map(|verified| &verified.change.operations);
+        let forgotten = operations.filter(|operation| matches!(operation, Operation::Forget(_)));
+        let left = forgotten.flat_map(Operation::snapshots);
+        let left: BTreeSet<_> =
+            left.chain(expiries.iter().flat_map(|(_, expiry)| &expiry.snapshots)).copied().collect();
+        let domains: BTreeSet<DomainId> =
+            snapshots.values().flatten().filter(|of| left.contains(&of.id)).map(|of| of.domain).collect();
+        // What was never to leave was never removed: if that is not whole, more may be lost than the packs tell.
+        let stayed = |domain| {
+            let stayed = snapshots.values().flatten().filter(move |of| of.domain == domain && !of.partial);
+            stayed.filter(|of| !left.contains(&of.id)).map(|of| of.root)
+        };
+        let is_by_prune =
+            |domain: &DomainId| absence.is_by_prune(*domain) && contents.are_whole(*domain, stayed(*domain));
+        let by_prune = domains.into_iter().filter(is_by_prune).collect();
+        Self { contents, left, by_prune }
+    }
+
+    fn is_whole(&self, record: &SnapshotRecord) -> bool {
+        self.contents.are_whole(record.domain, [record.root])
+    }
+
+    /// Whether it could be brought back: it is whole, or what it lacks was lost and not removed. A page may still lie in a
+    /// pack although its entry was removed: whole is what can come back.
+    fn can_return(&self, record: &SnapshotRecord) -> bool {
+        !self.by_prune.contains(&record.domain) || self.is_whole(record)
+    }
+}
+
 /// Snapshots, while decisions are applied to them in order.
 struct Replay<'a> {
-    contents: &'a Contents<'a>,
+    fates: &'a Fates<'a>,
     now: Time,
     snapshots: Snapshots,
     by_id: BTreeMap<SnapshotId, (ClientId, u64)>,
@@ -130,9 +198,9 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(contents: &'a Contents<'a>, now: Time, snapshots: Snapshots) -> Self {
+    fn new(fates: &'a Fates<'a>, now: Time, snapshots: Snapshots) -> Self {
         let by_id = snapshots.iter().filter_map(|(key, record)| Some((record.as_ref()?.id, *key))).collect();
-        Self { contents, now, snapshots, by_id, last_change: 0, policy: None }
+        Self { fates, now, snapshots, by_id, last_change: 0, policy: None }
     }
 
     fn change(&mut self, verified: &VerifiedChange) {
@@ -149,33 +217,42 @@ impl<'a> Replay<'a> {
     fn apply(&mut self, operation: &Operation) {
         for key in operation.snapshots().iter().filter_map(|id| self.by_id.get(id)) {
             if let Some(Some(record)) = self.snapshots.get_mut(key) {
-                // A page may still lie in a pack although its entry was removed: whole is what can come back.
-                let is_present = self.contents.are_whole(record.domain, [record.root]);
+                let is_present = matches!(operation, Operation::Undelete(_)) && self.fates.can_return(record);
                 apply_change(operation, record, is_present, self.now);
             }
         }
     }
 
     /// Applies an expiry as far as it may have been believed and nothing speaks against it now.
-    fn expiry(&mut self, name: &str, expiry: &Expiry, unwanted: &BTreeSet<SnapshotId>, report: &mut Report) {
+    fn expiry(
+        &mut self,
+        name: &str,
+        expiry: &Expiry,
+        (unwanted, unread): (&BTreeSet<SnapshotId>, &Unread),
+        report: &mut Report,
+    ) {
         let mut leave_out = |why: String| report.expiries_left_out.push((name.to_owned(), why));
         let permitted = self.policy.as_ref().filter(|in_force| {
             let is_placed = (in_force.number, self.last_change) == (expiry.policy, expiry.change);
             is_placed && permits(&in_force.policy, self.snapshots.values().flatten(), expiry)
         });
-        if permitted.is_none() {
+        let is_known = ![expiry.policy, expiry.change].iter().any(|number| unread.contains(number));
+        if permitted.is_none() && is_known {
             return leave_out("the policy of its time does not permit it".into());
+        }
+        if !is_known {
+            leave_out("the policy of its time cannot be read".into());
         }
         for key in expiry.snapshots.iter().filter_map(|id| self.by_id.get(id)) {
             let Some(Some(record)) = self.snapshots.get_mut(key) else { continue };
-            if unwanted.contains(&record.id) {
+            if permitted.is_some() && unwanted.contains(&record.id) {
                 (record.state, record.state_time) = (SnapshotState::Forgotten, self.now);
-            } else if self.contents.are_whole(record.domain, [record.root]) {
-                leave_out(format!("snapshot {} is kept: the policy in force keeps it", record.id));
+            } else if self.fates.can_return(record) {
+                leave_out(format!("snapshot {} is kept: no policy is known that does not keep it", record.id));
             } else {
                 // It expired, and its pages were removed, before the policy was changed.
                 (record.state, record.state_time) = (SnapshotState::Gone, self.now);
-                leave_out(format!("snapshot {} is gone: the policy in force would keep it", record.id));
+                leave_out(format!("snapshot {} is gone: a prune removed it before", record.id));
             }
         }
     }
@@ -186,14 +263,23 @@ impl<'a> Replay<'a> {
         policy.map(|policy| expirable(policy, self.snapshots.values().flatten(), self.now)).unwrap_or_default()
     }
 
-    /// Forgotten snapshots and checkpoints that are not whole cannot come back.
-    fn finish(mut self) -> Snapshots {
+    /// Forgotten snapshots and checkpoints that are not whole cannot come back. Those that came back before stay, and it
+    /// is told what was lost of them.
+    fn finish(mut self, report: &mut Report) -> Snapshots {
         for record in self.snapshots.values_mut().flatten() {
             let is_needed = record.state == SnapshotState::Kept && !record.partial;
-            if !is_needed && !self.contents.are_whole(record.domain, [record.root]) {
+            if is_needed && !self.fates.left.contains(&record.id) || self.fates.is_whole(record) {
+                continue;
+            }
+            if is_needed {
+                report.snapshots_harmed.push(record.id);
+            } else {
                 record.state = SnapshotState::Gone;
             }
         }
         self.snapshots
     }
 }
+
+/// So many missing changes in a row are known by their numbers.
+const GAP: usize = 100;

@@ -63,9 +63,15 @@ pub(super) fn index_domain(
     }
     let overlay = proposal.overlay.entry(domain).or_default();
     for (_, id, copy) in inventory.copies_with_ids() {
-        if !reach.reached.has(copy.id) && !removed.has(copy.id) {
-            let key = (id, inventory.pack_of(&copy).id.tag());
-            overlay.insert(key, Mark { time: now, bits: Bits::FLAGGED });
+        if removed.has(copy.id) {
+            continue;
+        }
+        let pack = inventory.pack_of(&copy);
+        let flagged = if reach.reached.has(copy.id) { Bits::NONE } else { Bits::FLAGGED };
+        let lost = if pack.is_healthy { Bits::NONE } else { Bits::LOST | Bits::WANTED };
+        let bits = flagged | lost;
+        if !bits.is_empty() {
+            overlay.insert((id, pack.id.tag()), Mark { time: now, bits });
         }
     }
     for id in &reach.unresolved {
@@ -92,7 +98,7 @@ fn inventory_of<'a>(
             place: pack.record.place,
             kind: pack.record.kind,
             length: pack.record.length,
-            is_healthy: true,
+            is_healthy: !pack.record.is_damaged,
             accepted: pack.record.accepted,
         };
         inventory.add_pack(item, Some(&pack.table))?;

@@ -1,15 +1,17 @@
 //! Rebuild: folds the state again from what clients and prunes have left in the store, when roots, runs or segments are
 //! lost. A repair by the operator: no other writer runs meanwhile.
 
+mod absence;
 mod chains;
 mod contents;
+mod copies;
 mod decisions;
 mod index;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_engine::id::{DomainId, PackId};
+use copal_engine::id::{DomainId, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::manifest::VerifiedManifest;
 use copal_engine::receipt::{Outcome, Reason};
@@ -25,6 +27,7 @@ use crate::host::Host;
 use crate::ingest::{receipt, write_receipt};
 use crate::objects;
 use crate::view::View;
+use absence::Absence;
 use chains::{Chain, Link, Standing, read_chain};
 use contents::{Contents, named_by, read_packs};
 
@@ -45,8 +48,17 @@ pub struct Report {
     pub manifests_left_out: Vec<(String, String)>,
     /// Expiries that do not count, or not for every snapshot they name, and why.
     pub expiries_left_out: Vec<(String, String)>,
+    /// Packs that are not there and that nobody has deleted.
+    pub packs_lost: Vec<String>,
+    /// Packs that are not what they are named by, among those that hold what another one holds, too.
+    pub packs_damaged: Vec<String>,
+    /// Snapshots that somebody had forgotten, or that had expired, and that are kept: what they lack was lost.
+    pub snapshots_harmed: Vec<SnapshotId>,
     /// Records that cannot be read, and why: what they said is not known any more.
     pub unreadable: Vec<(String, String)>,
+    /// The change that may hold a newer policy than any that can be read: nothing expires and nothing is pruned until the owner
+    /// signs another.
+    pub policy_unread: Option<String>,
     /// Ids that kept snapshots refer to and that have no copy.
     pub lost: u64,
 }
@@ -83,8 +95,10 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
     for client in clients::below(host.store, "manifests/").await? {
         chains.push(read_chain(host, client, &mut newest, &mut report).await?);
     }
-    let packs = read_packs(host, &deleted.names, &chains, genuine, now, &mut report).await?;
+    let mut packs = read_packs(host, &deleted.names, &chains, genuine, now, &mut report).await?;
+    copies::compare(host, &mut packs, now, &mut report).await?;
     let contents = Contents::of(&packs);
+    let absence = Absence::find(host, &chains, &packs, &deleted.names, &mut report).await?;
 
     let mut proposal = Proposal { rebuilt_as: Some(newest.saturating_add(ROOT_GAP)), ..Proposal::default() };
     let mut unanswered = Vec::new();
@@ -97,7 +111,7 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
         proposal.delta.heads.insert(chain.client, Some(head));
         unanswered.extend(decisions.into_iter().map(|(decision, time)| (chain.client, decision, time)));
     }
-    decisions::fold(host, &contents, now, &mut proposal, &mut report).await?;
+    decisions::fold(host, (&contents, &absence), now, &mut proposal, &mut report).await?;
     for name in deleted.names {
         let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: newest };
         proposal.delta.doomed.insert(name, Some(spent));

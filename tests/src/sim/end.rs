@@ -49,6 +49,10 @@ pub(super) fn damage(world: &World<'_>, random: &mut Random) {
 /// Loses parts of the state and rebuilds it, while nobody else runs.
 pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
     let memory = &world.store.memory;
+    // What takes the roots takes packs, too.
+    if world.is_damaged && random.chance(500) {
+        damage(world, random);
+    }
     let Some(before) = world.store.watch.begin_rebuild() else { return };
     let losses: [&[&str]; 5] = [&["roots/"], &["index/"], &["state/"], &["roots/", "index/", "state/"], &[]];
     let prefixes = *random.pick(&losses);
@@ -80,11 +84,17 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
     let Err(error) = rebuilt.map(|_| ()) else {
         let kept = world.store.watch.seen().kept();
         let expired = world.store.watch.seen().expired.clone();
+        let last = before.root.change_head.map_or(0, |(number, _)| number);
+        let law = world.store.watch.seen().law.clone();
+        // Where no run of the state is left, nothing tells of packs that prunes have moved.
+        let is_untold = prefixes.contains(&"state/") && world.store.watch.seen().has_lost_moved();
         let forgotten = world.memory.forgotten.borrow();
+        let may_lack = |snapshot: &SnapshotRecord| is_untold && forgotten.contains(&snapshot.id);
         for (at, snapshot) in before.state.snapshots.iter().filter(|(_, snapshot)| !snapshot.partial) {
             if owed.contains(at)
                 && snapshot.state == SnapshotState::Kept
-                && !forgotten.contains(&snapshot.id)
+                && !law.has_forgotten_since(&snapshot.id, last)
+                && !may_lack(snapshot)
                 && !kept.contains(&snapshot.id)
                 && !may_expire(world, snapshot)
                 // It writes several pages under one id: without a receipt a rebuild may believe the wrong one.

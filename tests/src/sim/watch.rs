@@ -277,6 +277,11 @@ impl Seen {
         })
     }
 
+    /// Whether a pack that a prune has moved was damaged.
+    pub(super) fn has_lost_moved(&self) -> bool {
+        self.damaged.iter().any(|name| name.starts_with("moved/"))
+    }
+
     /// Snapshots of the newest root that are kept.
     pub(super) fn kept(&self) -> BTreeSet<SnapshotId> {
         let snapshots = self.live.iter().flat_map(|live| live.state.snapshots.values());

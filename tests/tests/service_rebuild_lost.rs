@@ -1,0 +1,263 @@
+//! Rebuild, where more than roots, state and index is lost: what snapshots, packs and changes that are gone or damaged take
+//! with them, and what they do not.
+
+use std::time::Duration;
+
+use copal_engine::change::Operation;
+use copal_engine::client::Role;
+use copal_engine::id::SnapshotId;
+use copal_engine::layout;
+use copal_engine::pack::{self, PackKind};
+use copal_engine::repository::IngestBy;
+use copal_engine::retention::{Count, Floor, Policy, SignedPolicy};
+use copal_engine::state::SnapshotState;
+use copal_service::{expire, rebuild};
+use copal_store::fault::{Fate, Fault};
+use copal_store::{Op, StoreError};
+use copal_tests::kit::{Client, DAY, How, Random, Tree, World, path};
+use futures::executor::block_on;
+
+fn files(seed: u64, count: usize) -> Tree {
+    let mut random = Random::new(seed);
+    let file = |at: usize, random: &mut Random| {
+        let mut content = vec![0; 2000];
+        random.fill(&mut content);
+        (path(&format!("{seed}-{at:02}")), content)
+    };
+    (0..count).map(|at| file(at, &mut random)).collect()
+}
+
+fn begin() -> (World, Client) {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    (world, client)
+}
+
+/// Backs up; gives the names of the data packs that it has stored as well.
+fn back_up(world: &World, client: &Client, tree: &Tree) -> (SnapshotId, Vec<String>) {
+    let before = world.names("packs/");
+    let id = world.back_up(client, tree);
+    let is_new = |name: &String| !before.contains(name) && is_data(world, name);
+    (id, world.names("packs/").into_iter().filter(is_new).collect())
+}
+
+fn is_data(world: &World, name: &str) -> bool {
+    pack::parse(&world.read(name)).unwrap().kind == PackKind::Data
+}
+
+fn is_damaged(world: &World, name: &str) -> bool {
+    world.view().state.packs[&layout::pack_of(name).unwrap().1].is_damaged
+}
+
+/// A policy of the owner's that keeps the last snapshots.
+fn keep_last(last: u32) -> Operation {
+    let rules = Policy { last: Some(Count::N(last)), ..Policy::default() };
+    let policy = SignedPolicy::new(rules, "", Duration::ZERO, 1).unwrap().with_guard(Floor::default(), None).unwrap();
+    Operation::OwnerPolicy { policy: policy.encode(), signature: copal_engine::change::OwnerSignature::NONE }
+}
+
+fn expire(world: &World) -> Vec<SnapshotId> {
+    block_on(expire::expire(&world.host(), IngestBy::Service)).unwrap().expired
+}
+
+const LOSSES: [&[&str]; 2] = [&["roots/"], &["roots/", "index/", "state/"]];
+
+fn lose(world: &World, prefixes: &[&str]) {
+    prefixes.iter().for_each(|prefix| world.destroy_all(prefix));
+}
+
+#[test]
+fn a_snapshot_that_was_brought_back_stays_when_a_pack_is_lost_with_the_roots() {
+    for prefixes in LOSSES {
+        let (world, client) = begin();
+        let tree = files(1, 4);
+        let (kept, packs) = back_up(&world, &client, &tree);
+        world.change(&client, vec![Operation::Forget(vec![kept])]);
+        world.change(&client, vec![Operation::Undelete(vec![kept])]);
+        world.destroy(&packs[0]);
+        lose(&world, prefixes);
+        let report = world.rebuild();
+        assert_eq!(world.snapshot(kept).state, SnapshotState::Kept, "{prefixes:?}");
+        assert_eq!((&report.packs_lost, &report.snapshots_harmed), (&vec![packs[0].clone()], &vec![kept]));
+        assert!(report.lost > 0, "{report:?}");
+        // Nothing more of it is lost, and who still has the files heals it.
+        for _ in 0..3 {
+            world.wait(DAY * 2);
+            world.prune(DAY);
+        }
+        client.forget_memory();
+        world.back_up(&client, &tree);
+        assert_eq!(world.restore(kept).as_ref(), Ok(&tree), "{prefixes:?}");
+    }
+}
+
+#[test]
+fn a_pin_that_voided_an_expiry_keeps_its_snapshot_when_a_pack_is_lost_with_the_roots() {
+    for prefixes in LOSSES {
+        let (world, client) = begin();
+        let (first, packs) = back_up(&world, &client, &files(1, 4));
+        world.wait(DAY);
+        back_up(&world, &client, &files(2, 4));
+        world.change(&client, vec![keep_last(1)]);
+        world.wait(DAY);
+        assert_eq!(expire(&world), [first]);
+        world.change(&client, vec![Operation::Undelete(vec![first]), Operation::Pin(vec![first])]);
+        world.destroy(&packs[0]);
+        lose(&world, prefixes);
+        let report = world.rebuild();
+        let record = world.snapshot(first);
+        assert_eq!((record.state, record.pinned), (SnapshotState::Kept, true), "{prefixes:?}");
+        assert_eq!(report.snapshots_harmed, [first]);
+        assert_eq!(report.expiries_left_out.len(), 1, "{report:?}");
+        assert!(report.lost > 0);
+    }
+}
+
+#[test]
+fn a_pack_that_a_prune_has_moved_and_that_is_lost_takes_no_snapshot_that_was_brought_back_with_it() {
+    for has_others in [false, true] {
+        let (world, client) = begin();
+        let mut tree = files(1, 6);
+        tree.values_mut().for_each(|content| content.truncate(900));
+        let old = world.back_up(&client, &tree);
+        tree.retain(|path, _| path.as_bytes() == b"1-00");
+        let kept = world.back_up(&client, &tree);
+        // Another one that nobody ever wanted to leave, and that needs the same pack.
+        if has_others {
+            tree.insert(path("more"), vec![7; 900]);
+            world.back_up(&client, &tree);
+        }
+        world.change(&client, vec![Operation::Forget(vec![old])]);
+        world.prune(Duration::ZERO);
+        let moved = world.names("moved/");
+        assert!(!moved.is_empty());
+        world.change(&client, vec![Operation::Forget(vec![kept])]);
+        world.change(&client, vec![Operation::Undelete(vec![kept])]);
+        moved.iter().filter(|name| is_data(&world, name)).for_each(|name| world.destroy(name));
+        // Runs of the state know what was moved; without them a snapshot does that needs it and never left.
+        lose(&world, if has_others { LOSSES[1] } else { LOSSES[0] });
+        let report = world.rebuild();
+        assert_eq!(world.snapshot(kept).state, SnapshotState::Kept, "{has_others}");
+        assert_eq!(report.snapshots_harmed, [kept]);
+        assert_eq!(world.snapshot(old).state, SnapshotState::Gone);
+    }
+}
+
+#[test]
+fn what_a_prune_has_removed_before_it_was_to_come_back_is_gone_and_not_called_lost() {
+    for prefixes in LOSSES {
+        let (world, client) = begin();
+        let (gone, _) = back_up(&world, &client, &files(1, 4));
+        let tree = files(2, 4);
+        let (kept, _) = back_up(&world, &client, &tree);
+        world.change(&client, vec![Operation::Forget(vec![gone])]);
+        world.prune(Duration::ZERO);
+        world.change(&client, vec![Operation::Undelete(vec![gone])]);
+        lose(&world, prefixes);
+        let report = world.rebuild();
+        assert_eq!(world.snapshot(gone).state, SnapshotState::Gone, "{prefixes:?}");
+        assert_eq!((report.lost, report.packs_lost.len(), report.snapshots_harmed.len()), (0, 0, 0), "{report:?}");
+        assert_eq!(world.restore(kept).as_ref(), Ok(&tree));
+        assert!(world.check().is_ok());
+    }
+}
+
+#[test]
+fn of_two_copies_the_good_one_stays_although_a_rebuild_has_forgotten_which_is_bad() {
+    for bad in [1, 0] {
+        let (world, client) = begin();
+        let other = world.register(2, Role::Full);
+        let tree = files(1, 1);
+        // Neither knows of the other's.
+        let patient = How { ingests: false, patience: 1, ..How::default() };
+        assert!(world.try_back_up(&other, &tree, &patient).is_err());
+        let kept = world.back_up(&client, &tree);
+        world.ingest().unwrap();
+        let copies: Vec<String> = world.names("packs/").into_iter().filter(|name| is_data(&world, name)).collect();
+        assert_eq!(copies.len(), 2);
+        world.flip(&copies[bad]);
+        world.check();
+        let damaged = || copies.iter().map(|name| is_damaged(&world, name)).collect::<Vec<_>>();
+        assert_eq!(damaged(), [bad == 0, bad == 1]);
+        lose(&world, LOSSES[0]);
+        let report = world.rebuild();
+        let known = damaged();
+        for _ in 0..3 {
+            world.prune(DAY);
+            world.wait(DAY * 2);
+        }
+        assert_eq!(world.restore(kept).as_ref(), Ok(&tree), "the bad one is {bad}");
+        assert!(world.check().is_ok(), "{:?}", world.check().findings);
+        assert_eq!((report.packs_damaged, known), (vec![copies[bad].clone()], vec![bad == 0, bad == 1]));
+    }
+}
+
+#[test]
+fn packs_that_share_nothing_are_not_read_by_a_rebuild() {
+    let (world, client) = begin();
+    let (_, packs) = back_up(&world, &client, &files(1, 4));
+    back_up(&world, &client, &files(2, 4));
+    world.flip(&packs[0]);
+    lose(&world, LOSSES[1]);
+    assert!(world.rebuild().packs_damaged.is_empty());
+    assert!(!world.check().is_ok(), "a check finds it");
+}
+
+/// A backup whose pack's table cannot be read; the pack's name and its bytes as they were.
+fn with_a_table_cut_off(world: &World, client: &Client) -> (String, Vec<u8>) {
+    let (_, packs) = back_up(world, client, &files(1, 2));
+    let whole = world.read(&packs[0]);
+    let name = copal_tests::kit::repository::key(&packs[0]);
+    world.store.corrupt(&name, |bytes| bytes.truncate(bytes.len() - 40)).unwrap();
+    (packs[0].clone(), whole)
+}
+
+#[test]
+fn what_a_rebuild_leaves_out_stays_for_a_week_and_for_the_grace_period() {
+    for (grace, before, after) in [(DAY, 6, 2), (DAY * 20, 19, 2)] {
+        let (world, client) = begin();
+        let (name, _) = with_a_table_cut_off(&world, &client);
+        world.wait(DAY * 30);
+        lose(&world, LOSSES[1]);
+        let report = world.rebuild();
+        assert_eq!(report.packs_left_out.len(), 1, "{report:?}");
+        world.prune(grace);
+        world.wait(DAY * before);
+        world.prune(grace);
+        assert!(world.has(&name), "{before} days after the rebuild, grace {grace:?}");
+        world.wait(DAY * after);
+        world.prune(grace);
+        assert!(!world.has(&name), "grace {grace:?}");
+    }
+}
+
+#[test]
+fn a_second_rebuild_takes_what_the_first_has_left_out_and_somebody_has_mended() {
+    let (world, client) = begin();
+    let (name, whole) = with_a_table_cut_off(&world, &client);
+    world.wait(DAY * 30);
+    lose(&world, LOSSES[0]);
+    assert!(world.rebuild().lost > 0);
+    world.prune(DAY);
+    world.store.corrupt(&copal_tests::kit::repository::key(&name), |bytes| *bytes = whole).unwrap();
+    assert_eq!(world.rebuild().lost, 0);
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn a_pack_that_the_medium_does_not_give_is_left_out_alone() {
+    let (world, client) = begin();
+    let (_, packs) = back_up(&world, &client, &files(1, 2));
+    let tree = files(2, 2);
+    let kept = world.back_up(&client, &tree);
+    lose(&world, LOSSES[1]);
+    let bad = packs[0].clone();
+    let store = Fault::new(&world.store, move |call| match call.op == Op::ReadRange && call.key == bad {
+        true => Fate::FailBefore(StoreError::Io { op: call.op, key: call.key.into(), source: "broken".into() }),
+        false => Fate::Proceed,
+    });
+    let report = block_on(rebuild::rebuild(&world.host_of(&store))).unwrap();
+    let left: Vec<&String> = report.packs_left_out.iter().map(|(name, _)| name).collect();
+    assert_eq!((left, &report.packs_lost), (vec![&packs[0]], &vec![packs[0].clone()]));
+    assert_eq!(world.restore(kept), Ok(tree));
+}

@@ -1,0 +1,125 @@
+//! Rebuild, where the newest policy cannot be read: what an older one would permit is not done.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use copal_engine::change::{Change, Operation, OwnerSignature};
+use copal_engine::client::Role;
+use copal_engine::id::{ObjectHash, SnapshotId};
+use copal_engine::layout;
+use copal_engine::repository::IngestBy;
+use copal_engine::retention::{Count, Floor, Policy, SignedPolicy};
+use copal_engine::state::SnapshotState;
+use copal_engine::time::Time;
+use copal_service::error::JobError;
+use copal_service::expire;
+use copal_service::prune::Options;
+use copal_tests::kit::{Client, DAY, Tree, World, path};
+use futures::executor::block_on;
+
+/// Keeps the last snapshot, and those that the floor keeps.
+fn policy(floor: u32) -> Operation {
+    let rules = Policy { last: Some(Count::N(1)), ..Policy::default() };
+    let plain = SignedPolicy::new(rules, "", DAY, 1).unwrap();
+    let policy = plain.with_guard(Floor { last: floor, age: Duration::ZERO }, None).unwrap();
+    Operation::OwnerPolicy { policy: policy.encode(), signature: OwnerSignature::NONE }
+}
+
+fn tree(fill: u8) -> Tree {
+    [(path("a"), vec![fill; 3000])].into()
+}
+
+/// Three backups, a day apart, of which the first is forgotten. The first policy keeps one snapshot, the second all.
+fn begin() -> (World, Client, [SnapshotId; 3]) {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    world.change(&client, vec![policy(1)]);
+    world.change(&client, vec![policy(9)]);
+    let snapshots = [1, 2, 3].map(|fill| {
+        world.wait(DAY);
+        world.back_up(&client, &tree(fill))
+    });
+    world.wait(DAY);
+    (world, client, snapshots)
+}
+
+fn expire(world: &World) -> Result<Vec<SnapshotId>, JobError> {
+    block_on(expire::expire(&world.host(), IngestBy::Service)).map(|report| report.expired)
+}
+
+fn try_prune(world: &World) -> Result<(), JobError> {
+    world.try_prune(&Options { grace: DAY, ..Options::new([4096, 3072]) }).map(drop)
+}
+
+/// Writes a change behind the third, however many of those before it are there.
+fn write_fourth(world: &World, client: &Client, operation: Operation) {
+    let previous = ObjectHash::of(&world.read(&layout::change(3)));
+    let mut change = Change { number: 4, previous, client: client.id, time: Time(0), operations: vec![operation] };
+    change.sign_as_owner(world.repository.owner.repository(), &world.repository.owner.signing_key());
+    world.put(&layout::change(4), change.sign(world.repository.owner.repository(), &client.keys.manifest_key()));
+}
+
+fn lose_state(world: &World) {
+    ["roots/", "state/", "index/"].iter().for_each(|prefix| world.destroy_all(prefix));
+}
+
+#[test]
+fn an_older_policy_does_not_come_into_force_because_a_newer_change_cannot_be_read() {
+    for is_gone in [false, true] {
+        let (world, client, snapshots) = begin();
+        world.change(&client, vec![Operation::Forget(vec![snapshots[0]])]);
+        let newest = layout::change(2);
+        if is_gone {
+            world.destroy(&newest)
+        } else {
+            world.flip(&newest)
+        }
+        lose_state(&world);
+        let report = world.rebuild();
+        assert_eq!(report.policy_unread.as_ref(), Some(&newest));
+        for _ in 0..3 {
+            world.wait(DAY * 2);
+            assert!(matches!(expire(&world), Err(JobError::Damaged { object, .. }) if object == newest));
+            assert!(matches!(try_prune(&world), Err(JobError::Damaged { object, .. }) if object == newest));
+        }
+        assert_eq!(snapshots.map(|id| world.restore(id)), [1, 2, 3].map(|fill| Ok(tree(fill))));
+        // Backups go on, and the owner's next policy ends it.
+        write_fourth(&world, &client, policy(1));
+        world.back_up(&client, &tree(4));
+        world.wait(DAY);
+        let expired: BTreeSet<SnapshotId> = expire(&world).unwrap().into_iter().collect();
+        assert_eq!(expired, snapshots[1..].iter().copied().collect());
+        try_prune(&world).unwrap();
+    }
+}
+
+#[test]
+fn an_unreadable_change_before_the_newest_policy_takes_nothing_from_it() {
+    let (world, _, snapshots) = begin();
+    world.flip(&layout::change(1));
+    lose_state(&world);
+    assert_eq!(world.rebuild().policy_unread, None);
+    assert_eq!(expire(&world).unwrap(), [SnapshotId([0; 16]); 0]);
+    try_prune(&world).unwrap();
+    assert_eq!(world.snapshot(snapshots[0]).state, SnapshotState::Kept);
+}
+
+#[test]
+fn an_expiry_tells_of_a_policy_that_was_the_last_change_and_is_gone() {
+    let (world, client, snapshots) = begin();
+    world.change(&client, vec![policy(2)]);
+    assert_eq!(expire(&world).unwrap(), snapshots[..1]);
+    for _ in 0..3 {
+        try_prune(&world).unwrap();
+        world.wait(DAY * 2);
+    }
+    assert_eq!(world.snapshot(snapshots[0]).state, SnapshotState::Gone);
+    world.destroy(&layout::change(3));
+    lose_state(&world);
+    let report = world.rebuild();
+    assert_eq!(report.policy_unread, Some(layout::change(3)));
+    assert!(try_prune(&world).is_err());
+    // It was removed under the policy that is gone, and is not called lost.
+    assert_eq!(world.snapshot(snapshots[0]).state, SnapshotState::Gone);
+    assert_eq!(report.lost, 0);
+}
