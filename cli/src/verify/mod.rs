@@ -13,6 +13,7 @@ use copal_engine::state::PackRecord;
 use copal_service::check::{Depth, Harm, inspect};
 use copal_service::error::JobError;
 use copal_service::view::{self, View};
+use copal_service::witness::Witnessed;
 use copal_store::StoreError;
 
 use crate::args::check::ReadData;
@@ -79,11 +80,11 @@ pub struct Outcome {
 /// state cannot be read, records alone are checked.
 pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -> Result<Outcome, VerifyError> {
     let store = repository.store().as_ref();
-    let before = match wait(view::read(store)) {
+    let before = match wait(view::read(&Witnessed::new(store))) {
         Ok(view) => Some(view),
         // The service says so, too.
-        Err(JobError::Damaged { .. } | JobError::StateLost { .. }) => None,
-        Err(error) => return Err(error.into()),
+        Err(JobError::StateLost { .. }) => None,
+        Err(error) => error.blame().map(|_| None)?,
     };
     let depth = match options.read {
         ReadData::All if !options.is_full => Depth::Data { part: 1, parts: 1 },

@@ -17,6 +17,7 @@ use copal_engine::tree::VerifiedPage;
 use copal_service::check::Harm;
 use copal_service::error::JobError;
 use copal_service::objects;
+use copal_service::witness::{Witnessed, refusal};
 use copal_store::{Store, StoreError};
 
 use crate::reader::{BlockReader, CopyError};
@@ -46,7 +47,7 @@ type Entry = (ChunkId, u32, u32, u16);
 pub(super) struct Fault {
     pub(super) kind: DamageKind,
     pub(super) why: String,
-    /// Whether it is a fact about the bytes, or the medium refuses to give them.
+    /// Whether it is a fact about the pack, or about who asks for it.
     is_certain: bool,
 }
 
@@ -87,7 +88,8 @@ pub(super) fn open(
     progress: &Progress,
 ) -> Result<Opened, StoreError> {
     progress.expect(0, packs.iter().map(|(_, record)| record.length).sum());
-    let store: Arc<dyn Store> = repository.store().clone();
+    let witnessed = Arc::new(Witnessed::new(repository.store().clone()));
+    let store: Arc<dyn Store> = witnessed.clone();
     let domains: BTreeSet<DomainId> = packs.iter().map(|(_, record)| record.domain).collect();
     let readers = domains.into_iter().map(|domain| {
         let blocks = BlockReader::new(store.clone(), repository.owner.clone(), domain);
@@ -118,6 +120,7 @@ pub(super) fn open(
         }
     });
     let mut opened = opened.into_inner().expect("no worker panics")?;
+    wait(witnessed.verdict())?;
     let now = wait(repository.host().now_to_note())?;
     opened.whole.values_mut().for_each(|time| *time = now);
     Ok(opened)
@@ -127,14 +130,17 @@ pub(super) fn open(
 pub fn read_again(repository: &Repository, packs: &[(PackId, &PackRecord)]) -> Result<Harm, StoreError> {
     let mut harm = Harm::default();
     let now = Time(wait(repository.store().now())?.0);
+    let store = Witnessed::new(repository.store().clone());
     for (id, record) in packs {
         let name = layout::pack(record.place, *id);
-        match wait(objects::read(repository.store().as_ref(), &name))? {
-            None => drop(harm.missing.insert(*id)),
-            Some(bytes) if ObjectHash::of(&bytes).0 == id.0 => drop(harm.whole.insert(*id, now)),
-            Some(_) => drop(harm.damaged.insert(*id)),
+        match wait(objects::read(&store, &name)) {
+            Ok(None) => drop(harm.missing.insert(*id)),
+            Ok(Some(bytes)) if ObjectHash::of(&bytes).0 == id.0 => drop(harm.whole.insert(*id, now)),
+            Err(error) if refusal(&error).is_none() => return Err(error),
+            Ok(Some(_)) | Err(_) => drop(harm.damaged.insert(*id)),
         }
     }
+    wait(store.verdict())?;
     Ok(harm)
 }
 
@@ -203,11 +209,15 @@ impl Trial {
                 trial.fail(DamageKind::Missing, "it is not there".into(), true);
                 return Ok(trial);
             }
-            Err(error @ (StoreError::Io { .. } | StoreError::Denied { .. } | StoreError::Obstructed { .. })) => {
+            Err(error @ StoreError::Denied { .. }) => {
                 trial.fail(DamageKind::Damaged, format!("it cannot be read: {error}"), false);
                 return Ok(trial);
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                let Some((_, why)) = refusal(&error) else { return Err(error) };
+                trial.fail(DamageKind::Damaged, why, true);
+                return Ok(trial);
+            }
         };
         trial.bytes = bytes.len() as u64;
         if ObjectHash::of(&bytes).0 != id.0 {

@@ -20,6 +20,7 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::progress::{self, Progress};
 use crate::view::{self, Parts};
+use crate::witness::Witnessed;
 
 /// How thorough a check is.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -117,6 +118,13 @@ impl Report {
         self.findings.push(finding);
     }
 
+    /// The same, unless that was said of it before.
+    fn add_once(&mut self, kind: Kind, object: String, why: impl core::fmt::Display) {
+        if !self.findings.iter().any(|finding| finding.kind == kind && finding.object == object) {
+            self.add(kind, object, why);
+        }
+    }
+
     fn add_pack(&mut self, kind: Kind, object: String, pack: PackId, why: impl core::fmt::Display) {
         self.add(kind, object, why);
         if let Some(finding) = self.findings.last_mut() {
@@ -176,22 +184,26 @@ async fn inspect_from(
     budget: &Budget,
     progress: Progress,
 ) -> Result<Inspected, JobError> {
+    let witnessed = Witnessed::new(host.store);
+    let host = &Host { store: &witnessed, ..*host };
     let mut report = Report::default();
     // What is not of any domain is looked at once a round.
     if progress.after.is_none() {
         records::check(host, &mut report).await?;
     }
     let (harm, next) = match inspect_state(host, depth, budget, progress, &mut report).await {
-        Err(JobError::Damaged { object, why }) => {
-            report.add(Kind::Damaged, object, why);
-            (None, progress)
-        }
         Err(JobError::StateLost { evidence }) => {
             lost::check(host, evidence, &mut report).await?;
             (None, progress)
         }
-        inspected => inspected?,
+        Err(error) => {
+            let (object, why) = error.blame()?;
+            report.add_once(Kind::Damaged, object, why);
+            (None, progress)
+        }
+        Ok(inspected) => inspected,
     };
+    witnessed.verdict().await?;
     // What is needed is not stale.
     let is_needed = |finding: &&Finding| finding.kind != Kind::Stale;
     let needed: BTreeSet<String> = report.findings.iter().filter(is_needed).map(|of| of.object.clone()).collect();
