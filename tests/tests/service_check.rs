@@ -211,6 +211,46 @@ fn a_structure_check_does_not_acquit_what_only_reading_can() {
 }
 
 #[test]
+fn what_was_found_damaged_is_told_by_every_check_until_it_is_whole_or_replaced() {
+    let (world, client, tree) = begin();
+    let name = pack_of(&world, PackKind::Data);
+    let bytes = world.read(&name);
+    let snapshot = world.view().state.snapshots.values().next().unwrap().id;
+    world.flip(&name);
+    assert!(!world.check().is_ok());
+    for depth in [Depth::Structure, Depth::Data { part: 0, parts: 30 }, Depth::Structure] {
+        let report = world.check_to(depth);
+        let found = about(&report.findings, &name);
+        assert_eq!((found.len(), found[0].kind, &found[0].snapshots[..]), (1, Kind::Damaged, &[snapshot][..]));
+        assert_eq!(report.wrong(), 1, "{:?}", report.findings);
+    }
+    world.back_up(&client, &tree);
+    let report = world.check_to(Depth::Structure);
+    assert_eq!(about(&report.findings, &name)[0].kind, Kind::Replaced);
+    assert!(report.is_ok(), "{:?}", report.findings);
+    world.destroy(&name);
+    world.put(&name, bytes);
+    assert_eq!(world.check().findings, []);
+    assert_eq!(world.check_to(Depth::Structure).findings, []);
+}
+
+#[test]
+fn damaged_packs_do_not_keep_sound_ones_from_being_read() {
+    let (world, _, _) = begin();
+    let name = pack_of(&world, PackKind::Data);
+    world.flip(&name);
+    world.wait(DAY);
+    let packs = world.names("packs/").len() as u32;
+    assert!(!world.check().is_ok());
+    let first = world.view().state.packs.values().map(|pack| pack.read).max().unwrap();
+    for _ in 0..packs {
+        world.wait(DAY);
+        assert!(!world.check_to(Depth::Data { part: 1, parts: packs }).is_ok());
+    }
+    assert!(world.view().state.packs.values().all(|pack| pack.is_damaged || pack.read > first));
+}
+
+#[test]
 fn shares_of_the_data_are_read_in_turn_until_everything_was() {
     let (world, _, _) = begin();
     let packs = world.names("packs/").len() as u64;

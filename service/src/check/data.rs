@@ -32,7 +32,8 @@ pub(super) async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<Ha
     Ok(harm)
 }
 
-/// Reads `part` of `parts` shares of the packs, or as many as the budget allows, but at least one.
+/// Reads `part` of `parts` shares of the packs, and of those that were found damaged before, or as many as the budget
+/// allows, but at least one.
 pub(super) async fn check(
     host: &Host<'_>,
     view: &View,
@@ -41,12 +42,20 @@ pub(super) async fn check(
     report: &mut Report,
     harm: &mut Harm,
 ) -> Result<(), JobError> {
-    let mut packs: Vec<_> = view.state.packs.iter().filter(|(id, _)| !harm.hits(id)).collect();
+    let share_of = |packs: usize| (packs as u64 * u64::from(part)).div_ceil(u64::from(parts.max(1))) as usize;
+    let there = view.state.packs.iter().filter(|(id, _)| !harm.hits(id));
+    let (mut harmed, mut packs): (Vec<_>, Vec<_>) = there.partition(|(_, record)| record.is_damaged);
     packs.sort_by_key(|(id, record)| (record.read, **id));
-    let share = (packs.len() as u64 * u64::from(part)).div_ceil(u64::from(parts.max(1)));
-    for (number, (id, record)) in packs.into_iter().take(share as usize).enumerate() {
+    // What stays damaged is never noted as read: it would be first for ever, and take the place of what is sound. So it has
+    // a share of its own, another one each day.
+    let (share, also) = (share_of(packs.len()), share_of(harmed.len()));
+    let days = host.now_to_note().await?.0.max(0) as u64 / DAY;
+    let first = days as usize * also % harmed.len().max(1);
+    harmed.rotate_left(first);
+    let due = packs.into_iter().take(share).chain(harmed.into_iter().take(also));
+    for (number, (id, record)) in due.enumerate() {
         if number > 0 && budget.is_over() {
-            report.packs_left = share - number as u64;
+            report.packs_left = share.saturating_sub(number) as u64;
             break;
         }
         let found = read(host, *id, record).await?;
@@ -89,5 +98,7 @@ async fn read(host: &Host<'_>, id: PackId, record: &PackRecord) -> Result<Found,
     })
 }
 
+/// Nanoseconds.
+const DAY: u64 = 24 * 3600 * 1_000_000_000;
 /// Which packs there are.
 const PACKS: Parts = Parts { kinds: &[RunKind::Packs], domains: Some(BTreeSet::new()) };

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::id::{DomainId, PackId, PackTag};
 use copal_engine::index::{Bits, Mark};
+use copal_engine::layout;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
 
+use super::{Kind, Report};
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
@@ -42,6 +44,20 @@ impl Harm {
     /// Whether what the state says against a pack still stands.
     pub(super) fn lets_stand(&self, pack: &PackId, record: &PackRecord) -> bool {
         (record.is_missing && !self.has_found(pack)) || (record.is_damaged && !self.whole.contains_key(pack))
+    }
+
+    /// Reports the packs that were found harmed before and that nobody has found whole since.
+    pub(super) fn tell_standing(&self, view: &View, report: &mut Report) {
+        for (id, record) in &view.state.packs {
+            if self.hits(id) || !self.lets_stand(id, record) {
+                continue;
+            }
+            let (kind, why) = match record.is_missing {
+                true => (Kind::Missing, "it was not there before, and has not been looked for since"),
+                false => (Kind::Damaged, "it was found damaged before, and has not been found whole since"),
+            };
+            report.add_pack(kind, layout::pack(record.place, *id), *id, why);
+        }
     }
 }
 

@@ -240,6 +240,7 @@ async fn inspect_state(
         // Who was cut short has the next run's time for itself.
         next.owes_rest = report.packs_left > 0;
     }
+    harm.tell_standing(&view, report);
     locate::locate(host, &mut view, &harm, report).await?;
     locate::drop_deleted(host, report).await?;
     Ok(((is_newest && structure.is_readable).then_some(harm), next))
