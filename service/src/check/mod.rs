@@ -193,12 +193,15 @@ async fn inspect_from(
     }
     let (harm, next) = match inspect_state(host, depth, budget, progress, &mut report).await {
         Err(JobError::StateLost { evidence }) => {
-            lost::check(host, evidence, &mut report).await?;
+            if !lost::check(host, &mut report).await? {
+                report.add(Kind::Missing, "roots/", evidence);
+            }
             (None, progress)
         }
         Err(error) => {
             let (object, why) = error.blame()?;
             report.add_once(Kind::Damaged, object, why);
+            lost::check(host, &mut report).await?;
             (None, progress)
         }
         Ok(inspected) => inspected,
