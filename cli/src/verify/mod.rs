@@ -27,7 +27,7 @@ pub use fates::Fates;
 use findings::Findings;
 pub use hits::{Hit, Hits, Impact};
 pub use noted::noted;
-pub use packs::{genuine, read_again};
+pub use packs::genuine;
 pub use trees::walk;
 
 /// How thorough a check is.
@@ -151,6 +151,17 @@ fn dig(
         return Ok(());
     }
     Ok(())
+}
+
+/// Opens the packs again that are known to be harmed, and notes what is so now.
+pub fn look_again(repository: &Repository, before: &View) -> Result<Fates, JobError> {
+    let harmed = before.state.packs.iter().filter(|(_, record)| record.is_missing || record.is_damaged);
+    let harmed: Vec<(PackId, &PackRecord)> = harmed.map(|(id, record)| (*id, record)).collect();
+    let opened = packs::open(repository, &harmed, 1, &Progress::default())?;
+    let mut harm = Harm::default();
+    opened.tell(&mut harm);
+    noted(repository, before, &harm)?;
+    Ok(Fates::new(harm, opened))
 }
 
 /// The packs that a full check reads: those that are there, and of a share those not read for longest.

@@ -34,6 +34,8 @@ pub(super) struct Opened {
     /// What is wrong with packs.
     pub(super) faults: BTreeMap<PackId, Fault>,
     whole: BTreeMap<PackId, Time>,
+    /// Packs that have the hash of their name and do not hold what they say.
+    forged: BTreeSet<PackId>,
     /// Packs whose table could be read, so that every block was tried.
     tried: BTreeSet<PackId>,
     /// What can be read of the packs among them that are not whole.
@@ -72,8 +74,10 @@ impl Opened {
                 _ => drop(harm.damaged.insert(*id)),
             }
         }
+        harm.forged.extend(&self.forged);
         for (id, time) in &self.whole {
             harm.whole.insert(*id, *time);
+            harm.opened.insert(*id);
             // Its table was found unsound before, and is sound now that all of it was read.
             harm.damaged.remove(id);
         }
@@ -126,24 +130,6 @@ pub(super) fn open(
     Ok(opened)
 }
 
-/// Reads packs again and says what is so now.
-pub fn read_again(repository: &Repository, packs: &[(PackId, &PackRecord)]) -> Result<Harm, StoreError> {
-    let mut harm = Harm::default();
-    let now = Time(wait(repository.store().now())?.0);
-    let store = Witnessed::new(repository.store().clone());
-    for (id, record) in packs {
-        let name = layout::pack(record.place, *id);
-        match wait(objects::read(&store, &name)) {
-            Ok(None) => drop(harm.missing.insert(*id)),
-            Ok(Some(bytes)) if ObjectHash::of(&bytes).0 == id.0 => drop(harm.whole.insert(*id, now)),
-            Err(error) if refusal(&error).is_none() => return Err(error),
-            Ok(Some(_)) | Err(_) => drop(harm.damaged.insert(*id)),
-        }
-    }
-    wait(store.verdict())?;
-    Ok(harm)
-}
-
 /// Of packs that clients wrote: those that hold what their tables say, all of it sealed by a client of their domain. They
 /// may be believed even if no manifest names them any more.
 pub fn genuine(repository: &Repository, packs: impl IntoIterator<Item = PackId>) -> Result<BTreeSet<PackId>, JobError> {
@@ -171,6 +157,7 @@ pub fn genuine(repository: &Repository, packs: impl IntoIterator<Item = PackId>)
 struct Trial {
     bytes: u64,
     fault: Option<Fault>,
+    has_hash: bool,
     is_tried: bool,
     held: HashSet<Entry>,
 }
@@ -184,6 +171,9 @@ impl Opened {
         }
         match trial.fault {
             Some(fault) => {
+                if trial.has_hash {
+                    self.forged.insert(id);
+                }
                 self.faults.insert(id, fault);
                 if trial.is_tried {
                     self.held.insert(id, trial.held);
@@ -220,7 +210,8 @@ impl Trial {
             }
         };
         trial.bytes = bytes.len() as u64;
-        if ObjectHash::of(&bytes).0 != id.0 {
+        trial.has_hash = ObjectHash::of(&bytes).0 == id.0;
+        if !trial.has_hash {
             trial.fail(DamageKind::Damaged, "its bytes do not have the hash it is named by".into(), true);
         }
         match pack::parse(&bytes) {

@@ -6,7 +6,7 @@ use copal_engine::id::PackId;
 use copal_engine::layout;
 use copal_engine::state::{PackRecord, RunKind};
 
-use super::{Harm, Kind, Report};
+use super::{Harm, Kind, Report, structure};
 use crate::budget::Budget;
 use crate::error::JobError;
 use crate::host::Host;
@@ -23,7 +23,10 @@ pub(super) async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<Ha
     let mut harm = Harm::default();
     for (id, record) in view.state.packs.iter().filter(|(id, _)| packs.contains(id)) {
         match read(host, *id, record).await? {
-            Found::Whole => drop(harm.whole.insert(*id, host.now().await?)),
+            Found::Whole => match structure::read_table(host, *id, record).await?.1 {
+                Ok(_) => drop(harm.whole.insert(*id, host.now().await?)),
+                Err(_) => drop(harm.damaged.insert(*id)),
+            },
             Found::Missing => drop(harm.missing.insert(*id)),
             Found::Damaged(_) => drop(harm.damaged.insert(*id)),
         }

@@ -167,10 +167,10 @@ pub(super) async fn inventory<'a>(
 pub(super) type Inventory<'a> = copal_engine::mark::Inventory<'a, Bytes>;
 
 /// What is wrong with a pack.
-type Trouble = (Kind, String);
+pub(super) type Trouble = (Kind, String);
 
 /// The table of a pack, or what is wrong with that.
-async fn read_table(
+pub(super) async fn read_table(
     host: &Host<'_>,
     id: PackId,
     record: &PackRecord,
