@@ -35,12 +35,32 @@ pub(super) async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<Ha
     Ok(harm)
 }
 
+/// Which packs are read.
+#[derive(Copy, Clone)]
+pub(super) struct Share {
+    /// So many shares,
+    pub(super) part: u32,
+    /// out of so many,
+    pub(super) parts: u32,
+    /// and which first.
+    pub(super) order: Order,
+}
+
+/// Which packs are read first.
+#[derive(Copy, Clone)]
+pub(super) enum Order {
+    /// Those not read for longest.
+    Longest,
+    /// Those behind this one, by their names.
+    Behind(Option<PackId>),
+}
+
 /// Reads `part` of `parts` shares of the packs, and of those that were found damaged before, or as many as the budget
 /// allows, but at least one.
 pub(super) async fn check(
     host: &Host<'_>,
     view: &View,
-    (part, parts): (u32, u32),
+    Share { part, parts, order }: Share,
     budget: &Budget,
     report: &mut Report,
     harm: &mut Harm,
@@ -48,7 +68,13 @@ pub(super) async fn check(
     let share_of = |packs: usize| (packs as u64 * u64::from(part)).div_ceil(u64::from(parts.max(1))) as usize;
     let there = view.state.packs.iter().filter(|(id, _)| !harm.hits(id));
     let (mut harmed, mut packs): (Vec<_>, Vec<_>) = there.partition(|(_, record)| record.is_damaged);
-    packs.sort_by_key(|(id, record)| (record.read, **id));
+    match order {
+        Order::Longest => packs.sort_by_key(|(id, record)| (record.read, **id)),
+        Order::Behind(last) => {
+            let first = packs.partition_point(|(id, _)| Some(**id) <= last);
+            packs.rotate_left(first);
+        }
+    }
     // What stays damaged is never noted as read: it would be first for ever, and take the place of what is sound. So it has
     // a share of its own, another one each day.
     let (share, also) = (share_of(packs.len()), share_of(harmed.len()));
@@ -62,6 +88,9 @@ pub(super) async fn check(
             break;
         }
         let found = read(host, *id, record).await?;
+        if number < share {
+            report.last_read = Some(*id);
+        }
         if found != Found::Missing {
             report.packs_read += 1;
             report.bytes_read += record.length;

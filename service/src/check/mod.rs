@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 
 pub use harm::{Harm, note};
 
+use data::{Order, Share};
+
 use copal_engine::id::{ObjectHash, PackId, SnapshotId};
 
 use crate::budget::Budget;
@@ -32,6 +34,14 @@ pub enum Depth {
         /// How many shares are read.
         part: u32,
         /// Out of how many.
+        parts: u32,
+    },
+    /// Structure, and the bytes of one of `parts` shares of the packs by their names, those behind `last` first: for who
+    /// cannot note in the state which were read.
+    Behind {
+        /// The last pack that was read before.
+        last: Option<PackId>,
+        /// Out of how many shares one is read.
         parts: u32,
     },
 }
@@ -89,6 +99,8 @@ pub struct Report {
     pub packs_read: u64,
     /// Bytes of them.
     pub bytes_read: u64,
+    /// The last of them that belongs to the share.
+    pub last_read: Option<PackId>,
     /// The root that was checked.
     pub root: u64,
     /// Packs that were due and not read because the budget was over. They are the first of the next check.
@@ -231,7 +243,8 @@ async fn inspect_state(
     let mut harm = Harm::default();
     let share = match depth {
         Depth::Structure => None,
-        Depth::Data { part, parts } => Some((part, parts)),
+        Depth::Data { part, parts } => Some(Share { part, parts, order: Order::Longest }),
+        Depth::Behind { last, parts } => Some(Share { part: 1, parts, order: Order::Behind(last) }),
     };
     if let Some(share) = share.filter(|_| progress.owes_rest) {
         data::check(host, &view, share, budget, report, &mut harm).await?;
