@@ -11,8 +11,8 @@ use copal_engine::pack::{Pack, PackKind, PackWriter, PageRow};
 use copal_engine::receipt::{Outcome, Reason};
 use copal_engine::root::{Deletion, Root};
 use copal_engine::state::{
-    ClientHead, Decision, DoomedRecord, DoomedState, OverlayRecord, PackRecord, Run, RunKind, RunRef, SegmentRecord,
-    SnapshotRecord, SnapshotState, StateDelta, write_run,
+    ClientHead, Decision, DoomedRecord, DoomedState, OverlayRecord, PackRecord, Run, RunKind, RunReader, RunRef,
+    SegmentRecord, SnapshotRecord, SnapshotState, StateDelta, StateFold, write_run,
 };
 use copal_engine::time::Time;
 
@@ -250,6 +250,33 @@ fn run_of_packs_is_as_it_always_was() {
          1111111111111111111101000219012c030004010500061b18d75b8423f300002000ffffffff13131313131313131313\
          13131313131313131313131313131313131313131313"
     );
+}
+
+#[test]
+fn record_of_a_forged_pack_is_as_it_always_was() {
+    let forged = PackRecord {
+        domain: DOMAIN,
+        kind: PackKind::Data,
+        length: 300,
+        place: Place::Packs,
+        is_missing: false,
+        is_damaged: true,
+        read: PackRecord::FORGED,
+        accepted: Time(NOW),
+    };
+    assert!(forged.is_forged());
+    let delta = StateDelta { packs: [(PackId([17; 32]), Some(forged.clone()))].into(), ..StateDelta::default() };
+    let run = run(RunKind::Packs, &delta);
+    assert_eq!(
+        hex(&run.bytes),
+        "434f50414c52554e04000000000000000000000000000000000000000000000022222222222222222222222222222222\
+         01000000000000002000290000001111111111111111111111111111111111111111111111111111111111111111a700\
+         50111111111111111111111111111111110100021901\
+         2c030004020520061b18d75b8423f30000"
+    );
+    let mut fold = StateFold::default();
+    fold.add(&RunReader::parse(&run.bytes).unwrap()).unwrap();
+    assert_eq!(fold.finish().packs, [(PackId([17; 32]), forged)].into());
 }
 
 #[test]

@@ -5,6 +5,8 @@ use copal_engine::mark::InventoryLimit;
 use copal_engine::pack::PackLimit;
 use copal_store::StoreError;
 
+use crate::witness::refusal;
+
 /// Why a job ended without doing its work. Nothing is half done: the next run goes on.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
@@ -52,5 +54,17 @@ impl JobError {
     /// Damage of an object, with the decoder's words.
     pub fn damaged(object: impl Into<String>, why: impl core::fmt::Display) -> Self {
         Self::Damaged { object: object.into(), why: why.to_string() }
+    }
+
+    /// The object that is at fault and why, if one is: it is damaged, or the store has it and does not give it.
+    pub fn blame(self) -> Result<(String, String), Self> {
+        match self {
+            Self::Damaged { object, why } => Ok((object, why)),
+            Self::Store(error) => match refusal(&error) {
+                Some((object, why)) => Ok((object.to_owned(), why)),
+                None => Err(Self::Store(error)),
+            },
+            other => Err(other),
+        }
     }
 }

@@ -26,3 +26,4 @@ pub mod rebuild;
 pub mod report;
 pub mod scratch;
 pub mod view;
+pub mod witness;

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use copal_engine::change::Operation;
 use copal_engine::client::Role;
-use copal_engine::id::PackId;
+use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
 use copal_engine::index::Status;
 use copal_engine::layout;
 use copal_engine::pack::{self, PackKind};
 use copal_engine::receipt::Outcome;
+use copal_engine::state::{RunKind, SegmentRecord};
 use copal_service::check::{self, Depth, Finding, Kind};
 use copal_service::commit::{Proposal, commit};
+use copal_service::view::{self, Parts};
 use copal_tests::kit::repository::key;
 use futures::executor::block_on;
 
@@ -211,6 +213,46 @@ fn a_structure_check_does_not_acquit_what_only_reading_can() {
 }
 
 #[test]
+fn what_was_found_damaged_is_told_by_every_check_until_it_is_whole_or_replaced() {
+    let (world, client, tree) = begin();
+    let name = pack_of(&world, PackKind::Data);
+    let bytes = world.read(&name);
+    let snapshot = world.view().state.snapshots.values().next().unwrap().id;
+    world.flip(&name);
+    assert!(!world.check().is_ok());
+    for depth in [Depth::Structure, Depth::Data { part: 0, parts: 30 }, Depth::Structure] {
+        let report = world.check_to(depth);
+        let found = about(&report.findings, &name);
+        assert_eq!((found.len(), found[0].kind, &found[0].snapshots[..]), (1, Kind::Damaged, &[snapshot][..]));
+        assert_eq!(report.wrong(), 1, "{:?}", report.findings);
+    }
+    world.back_up(&client, &tree);
+    let report = world.check_to(Depth::Structure);
+    assert_eq!(about(&report.findings, &name)[0].kind, Kind::Replaced);
+    assert!(report.is_ok(), "{:?}", report.findings);
+    world.destroy(&name);
+    world.put(&name, bytes);
+    assert_eq!(world.check().findings, []);
+    assert_eq!(world.check_to(Depth::Structure).findings, []);
+}
+
+#[test]
+fn damaged_packs_do_not_keep_sound_ones_from_being_read() {
+    let (world, _, _) = begin();
+    let name = pack_of(&world, PackKind::Data);
+    world.flip(&name);
+    world.wait(DAY);
+    let packs = world.names("packs/").len() as u32;
+    assert!(!world.check().is_ok());
+    let first = world.view().state.packs.values().map(|pack| pack.read).max().unwrap();
+    for _ in 0..packs {
+        world.wait(DAY);
+        assert!(!world.check_to(Depth::Data { part: 1, parts: packs }).is_ok());
+    }
+    assert!(world.view().state.packs.values().all(|pack| pack.is_damaged || pack.read > first));
+}
+
+#[test]
 fn shares_of_the_data_are_read_in_turn_until_everything_was() {
     let (world, _, _) = begin();
     let packs = world.names("packs/").len() as u64;
@@ -237,6 +279,39 @@ fn damage_to_segments_runs_and_the_newest_root_is_found() {
             assert_eq!(stale.count(), 0, "{name} is needed: {:?}", report.findings);
         }
     }
+}
+
+#[test]
+fn where_a_run_is_gone_or_damaged_only_what_the_newest_root_surely_needs_is_named() {
+    let (world, _, _) = begin();
+    // One run names segments; a newer one, too small to be folded with it, says that one of them is needed no more.
+    let record = SegmentRecord { entries: 1, length: 1, first: ChunkId([1; 24]), last: ChunkId([1; 24]) };
+    let segments: Vec<_> = (1..=20).map(|byte| (DomainId([byte; 16]), ObjectHash([byte; 32]))).collect();
+    for named in [&segments[..], &segments[..1]] {
+        let records = named.iter().map(|key| (*key, (named.len() > 1).then(|| record.clone())));
+        let mut proposal = Proposal::default();
+        proposal.delta.segments.extend(records);
+        let view = block_on(view::read_parts(&world.store, &Parts::RECORDS)).unwrap();
+        assert!(block_on(commit(&world.host(), &view, proposal)).unwrap().is_some());
+    }
+    let view = block_on(view::read_parts(&world.store, &Parts::RECORDS)).unwrap();
+    let runs = view.root.unwrap().0.runs;
+    let of = |kind: RunKind| {
+        let mut hashes = runs.iter().filter(|run| run.kind == kind).map(|run| layout::state(run.hash));
+        hashes.next().unwrap()
+    };
+    let named = |world: &World| -> BTreeSet<String> {
+        let findings = world.check().findings.into_iter().filter(|finding| finding.kind != Kind::Stale);
+        findings.map(|finding| finding.object).collect()
+    };
+    let gone: BTreeSet<String> = segments[1..].iter().map(|(_, hash)| layout::segment(*hash)).collect();
+    let (newer, packs) = (of(RunKind::Segments), of(RunKind::Packs));
+    world.destroy(&packs);
+    assert_eq!(named(&world), gone.iter().cloned().chain([packs.clone()]).collect());
+    world.flip(&newer);
+    assert_eq!(named(&world), [newer.clone(), packs.clone()].into());
+    world.destroy(&newer);
+    assert_eq!(named(&world), [newer, packs].into());
 }
 
 #[test]

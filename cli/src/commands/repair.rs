@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::id::{ChunkId, DomainId};
 use copal_engine::index::{Bits, Status};
-use copal_engine::state::PackRecord;
 use copal_service::view::View;
 
 use super::context::Context;
@@ -16,8 +15,8 @@ use crate::report::field::{Hex, PathsField};
 use crate::report::human;
 use crate::report::progress::Progress;
 use crate::report::upkeep::RepairReport;
-use crate::repository::{Repository, restore_copies, restore_descriptor, restore_record_copies};
-use crate::verify::{Fates, Hits, noted, read_again, walk};
+use crate::repository::{restore_copies, restore_descriptor, restore_record_copies};
+use crate::verify::{Hits, look_again, walk};
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let mut repository = context.open_bare()?;
@@ -31,10 +30,9 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     }
     context.ingest(&repository)?;
     let before = context.view(&repository)?;
-    look_again(&repository, &before)?;
+    let fates = look_again(&repository, &before).map_err(of_job)?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let fates = Fates::default();
     let lost_before = lost(&before);
     let mut hits = Hits::default();
     if !fates.are_all_good(&view) || !lost_before.is_empty() {
@@ -55,14 +53,6 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     advise(context, &history, &hits);
     let is_whole = report.lost == 0 && report.damaged.is_empty();
     Ok(if is_whole { context.exit_of(&history) } else { Exit::Damage })
-}
-
-/// Reads the packs that are known to be harmed again, and notes what is so now.
-fn look_again(repository: &Repository, view: &View) -> Result<(), Failure> {
-    let harmed = view.state.packs.iter().filter(|(_, record)| record.is_missing || record.is_damaged);
-    let harmed: Vec<(_, &PackRecord)> = harmed.map(|(id, record)| (*id, record)).collect();
-    let harm = read_again(repository, &harmed).map_err(of_store)?;
-    noted(repository, view, &harm).map(drop).map_err(of_job)
 }
 
 /// What a check found to be lost and prune has not forgotten yet.

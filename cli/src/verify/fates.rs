@@ -47,9 +47,8 @@ impl Fates {
     }
 
     fn is_harmed(&self, view: &View, pack: &PackId) -> bool {
-        let is_known = || view.state.packs.get(pack).is_some_and(|record| record.is_missing || record.is_damaged);
         self.harm.missing.contains(pack)
             || self.harm.damaged.contains(pack)
-            || (!self.harm.whole.contains_key(pack) && is_known())
+            || view.state.packs.get(pack).is_some_and(|record| self.harm.lets_stand(pack, record))
     }
 }

@@ -77,7 +77,12 @@ impl Findings {
                 Hit::Pack(pack) if is_known(&pack) => {
                     (name_of(view, pack), DamageKind::Lost, "it was found damaged before", Some(pack))
                 }
-                Hit::Pack(pack) => (name_of(view, pack), DamageKind::Damaged, "it cannot be read", Some(pack)),
+                Hit::Pack(pack) => {
+                    // What is wrong with it may be known already.
+                    let name = name_of(view, pack);
+                    let kind = self.by_object.get(&name).map_or(DamageKind::Damaged, |found| found.kind);
+                    (name, kind, "it cannot be read", Some(pack))
+                }
                 Hit::Id(id) => {
                     let mut marks = view.indexes.values().map(|index| index.overlay().bits(&id, PackTag::NONE));
                     let kind = match marks.any(|bits| bits.contains(Bits::LOST)) {

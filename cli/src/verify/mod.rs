@@ -7,12 +7,14 @@ mod hits;
 mod noted;
 mod packs;
 mod trees;
+mod turn;
 
 use copal_engine::id::PackId;
 use copal_engine::state::PackRecord;
 use copal_service::check::{Depth, Harm, inspect};
 use copal_service::error::JobError;
 use copal_service::view::{self, View};
+use copal_service::witness::Witnessed;
 use copal_store::StoreError;
 
 use crate::args::check::ReadData;
@@ -26,7 +28,7 @@ pub use fates::Fates;
 use findings::Findings;
 pub use hits::{Hit, Hits, Impact};
 pub use noted::noted;
-pub use packs::{genuine, read_again};
+pub use packs::genuine;
 pub use trees::walk;
 
 /// How thorough a check is.
@@ -79,26 +81,37 @@ pub struct Outcome {
 /// state cannot be read, records alone are checked.
 pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -> Result<Outcome, VerifyError> {
     let store = repository.store().as_ref();
-    let before = match wait(view::read(store)) {
+    let before = match wait(view::read(&Witnessed::new(store))) {
         Ok(view) => Some(view),
         // The service says so, too.
-        Err(JobError::Damaged { .. } | JobError::StateLost { .. }) => None,
-        Err(error) => return Err(error.into()),
+        Err(JobError::StateLost { .. }) => None,
+        Err(error) => error.blame().map(|_| None)?,
     };
+    // Behind a gateway the service alone notes when packs were read.
+    let turn = repository.site().is_gateway().then(|| turn::last(repository.state_dir()));
     let depth = match options.read {
         ReadData::All if !options.is_full => Depth::Data { part: 1, parts: 1 },
         // Whichever part is asked for: those not read for longest come first, so that all are read in turn.
-        ReadData::Share(share) if !options.is_full => Depth::Data { part: 1, parts: share.parts() },
+        ReadData::Share(share) if !options.is_full => match turn {
+            None => Depth::Data { part: 1, parts: share.parts() },
+            Some(last) => Depth::Behind { last, parts: share.parts() },
+        },
         _ => Depth::Structure,
     };
     let (found, harm) = wait(inspect(&repository.host(), depth))?;
     let mut outcome = Outcome { packs_read: found.packs_read, bytes_read: found.bytes_read, ..Outcome::default() };
+    let mut last = found.last_read;
     let mut findings = Findings::default();
     found.findings.into_iter().for_each(|finding| findings.add(finding, before.as_ref()));
     if let (Some(before), Some(harm)) = (before, harm) {
-        dig(repository, options, progress, &before, harm, &mut findings, &mut outcome)?;
+        let opens = if options.is_full { chosen(&before, options.read, turn, &harm) } else { Vec::new() };
+        last = opens.last().map_or(last, |(pack, _)| Some(*pack));
+        dig(repository, options, progress, (&before, &opens), harm, &mut findings, &mut outcome)?;
     } else {
         outcome.is_state_lost = true;
+    }
+    if let (ReadData::Share(_), Some(_), Some(last)) = (options.read, turn, last) {
+        turn::note(repository.state_dir(), last);
     }
     outcome.damage = findings.finish();
     Ok(outcome)
@@ -109,14 +122,14 @@ fn dig(
     repository: &Repository,
     options: &Options,
     progress: &Progress,
-    before: &View,
+    (before, opens): (&View, &[(PackId, &PackRecord)]),
     mut harm: Harm,
     findings: &mut Findings,
     outcome: &mut Outcome,
 ) -> Result<(), VerifyError> {
     let mut opened = packs::Opened::default();
     if options.is_full {
-        opened = packs::open(repository, &chosen(before, options.read, &harm), options.threads, progress)?;
+        opened = packs::open(repository, opens, options.threads, progress)?;
         outcome.packs_read += opened.packs_read;
         outcome.bytes_read += opened.bytes_read;
         opened.tell(&mut harm);
@@ -152,12 +165,35 @@ fn dig(
     Ok(())
 }
 
-/// The packs that a full check reads: those that are there, and of a share those not read for longest.
-fn chosen<'a>(view: &'a View, read: ReadData, harm: &Harm) -> Vec<(PackId, &'a PackRecord)> {
+/// Opens the packs again that are known to be harmed, and notes what is so now.
+pub fn look_again(repository: &Repository, before: &View) -> Result<Fates, JobError> {
+    let harmed = before.state.packs.iter().filter(|(_, record)| record.is_missing || record.is_damaged);
+    let harmed: Vec<(PackId, &PackRecord)> = harmed.map(|(id, record)| (*id, record)).collect();
+    let opened = packs::open(repository, &harmed, 1, &Progress::default())?;
+    let mut harm = Harm::default();
+    opened.tell(&mut harm);
+    noted(repository, before, &harm)?;
+    Ok(Fates::new(harm, opened))
+}
+
+/// The packs that a full check reads: those that are there, and of a share those not read for longest, or those whose
+/// turn it is.
+fn chosen<'a>(
+    view: &'a View,
+    read: ReadData,
+    turn: Option<Option<PackId>>,
+    harm: &Harm,
+) -> Vec<(PackId, &'a PackRecord)> {
     let there = view.state.packs.iter().filter(|(id, _)| !harm.missing.contains(id));
     let mut packs: Vec<(PackId, &PackRecord)> = there.map(|(id, record)| (*id, record)).collect();
     if let ReadData::Share(share) = read {
-        packs.sort_by_key(|(id, record)| (record.read, *id));
+        match turn {
+            None => packs.sort_by_key(|(id, record)| (record.read, *id)),
+            Some(last) => {
+                let first = packs.partition_point(|(id, _)| Some(*id) <= last);
+                packs.rotate_left(first);
+            }
+        }
         packs.truncate(packs.len().div_ceil(share.parts() as usize));
     }
     packs

@@ -17,6 +17,7 @@ use copal_engine::tree::VerifiedPage;
 use copal_service::check::Harm;
 use copal_service::error::JobError;
 use copal_service::objects;
+use copal_service::witness::{Witnessed, refusal};
 use copal_store::{Store, StoreError};
 
 use crate::reader::{BlockReader, CopyError};
@@ -33,6 +34,8 @@ pub(super) struct Opened {
     /// What is wrong with packs.
     pub(super) faults: BTreeMap<PackId, Fault>,
     whole: BTreeMap<PackId, Time>,
+    /// Packs that have the hash of their name and do not hold what they say.
+    forged: BTreeSet<PackId>,
     /// Packs whose table could be read, so that every block was tried.
     tried: BTreeSet<PackId>,
     /// What can be read of the packs among them that are not whole.
@@ -46,7 +49,7 @@ type Entry = (ChunkId, u32, u32, u16);
 pub(super) struct Fault {
     pub(super) kind: DamageKind,
     pub(super) why: String,
-    /// Whether it is a fact about the bytes, or the medium refuses to give them.
+    /// Whether it is a fact about the pack, or about who asks for it.
     is_certain: bool,
 }
 
@@ -71,8 +74,10 @@ impl Opened {
                 _ => drop(harm.damaged.insert(*id)),
             }
         }
+        harm.forged.extend(&self.forged);
         for (id, time) in &self.whole {
             harm.whole.insert(*id, *time);
+            harm.opened.insert(*id);
             // Its table was found unsound before, and is sound now that all of it was read.
             harm.damaged.remove(id);
         }
@@ -87,7 +92,8 @@ pub(super) fn open(
     progress: &Progress,
 ) -> Result<Opened, StoreError> {
     progress.expect(0, packs.iter().map(|(_, record)| record.length).sum());
-    let store: Arc<dyn Store> = repository.store().clone();
+    let witnessed = Arc::new(Witnessed::new(repository.store().clone()));
+    let store: Arc<dyn Store> = witnessed.clone();
     let domains: BTreeSet<DomainId> = packs.iter().map(|(_, record)| record.domain).collect();
     let readers = domains.into_iter().map(|domain| {
         let blocks = BlockReader::new(store.clone(), repository.owner.clone(), domain);
@@ -118,24 +124,10 @@ pub(super) fn open(
         }
     });
     let mut opened = opened.into_inner().expect("no worker panics")?;
+    wait(witnessed.verdict())?;
     let now = wait(repository.host().now_to_note())?;
     opened.whole.values_mut().for_each(|time| *time = now);
     Ok(opened)
-}
-
-/// Reads packs again and says what is so now.
-pub fn read_again(repository: &Repository, packs: &[(PackId, &PackRecord)]) -> Result<Harm, StoreError> {
-    let mut harm = Harm::default();
-    let now = Time(wait(repository.store().now())?.0);
-    for (id, record) in packs {
-        let name = layout::pack(record.place, *id);
-        match wait(objects::read(repository.store().as_ref(), &name))? {
-            None => drop(harm.missing.insert(*id)),
-            Some(bytes) if ObjectHash::of(&bytes).0 == id.0 => drop(harm.whole.insert(*id, now)),
-            Some(_) => drop(harm.damaged.insert(*id)),
-        }
-    }
-    Ok(harm)
 }
 
 /// Of packs that clients wrote: those that hold what their tables say, all of it sealed by a client of their domain. They
@@ -167,6 +159,7 @@ pub fn genuine(repository: &Repository, packs: impl IntoIterator<Item = PackId>)
 struct Trial {
     bytes: u64,
     fault: Option<Fault>,
+    has_hash: bool,
     is_tried: bool,
     held: HashSet<Entry>,
 }
@@ -180,6 +173,9 @@ impl Opened {
         }
         match trial.fault {
             Some(fault) => {
+                if trial.has_hash {
+                    self.forged.insert(id);
+                }
                 self.faults.insert(id, fault);
                 if trial.is_tried {
                     self.held.insert(id, trial.held);
@@ -205,14 +201,19 @@ impl Trial {
                 trial.fail(DamageKind::Missing, "it is not there".into(), true);
                 return Ok(trial);
             }
-            Err(error @ (StoreError::Io { .. } | StoreError::Denied { .. } | StoreError::Obstructed { .. })) => {
+            Err(error @ StoreError::Denied { .. }) => {
                 trial.fail(DamageKind::Damaged, format!("it cannot be read: {error}"), false);
                 return Ok(trial);
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                let Some((_, why)) = refusal(&error) else { return Err(error) };
+                trial.fail(DamageKind::Damaged, why, true);
+                return Ok(trial);
+            }
         };
         trial.bytes = bytes.len() as u64;
-        if ObjectHash::of(&bytes).0 != id.0 {
+        trial.has_hash = ObjectHash::of(&bytes).0 == id.0;
+        if !trial.has_hash {
             trial.fail(DamageKind::Damaged, "its bytes do not have the hash it is named by".into(), true);
         }
         match pack::parse(&bytes) {

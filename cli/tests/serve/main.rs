@@ -15,7 +15,7 @@ use copal_engine::client::ClientRecord;
 use copal_engine::id::ObjectHash;
 use copal_engine::keys::slot::{Slot, SlotInput};
 use copal_engine::repository::Descriptor;
-use copal_engine::{client, layout};
+use copal_engine::{client, layout, pack};
 
 use kit::{Harm, Machine, PASSPHRASE, Run, assert_same, noise, text};
 use server::{At, Server, client_of, get, now, send, signed_get};
@@ -67,6 +67,28 @@ fn what_a_check_through_the_gateway_finds_the_service_notes_and_the_next_backup_
         machine.at(&server.url, &["backup", "source"]).ok();
     }
     restores(&machine, &server.url);
+}
+
+#[test]
+fn shares_that_are_read_through_a_gateway_take_turns() {
+    for depth in [&["check"][..], &["check", "--full"]] {
+        let machine = Machine::bare();
+        let init = ["--key-file", "key", "init", "--ingest", "service"];
+        machine.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+        let server = Server::start(&machine, &[]);
+        for seed in 1..4 {
+            machine.write(&format!("{seed}"), noise(seed, 50_000));
+            machine.at(&server.url, &["backup", "source"]).ok();
+        }
+        let (names, data) = (machine.names("packs/"), machine.packs(0));
+        let last = names.iter().rposition(|name| data.contains(name)).unwrap();
+        let block = pack::parse(&machine.objects()[&names[last]]).unwrap().blocks[0].offset;
+        machine.flip(&names[last], block as usize + 20);
+        let share = format!("1/{}", names.len());
+        let check = |_| machine.at(&server.url, &[depth, &["--read-data-share", &share]].concat()).code;
+        let codes: Vec<i32> = (0..=last).map(check).collect();
+        assert_eq!((codes.iter().sum(), codes[last]), (4, 4), "{depth:?} {codes:?}");
+    }
 }
 
 #[test]

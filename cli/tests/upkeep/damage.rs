@@ -203,6 +203,25 @@ fn damage_is_told_as_the_snapshots_and_paths_it_hits() {
 }
 
 #[test]
+fn a_pack_that_cannot_be_read_is_named_until_a_backup_has_stored_its_content_again() {
+    for depth in [&["--read-data"][..], &["--full"], &[]] {
+        let machine = prepared();
+        let name = object(&machine, "data pack");
+        std::fs::remove_file(machine.object(&name)).unwrap();
+        std::os::unix::fs::symlink("nowhere", machine.object(&name)).unwrap();
+        for _ in 0..2 {
+            let (code, report) = machine.check(depth);
+            assert!(code == 4 && names(&report, &name), "{depth:?}: {report}");
+            assert_eq!(report["errors"].as_array().unwrap().len(), 1, "{depth:?}: {report}");
+            assert_eq!(machine.run(&["repair"]).code, 4, "{depth:?}");
+        }
+        machine.backup(&[]);
+        let (code, report) = machine.check(depth);
+        assert_eq!(code, 0, "{depth:?}: {report}");
+    }
+}
+
+#[test]
 fn a_lost_page_is_told_as_the_directory_it_tells_of() {
     let machine = prepared();
     machine.packs(1).iter().for_each(|name| machine.damage(name, Harm::Delete));

@@ -1,6 +1,7 @@
 //! Upkeep: forgetting, pruning, checking and mending a repository with the command, as a person would.
 
 mod damage;
+mod forged;
 mod forget;
 mod heal;
 #[path = "../kit/mod.rs"]

@@ -204,13 +204,22 @@ pub struct PackRecord {
     pub is_missing: bool,
     /// Whether a check found it damaged.
     pub is_damaged: bool,
-    /// When it was last read whole; 0 for never.
+    /// When it was last read whole; 0 for never, [`FORGED`](Self::FORGED) if it is damaged with the hash of its name.
     pub read: Time,
     /// When it was accepted.
     pub accepted: Time,
 }
 
 impl PackRecord {
+    /// When a damaged pack was read whole that has the hash of its name: its bytes are what was written, and what they
+    /// hold is not what it says.
+    pub const FORGED: Time = Time(-1);
+
+    /// Whether it is such a pack. Only who has opened it with the key may say that it is sound.
+    pub fn is_forged(&self) -> bool {
+        self.is_damaged && self.read == Self::FORGED
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let bits = u64::from(self.is_missing) | u64::from(self.is_damaged) << 1;
         let mut writer = Writer::new();

@@ -34,10 +34,16 @@ pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> 
 
 /// Says whether the state is the newest that anything knows of.
 pub(super) async fn check_newest(host: &Host<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
-    match view::lost_newer(host, view).await? {
-        None => Ok(true),
-        Some((number, evidence)) => {
+    match view::lost_newer(host, view).await {
+        Ok(None) => Ok(true),
+        Ok(Some((number, evidence))) => {
             report.add(Kind::Missing, layout::root(number), evidence);
+            Ok(false)
+        }
+        // It may tell of a newer one.
+        Err(error) => {
+            let (object, why) = error.blame()?;
+            report.add_once(Kind::Damaged, object, why);
             Ok(false)
         }
     }
@@ -54,8 +60,7 @@ async fn check_copies(host: &Host<'_>, client: ClientId, report: &mut Report) ->
             let why = "only the other copy is there; the client's next backup writes this one, or \"copal repair\"";
             missing.into_iter().for_each(|copy| report.add(Kind::Missing, copy.name, why));
         }
-        Err(JobError::Damaged { .. }) => {}
-        Err(error) => return Err(error),
+        Err(error) => drop(error.blame()?),
     }
     Ok(())
 }

@@ -4,64 +4,133 @@ use std::collections::BTreeSet;
 
 use copal_engine::id::PackId;
 use copal_engine::layout;
-use copal_engine::state::RunKind;
+use copal_engine::state::{PackRecord, RunKind};
 
-use super::{Harm, Kind, Report};
+use super::{Harm, Kind, Report, structure};
 use crate::budget::Budget;
 use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
 use crate::view::{self, Parts, View};
+use crate::witness::Witnessed;
 
 /// Reads these packs, of those that the newest state knows, because somebody found them harmed or whole again; what is
 /// found counts, and not what was said.
 pub(super) async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<Harm, JobError> {
     let view = view::read_parts(host.store, &PACKS).await?;
+    let witnessed = Witnessed::new(host.store);
+    let host = &Host { store: &witnessed, ..*host };
     let mut harm = Harm::default();
     for (id, record) in view.state.packs.iter().filter(|(id, _)| packs.contains(id)) {
-        match objects::hash(host.store, &layout::pack(record.place, *id), record.length).await? {
-            None => drop(harm.missing.insert(*id)),
-            Some(hash) if hash.0 == id.0 => drop(harm.whole.insert(*id, host.now().await?)),
-            Some(_) => drop(harm.damaged.insert(*id)),
+        match read(host, *id, record).await? {
+            Found::Whole => match structure::read_table(host, *id, record).await?.1 {
+                Ok(_) => drop(harm.whole.insert(*id, host.now().await?)),
+                Err(_) => drop(harm.damaged.insert(*id)),
+            },
+            Found::Missing => drop(harm.missing.insert(*id)),
+            Found::Damaged(_) => drop(harm.damaged.insert(*id)),
         }
     }
+    witnessed.verdict().await?;
     Ok(harm)
 }
 
-/// Reads `part` of `parts` shares of the packs, or as many as the budget allows, but at least one.
+/// Which packs are read.
+#[derive(Copy, Clone)]
+pub(super) struct Share {
+    /// So many shares,
+    pub(super) part: u32,
+    /// out of so many,
+    pub(super) parts: u32,
+    /// and which first.
+    pub(super) order: Order,
+}
+
+/// Which packs are read first.
+#[derive(Copy, Clone)]
+pub(super) enum Order {
+    /// Those not read for longest.
+    Longest,
+    /// Those behind this one, by their names.
+    Behind(Option<PackId>),
+}
+
+/// Reads `part` of `parts` shares of the packs, and of those that were found damaged before, or as many as the budget
+/// allows, but at least one.
 pub(super) async fn check(
     host: &Host<'_>,
     view: &View,
-    (part, parts): (u32, u32),
+    Share { part, parts, order }: Share,
     budget: &Budget,
     report: &mut Report,
     harm: &mut Harm,
 ) -> Result<(), JobError> {
-    let mut packs: Vec<_> = view.state.packs.iter().filter(|(id, _)| !harm.hits(id)).collect();
-    packs.sort_by_key(|(id, record)| (record.read, **id));
-    let share = (packs.len() as u64 * u64::from(part)).div_ceil(u64::from(parts.max(1)));
-    for (number, (id, record)) in packs.into_iter().take(share as usize).enumerate() {
+    let share_of = |packs: usize| (packs as u64 * u64::from(part)).div_ceil(u64::from(parts.max(1))) as usize;
+    let there = view.state.packs.iter().filter(|(id, _)| !harm.hits(id));
+    let (mut harmed, mut packs): (Vec<_>, Vec<_>) = there.partition(|(_, record)| record.is_damaged);
+    match order {
+        Order::Longest => packs.sort_by_key(|(id, record)| (record.read, **id)),
+        Order::Behind(last) => {
+            let first = packs.partition_point(|(id, _)| Some(**id) <= last);
+            packs.rotate_left(first);
+        }
+    }
+    // What stays damaged is never noted as read: it would be first for ever, and take the place of what is sound. So it has
+    // a share of its own, another one each day.
+    let (share, also) = (share_of(packs.len()), share_of(harmed.len()));
+    let days = host.now_to_note().await?.0.max(0) as u64 / DAY;
+    let first = days as usize * also % harmed.len().max(1);
+    harmed.rotate_left(first);
+    let due = packs.into_iter().take(share).chain(harmed.into_iter().take(also));
+    for (number, (id, record)) in due.enumerate() {
         if number > 0 && budget.is_over() {
-            report.packs_left = share - number as u64;
+            report.packs_left = share.saturating_sub(number) as u64;
             break;
         }
+        let found = read(host, *id, record).await?;
+        if number < share {
+            report.last_read = Some(*id);
+        }
+        if found != Found::Missing {
+            report.packs_read += 1;
+            report.bytes_read += record.length;
+        }
         let name = layout::pack(record.place, *id);
-        let Some(hash) = objects::hash(host.store, &name, record.length).await? else {
-            report.add_pack(Kind::Missing, name, *id, "it is not there");
-            harm.missing.insert(*id);
-            continue;
-        };
-        report.packs_read += 1;
-        report.bytes_read += record.length;
-        if hash.0 == id.0 {
-            harm.whole.insert(*id, host.now_to_note().await?);
-        } else {
-            report.add_pack(Kind::Damaged, name, *id, "its bytes do not have the hash it is named by");
-            harm.damaged.insert(*id);
+        match found {
+            Found::Whole => drop(harm.whole.insert(*id, host.now_to_note().await?)),
+            Found::Missing => {
+                report.add_pack(Kind::Missing, name, *id, "it is not there");
+                harm.missing.insert(*id);
+            }
+            Found::Damaged(why) => {
+                report.add_pack(Kind::Damaged, name, *id, why);
+                harm.damaged.insert(*id);
+            }
         }
     }
     Ok(())
 }
 
+/// What a pack was found to be.
+#[derive(PartialEq, Eq)]
+enum Found {
+    Whole,
+    Missing,
+    /// Why.
+    Damaged(String),
+}
+
+async fn read(host: &Host<'_>, id: PackId, record: &PackRecord) -> Result<Found, JobError> {
+    let read = objects::hash(host.store, &layout::pack(record.place, id), record.length).await;
+    Ok(match read.map_err(JobError::from) {
+        Ok(None) => Found::Missing,
+        Ok(Some(hash)) if hash.0 == id.0 => Found::Whole,
+        Ok(Some(_)) => Found::Damaged("its bytes do not have the hash it is named by".to_owned()),
+        Err(error) => Found::Damaged(error.blame()?.1),
+    })
+}
+
+/// Nanoseconds.
+const DAY: u64 = 24 * 3600 * 1_000_000_000;
 /// Which packs there are.
 const PACKS: Parts = Parts { kinds: &[RunKind::Packs], domains: Some(BTreeSet::new()) };

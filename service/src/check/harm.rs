@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::id::{DomainId, PackId, PackTag};
 use copal_engine::index::{Bits, Mark};
+use copal_engine::layout;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
 
+use super::{Kind, Report};
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
@@ -22,8 +24,12 @@ pub struct Harm {
     pub damaged: BTreeSet<PackId>,
     /// Packs that the state called missing and that are there again, whole or not.
     pub returned: BTreeSet<PackId>,
+    /// Those of them that have the hash of their name.
+    pub forged: BTreeSet<PackId>,
     /// Packs whose bytes were read and are whole, and when.
     pub whole: BTreeMap<PackId, Time>,
+    /// Those of them that were opened with the key.
+    pub opened: BTreeSet<PackId>,
     /// Domains of which every pack was looked for.
     pub seen: BTreeSet<DomainId>,
 }
@@ -40,8 +46,30 @@ impl Harm {
     }
 
     /// Whether what the state says against a pack still stands.
-    pub(super) fn lets_stand(&self, pack: &PackId, record: &PackRecord) -> bool {
-        (record.is_missing && !self.has_found(pack)) || (record.is_damaged && !self.whole.contains_key(pack))
+    pub fn lets_stand(&self, pack: &PackId, record: &PackRecord) -> bool {
+        (record.is_missing && !self.has_found(pack)) || (record.is_damaged && !self.has_found_whole(pack, record))
+    }
+
+    /// Whether a pack was found whole by who can tell: that one has its hash was known when it was found forged.
+    fn has_found_whole(&self, pack: &PackId, record: &PackRecord) -> bool {
+        if record.is_forged() { self.opened.contains(pack) } else { self.whole.contains_key(pack) }
+    }
+
+    /// Reports the packs that were found harmed before and that nobody has found whole since.
+    pub(super) fn tell_standing(&self, view: &View, report: &mut Report) {
+        for (id, record) in &view.state.packs {
+            if self.hits(id) || !self.lets_stand(id, record) {
+                continue;
+            }
+            let (kind, why) = match record.is_missing {
+                true => (Kind::Missing, "it was not there before, and has not been looked for since"),
+                false if record.is_forged() => {
+                    (Kind::Damaged, "it holds something else than it says, and has not been opened whole since")
+                }
+                false => (Kind::Damaged, "it was found damaged before, and has not been found whole since"),
+            };
+            report.add_pack(kind, layout::pack(record.place, *id), *id, why);
+        }
     }
 }
 
@@ -53,12 +81,15 @@ pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
         let mut proposal = Proposal::default();
         let is_acquitted = |id: &PackId| harm.has_found(id) || is_planted(Fault::UnseenAcquitted);
         for (id, record) in &view.state.packs {
+            let stays_damaged = record.is_damaged && !harm.has_found_whole(id, record);
             let mut changed = PackRecord {
                 is_missing: harm.missing.contains(id) || (record.is_missing && !is_acquitted(id)),
-                is_damaged: harm.damaged.contains(id) || (record.is_damaged && !harm.whole.contains_key(id)),
+                is_damaged: harm.damaged.contains(id) || stays_damaged,
                 ..record.clone()
             };
-            if let Some(time) = harm.whole.get(id) {
+            if harm.forged.contains(id) {
+                changed.read = PackRecord::FORGED;
+            } else if let Some(time) = harm.whole.get(id).filter(|_| !record.is_forged() || !changed.is_damaged) {
                 changed.read = *time;
             }
             if changed != *record {

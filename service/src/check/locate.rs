@@ -90,7 +90,7 @@ fn locate_in(view: &View, domain: DomainId, inventory: &structure::Inventory<'_>
     let is_all_read = all.unread.is_empty();
     // What lies below a page that cannot be read may need any pack.
     let is_known = |of: &PackRecord| of.domain == domain && (of.is_missing || of.is_damaged);
-    let is_replaced = |pack: &PackId| harm.hits(pack) && view.state.packs.get(pack).is_some_and(is_known);
+    let is_replaced = |pack: &PackId| is_bad(pack) && view.state.packs.get(pack).is_some_and(is_known);
     for finding in report.findings.iter_mut().filter(|finding| is_all_read && finding.snapshots.is_empty()) {
         if finding.pack.as_ref().is_some_and(is_replaced) {
             finding.kind = Kind::Replaced;

@@ -1,4 +1,4 @@
-//! Lost state: which objects that the newest root names are gone.
+//! Lost state: which objects that the newest root names are gone, or cannot be read.
 
 use copal_engine::layout;
 use copal_engine::root::Root;
@@ -10,51 +10,67 @@ use crate::host::Host;
 use crate::objects;
 use crate::view;
 
-/// Reports each of them; the evidence alone if none can be named.
-pub(super) async fn check(host: &Host<'_>, evidence: String, report: &mut Report) -> Result<(), JobError> {
-    let gone = gone(host).await?;
-    if gone.is_empty() {
-        report.add(Kind::Missing, "roots/", evidence);
-    }
-    for name in gone {
-        report.add(Kind::Missing, name, "the newest root needs it");
-    }
-    Ok(())
-}
-
-async fn gone(host: &Host<'_>) -> Result<Vec<String>, JobError> {
-    let mut gone = Vec::new();
+/// Reports each of them; says whether there are any.
+pub(super) async fn check(host: &Host<'_>, report: &mut Report) -> Result<bool, JobError> {
+    let before = report.findings.len();
     let listed = host.store.list("roots/", None, 1).await?.objects;
-    let Some(name) = listed.first().map(|listed| listed.key.as_str().to_owned()) else { return Ok(gone) };
-    let Some(bytes) = objects::read(host.store, &name).await? else { return Ok(gone) };
-    let Some(root) = layout::root_number(&name).and_then(|number| Root::decode(number, &bytes).ok()) else {
-        return Ok(gone);
+    let Some(name) = listed.first().map(|listed| listed.key.as_str()) else { return Ok(false) };
+    let bytes = match objects::read(host.store, name).await.map_err(JobError::from) {
+        // It was told already.
+        Err(error) => return error.blame().map(|_| false),
+        Ok(bytes) => bytes.unwrap_or_default(),
     };
-    if let Some((base, hash)) = root.base
-        && !view::is_there(host.store, base, hash).await?
-    {
-        gone.push(layout::root(base));
-    }
+    let root = layout::root_number(name).and_then(|number| Root::decode(number, &bytes).ok());
+    let Some(root) = root else { return Ok(false) };
+    check_base(host, &root, report).await?;
     let mut fold = StateFold::default();
+    // Newer runs come first. What an older one names may be gone by right, if a newer one cannot say so.
+    let mut unread: Vec<RunKind> = Vec::new();
     for run in &root.runs {
         let name = layout::state(run.hash);
-        let Some(bytes) = objects::read(host.store, &name).await? else {
-            gone.push(name);
-            continue;
-        };
-        if [RunKind::Segments, RunKind::OverlayRuns].contains(&run.kind)
-            && let Ok(reader) = RunReader::parse(&bytes)
-        {
-            // A damaged run is reported as such.
-            let _ = fold.add(&reader);
+        match objects::read_hashed(host.store, &name, run.hash).await {
+            Ok(Some(bytes)) => {
+                let names_objects = [RunKind::Segments, RunKind::OverlayRuns].contains(&run.kind);
+                if names_objects && !unread.contains(&run.kind) {
+                    let folded = RunReader::parse(&bytes).and_then(|reader| fold.add(&reader));
+                    if folded.is_err() {
+                        unread.push(run.kind);
+                    }
+                }
+                continue;
+            }
+            Ok(None) => report.add_once(Kind::Missing, name, NEEDED),
+            Err(error) => {
+                let (_, why) = error.blame()?;
+                report.add_once(Kind::Damaged, name, format!("{NEEDED}, and {why}"));
+            }
         }
+        unread.push(run.kind);
     }
     let state = fold.finish();
     let segments = state.segments.keys().map(|(_, hash)| layout::segment(*hash));
     for name in segments.chain(state.overlays.keys().map(|(_, hash)| layout::state(*hash))) {
-        if host.store.stat(&objects::key(&name)).await?.is_none() {
-            gone.push(name);
+        match host.store.stat(&objects::key(&name)).await.map_err(JobError::from) {
+            Ok(Some(_)) => {}
+            Ok(None) => report.add_once(Kind::Missing, name, NEEDED),
+            Err(error) => report.add_once(Kind::Damaged, name, error.blame()?.1),
         }
     }
-    Ok(gone)
+    Ok(report.findings.len() > before)
 }
+
+async fn check_base(host: &Host<'_>, root: &Root, report: &mut Report) -> Result<(), JobError> {
+    let Some((base, hash)) = root.base else { return Ok(()) };
+    let name = layout::root(base);
+    match view::is_there(host.store, base, hash).await.map_err(JobError::from) {
+        Ok(true) => {}
+        Ok(false) if host.store.stat(&objects::key(&name)).await?.is_none() => {
+            report.add_once(Kind::Missing, name, NEEDED);
+        }
+        Ok(false) => report.add_once(Kind::Damaged, name, "it is not the one that the newest root follows"),
+        Err(error) => report.add_once(Kind::Damaged, name, error.blame()?.1),
+    }
+    Ok(())
+}
+
+const NEEDED: &str = "the newest root needs it";

@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 
 pub use harm::{Harm, note};
 
+use data::{Order, Share};
+
 use copal_engine::id::{ObjectHash, PackId, SnapshotId};
 
 use crate::budget::Budget;
@@ -20,6 +22,7 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::progress::{self, Progress};
 use crate::view::{self, Parts};
+use crate::witness::Witnessed;
 
 /// How thorough a check is.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -31,6 +34,14 @@ pub enum Depth {
         /// How many shares are read.
         part: u32,
         /// Out of how many.
+        parts: u32,
+    },
+    /// Structure, and the bytes of one of `parts` shares of the packs by their names, those behind `last` first: for who
+    /// cannot note in the state which were read.
+    Behind {
+        /// The last pack that was read before.
+        last: Option<PackId>,
+        /// Out of how many shares one is read.
         parts: u32,
     },
 }
@@ -88,6 +99,8 @@ pub struct Report {
     pub packs_read: u64,
     /// Bytes of them.
     pub bytes_read: u64,
+    /// The last of them that belongs to the share.
+    pub last_read: Option<PackId>,
     /// The root that was checked.
     pub root: u64,
     /// Packs that were due and not read because the budget was over. They are the first of the next check.
@@ -115,6 +128,13 @@ impl Report {
     fn add(&mut self, kind: Kind, object: impl Into<String>, why: impl core::fmt::Display) {
         let finding = Finding { kind, object: object.into(), why: why.to_string(), snapshots: Vec::new(), pack: None };
         self.findings.push(finding);
+    }
+
+    /// The same, unless that was said of it before.
+    fn add_once(&mut self, kind: Kind, object: String, why: impl core::fmt::Display) {
+        if !self.findings.iter().any(|finding| finding.kind == kind && finding.object == object) {
+            self.add(kind, object, why);
+        }
     }
 
     fn add_pack(&mut self, kind: Kind, object: String, pack: PackId, why: impl core::fmt::Display) {
@@ -176,22 +196,29 @@ async fn inspect_from(
     budget: &Budget,
     progress: Progress,
 ) -> Result<Inspected, JobError> {
+    let witnessed = Witnessed::new(host.store);
+    let host = &Host { store: &witnessed, ..*host };
     let mut report = Report::default();
     // What is not of any domain is looked at once a round.
     if progress.after.is_none() {
         records::check(host, &mut report).await?;
     }
     let (harm, next) = match inspect_state(host, depth, budget, progress, &mut report).await {
-        Err(JobError::Damaged { object, why }) => {
-            report.add(Kind::Damaged, object, why);
-            (None, progress)
-        }
         Err(JobError::StateLost { evidence }) => {
-            lost::check(host, evidence, &mut report).await?;
+            if !lost::check(host, &mut report).await? {
+                report.add(Kind::Missing, "roots/", evidence);
+            }
             (None, progress)
         }
-        inspected => inspected?,
+        Err(error) => {
+            let (object, why) = error.blame()?;
+            report.add_once(Kind::Damaged, object, why);
+            lost::check(host, &mut report).await?;
+            (None, progress)
+        }
+        Ok(inspected) => inspected,
     };
+    witnessed.verdict().await?;
     // What is needed is not stale.
     let is_needed = |finding: &&Finding| finding.kind != Kind::Stale;
     let needed: BTreeSet<String> = report.findings.iter().filter(is_needed).map(|of| of.object.clone()).collect();
@@ -216,7 +243,8 @@ async fn inspect_state(
     let mut harm = Harm::default();
     let share = match depth {
         Depth::Structure => None,
-        Depth::Data { part, parts } => Some((part, parts)),
+        Depth::Data { part, parts } => Some(Share { part, parts, order: Order::Longest }),
+        Depth::Behind { last, parts } => Some(Share { part: 1, parts, order: Order::Behind(last) }),
     };
     if let Some(share) = share.filter(|_| progress.owes_rest) {
         data::check(host, &view, share, budget, report, &mut harm).await?;
@@ -228,6 +256,7 @@ async fn inspect_state(
         // Who was cut short has the next run's time for itself.
         next.owes_rest = report.packs_left > 0;
     }
+    harm.tell_standing(&view, report);
     locate::locate(host, &mut view, &harm, report).await?;
     locate::drop_deleted(host, report).await?;
     Ok(((is_newest && structure.is_readable).then_some(harm), next))

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use bytes::Bytes;
 use copal_engine::client::ClientError;
 use copal_engine::expiry::Expiry;
 use copal_engine::id::{ClientId, ObjectHash, SlotId};
@@ -39,6 +40,18 @@ pub(super) async fn check(host: &Host<'_>, report: &mut Report) -> Result<(), Jo
     Ok(())
 }
 
+/// Reads a record; reports one that the store has and does not give.
+async fn read(host: &Host<'_>, name: &str, report: &mut Report) -> Result<Option<Bytes>, JobError> {
+    match objects::read(host.store, name).await.map_err(JobError::from) {
+        Err(error) => {
+            let (object, why) = error.blame()?;
+            report.add(Kind::Damaged, object, why);
+            Ok(None)
+        }
+        Ok(bytes) => Ok(bytes),
+    }
+}
+
 async fn check_descriptors(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
     let listed = objects::list(host.store, "copal/").await?;
     if listed.is_empty() {
@@ -46,7 +59,7 @@ async fn check_descriptors(host: &Host<'_>, report: &mut Report) -> Result<(), J
     }
     for listed in listed {
         let name = listed.key.as_str();
-        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        let Some(bytes) = read(host, name, report).await? else { continue };
         let Some(version) = layout::trailing_number(name) else { continue };
         match Descriptor::decode(version, &bytes) {
             Ok(descriptor) if descriptor.owner_key == host.owner_key => {}
@@ -62,7 +75,7 @@ async fn check_slots(host: &Host<'_>, report: &mut Report) -> Result<(), JobErro
     for listed in objects::list(host.store, "keys/").await? {
         let name = listed.key.as_str();
         let slot = name.split('/').nth(1).and_then(|id| SlotId::from_hex(id).ok());
-        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        let Some(bytes) = read(host, name, report).await? else { continue };
         match Slot::parse(&bytes) {
             Ok(parsed) if Some(parsed.id()) == slot && parsed.repository() == host.repository => {
                 *slots.entry(parsed.id()).or_default() += 1;
@@ -95,8 +108,7 @@ async fn check_readers(host: &Host<'_>, report: &mut Report) -> Result<(), JobEr
         }
         match objects::read_hashed(host.store, name, hash).await {
             Ok(_) => {}
-            Err(JobError::Damaged { why, .. }) => report.add(Kind::Stale, name, why),
-            Err(error) => return Err(error),
+            Err(error) => report.add(Kind::Stale, name, error.blame()?.1),
         }
     }
     if let Some(hash) = named_reader(host).await?
@@ -112,7 +124,8 @@ async fn named_reader(host: &Host<'_>) -> Result<Option<ObjectHash>, JobError> {
     for listed in objects::list(host.store, "copal/").await?.iter().rev() {
         let name = listed.key.as_str();
         let Some(version) = layout::trailing_number(name) else { continue };
-        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        // What cannot be read was reported.
+        let Some(bytes) = read(host, name, &mut Report::default()).await? else { continue };
         if let Ok(descriptor) = Descriptor::decode(version, &bytes)
             && descriptor.owner_key == host.owner_key
         {
@@ -123,7 +136,14 @@ async fn named_reader(host: &Host<'_>) -> Result<Option<ObjectHash>, JobError> {
 }
 
 async fn check_client(host: &Host<'_>, client: ClientId, report: &mut Report) -> Result<(), JobError> {
-    let survey = clients::survey(host, client).await?;
+    let survey = match clients::survey(host, client).await {
+        Ok(survey) => survey,
+        Err(error) => {
+            let (object, why) = error.blame()?;
+            report.add(Kind::Damaged, object, why);
+            return Ok(());
+        }
+    };
     let record = match survey.record.unwrap_or(Err(ClientError::Unknown { client })) {
         Ok(record) => record,
         Err(error) => {
@@ -137,7 +157,7 @@ async fn check_client(host: &Host<'_>, client: ClientId, report: &mut Report) ->
     let Some(keys) = record.keys else { return Ok(()) };
     let receipts = objects::list(host.store, &format!("receipts/{client}/")).await?;
     let answered = receipts.last().and_then(|listed| layout::trailing_number(listed.key.as_str())).unwrap_or(0);
-    let (mut number, mut before) = (0, ObjectHash::NONE);
+    let (mut number, mut before) = (0, Some(ObjectHash::NONE));
     let listed = objects::list(host.store, &format!("manifests/{client}/")).await?;
     for listed in listed {
         let name = listed.key.as_str();
@@ -145,25 +165,30 @@ async fn check_client(host: &Host<'_>, client: ClientId, report: &mut Report) ->
         if found != number + 1 {
             report.add(Kind::Missing, layout::manifest(client, number + 1), "a manifest of the chain is gone");
         }
-        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        let expected = if found == number + 1 { before } else { None };
+        (number, before) = (found, None);
+        let Some(bytes) = read(host, name, report).await? else { continue };
+        before = Some(ObjectHash::of(&bytes));
         let is_believed = found <= answered && !is_rejected(host, client, found).await?;
         match Manifest::verify(host.repository, &keys.manifest, client, found, &bytes) {
             // A client may write what it likes: what was rejected, or waits for an answer, is nothing to rely on.
             _ if !is_believed => {}
-            Ok(verified) if found == number + 1 && verified.manifest.previous != before => {
+            Ok(verified) if expected.is_some_and(|before| verified.manifest.previous != before) => {
                 report.add(Kind::Damaged, name, "it does not name the manifest before it");
             }
             Ok(_) => {}
             Err(error) => report.add(Kind::Damaged, name, error),
         }
-        number = found;
-        before = ObjectHash::of(&bytes);
     }
     Ok(())
 }
 
+/// Whether a receipt says so. One that cannot be read is reported with the others, and might.
 async fn is_rejected(host: &Host<'_>, client: ClientId, number: u64) -> Result<bool, JobError> {
-    let receipt = objects::read(host.store, &layout::receipt(client, number)).await?;
+    let receipt = match objects::read(host.store, &layout::receipt(client, number)).await.map_err(JobError::from) {
+        Err(error) => return error.blame().map(|_| true),
+        Ok(receipt) => receipt,
+    };
     let receipt = receipt.and_then(|bytes| Receipt::decode(client, number, &bytes).ok());
     Ok(receipt.is_some_and(|receipt| receipt.outcome == Outcome::Rejected))
 }
@@ -172,7 +197,7 @@ async fn check_receipts(host: &Host<'_>, report: &mut Report) -> Result<(), JobE
     for listed in objects::list(host.store, "receipts/").await? {
         let name = listed.key.as_str();
         let (Some(client), Some(number)) = (layout::client_of(name), layout::trailing_number(name)) else { continue };
-        if let Some(bytes) = objects::read(host.store, name).await?
+        if let Some(bytes) = read(host, name, report).await?
             && let Err(error) = Receipt::decode(client, number, &bytes)
         {
             report.add(Kind::Damaged, name, error);
@@ -182,22 +207,23 @@ async fn check_receipts(host: &Host<'_>, report: &mut Report) -> Result<(), JobE
 }
 
 async fn check_changes(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
-    let mut before = ObjectHash::NONE;
+    let mut before = Some(ObjectHash::NONE);
     for listed in objects::list(host.store, "changes/").await? {
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name) else { continue };
-        let Some(bytes) = objects::read(host.store, name).await? else { continue };
-        match verify_change(host, number, Some(before), &bytes).await {
+        let expected = before.take();
+        let Some(bytes) = read(host, name, report).await? else { continue };
+        match verify_change(host, number, expected, &bytes).await {
             Ok(Some(_)) => {}
             Ok(None) => {
                 report.add(Kind::Damaged, name, "it is not signed by a full client, or does not follow the one before");
             }
-            Err(JobError::Damaged { object, .. }) => {
+            Err(error) => {
+                let (object, _) = error.blame()?;
                 report.add(Kind::Damaged, name, format!("it cannot be verified: {object} is damaged"));
             }
-            Err(error) => return Err(error),
         }
-        before = ObjectHash::of(&bytes);
+        before = Some(ObjectHash::of(&bytes));
     }
     Ok(())
 }
@@ -209,7 +235,7 @@ async fn check_expiries(host: &Host<'_>, report: &mut Report) -> Result<(), JobE
     for listed in objects::list(host.store, "expiries/").await? {
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name) else { continue };
-        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        let Some(bytes) = read(host, name, report).await? else { continue };
         match Expiry::decode(number, &bytes) {
             Ok(expiry) if number == before.0 + 1 && expiry.previous != before.1 => {
                 report.add(Kind::Damaged, name, "it does not name the expiry before it");
@@ -225,7 +251,7 @@ async fn check_expiries(host: &Host<'_>, report: &mut Report) -> Result<(), JobE
 async fn check_deletions(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
     for listed in objects::list(host.store, "deletions/").await? {
         let name = listed.key.as_str();
-        if let Some(bytes) = objects::read(host.store, name).await?
+        if let Some(bytes) = read(host, name, report).await?
             && let Err(error) = Deletion::decode(&bytes)
         {
             report.add(Kind::Damaged, name, error);
@@ -239,7 +265,7 @@ async fn check_roots(host: &Host<'_>, report: &mut Report) -> Result<(), JobErro
     for listed in objects::list(host.store, "roots/").await?.iter().skip(1) {
         let name = listed.key.as_str();
         let Some(number) = layout::root_number(name) else { continue };
-        if let Some(bytes) = objects::read(host.store, name).await?
+        if let Some(bytes) = read(host, name, report).await?
             && let Err(error) = Root::decode(number, &bytes)
         {
             report.add(Kind::Stale, name, error);
@@ -251,8 +277,7 @@ async fn check_roots(host: &Host<'_>, report: &mut Report) -> Result<(), JobErro
             let Some(hash) = hash_in(name) else { continue };
             match objects::read_hashed(host.store, name, hash).await {
                 Ok(_) => {}
-                Err(JobError::Damaged { why, .. }) => report.add(Kind::Stale, name, why),
-                Err(error) => return Err(error),
+                Err(error) => report.add(Kind::Stale, name, error.blame()?.1),
             }
         }
     }

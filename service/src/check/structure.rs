@@ -47,7 +47,7 @@ pub(super) async fn check(
             return Ok(Looked { after: Some(due[at - 1]), is_readable });
         }
         if let Some(Unreadable { object, why }) = turn_to(host, view, *domain).await? {
-            report.add(Kind::Damaged, object, why);
+            report.add_once(Kind::Damaged, object, why);
             is_readable = false;
             continue;
         }
@@ -77,8 +77,11 @@ pub(super) async fn turn_to(
             Err(JobError::StateLost { .. }) if view::newest_number(host.store).await? > view.number() => {
                 *view = view::read_parts(host.store, &Parts::RECORDS).await?;
             }
-            Err(JobError::Damaged { object, why }) => return Ok(Some(Unreadable { object, why })),
-            turned => return turned.map(|()| None),
+            Err(error) => {
+                let (object, why) = error.blame()?;
+                return Ok(Some(Unreadable { object, why }));
+            }
+            Ok(()) => return Ok(None),
         }
     }
 }
@@ -164,28 +167,33 @@ pub(super) async fn inventory<'a>(
 pub(super) type Inventory<'a> = copal_engine::mark::Inventory<'a, Bytes>;
 
 /// What is wrong with a pack.
-type Trouble = (Kind, String);
+pub(super) type Trouble = (Kind, String);
 
 /// The table of a pack, or what is wrong with that.
-async fn read_table(
+pub(super) async fn read_table(
     host: &Host<'_>,
     id: PackId,
     record: &PackRecord,
 ) -> Result<(PackId, Result<PackTable, Trouble>), JobError> {
     let name = layout::pack(record.place, id);
-    let missing = || Ok((id, Err((Kind::Missing, "it is not there".to_owned()))));
-    let Some(stat) = host.store.stat(&objects::key(&name)).await? else { return missing() };
-    if stat.length != record.length {
-        let why = format!("it has {} bytes and should have {}", stat.length, record.length);
-        return Ok((id, Err((Kind::Damaged, why))));
-    }
-    match objects::read_table(host.store, record.place, id, record.length).await {
-        Ok(table) if table.domain == record.domain && table.kind == record.kind => Ok((id, Ok(table))),
-        Ok(_) => Ok((id, Err((Kind::Damaged, "its table is of another domain or kind".into())))),
-        Err(JobError::Damaged { why, .. }) => Ok((id, Err((Kind::Damaged, why)))),
-        Err(JobError::Store(StoreError::NotFound { .. })) => missing(),
-        Err(error) => Err(error),
-    }
+    let table = async {
+        let Some(stat) = host.store.stat(&objects::key(&name)).await? else { return Ok(None) };
+        if stat.length != record.length {
+            let why = format!("it has {} bytes and should have {}", stat.length, record.length);
+            return Err(JobError::damaged(&name, why));
+        }
+        match objects::read_table(host.store, record.place, id, record.length).await {
+            Ok(table) if table.domain == record.domain && table.kind == record.kind => Ok(Some(table)),
+            Ok(_) => Err(JobError::damaged(&name, "its table is of another domain or kind")),
+            Err(JobError::Store(StoreError::NotFound { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
+    Ok(match table.await {
+        Ok(Some(table)) => (id, Ok(table)),
+        Ok(None) => (id, Err((Kind::Missing, "it is not there".to_owned()))),
+        Err(error) => (id, Err((Kind::Damaged, error.blame()?.1))),
+    })
 }
 
 /// Takes the entries of the index that tables confirm from those that are still to be confirmed.

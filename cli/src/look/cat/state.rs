@@ -142,7 +142,8 @@ fn pack(name: String, record: &PackRecord) -> Value {
         "length": record.length,
         "missing": record.is_missing,
         "damaged": record.is_damaged,
-        "read": (record.read.0 != 0).then_some(Stamp(record.read)),
+        "forged": record.is_forged(),
+        "read": (record.read.0 > 0).then_some(Stamp(record.read)),
         "accepted": Stamp(record.accepted),
     })
 }

@@ -1,0 +1,230 @@
+//! Witness: tells an object that cannot be read from a store that is away. A sector that went bad hides one pack; a cable
+//! that came off hides all of them, for a while, and that harms none.
+
+use core::ops::Range;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
+
+/// What the store says of an object that it has and does not give; none if the error says something else.
+pub fn refusal(error: &StoreError) -> Option<(&str, String)> {
+    match error {
+        StoreError::Io { key, source, .. } => Some((key, format!("it cannot be read: {source}"))),
+        StoreError::Obstructed { key } => Some((key, "something other than an object is in its place".to_owned())),
+        _ => None,
+    }
+}
+
+/// A store whose refusals are told as they come, and count only if it is there all the same: [`verdict`](Self::verdict)
+/// says so in the end.
+pub struct Witnessed<S> {
+    inner: S,
+    heard: Mutex<Heard>,
+}
+
+#[derive(Default)]
+struct Heard {
+    /// How what was refused was asked for, last.
+    refused: BTreeMap<Key, Asked>,
+    /// Packs that were refused since one could be read.
+    row: usize,
+    /// The last packs that could be read.
+    packs: VecDeque<Key>,
+    /// The last other object that could be read.
+    other: Option<Key>,
+    /// Nothing is asked of the store any more.
+    is_away: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Asked {
+    Whole,
+    Part(Range<u64>),
+    Stat,
+}
+
+impl<S: Store> Witnessed<S> {
+    /// Begins to listen.
+    pub fn new(inner: S) -> Self {
+        Self { inner, heard: Mutex::default() }
+    }
+
+    /// An error if what was refused may be the store's and not the objects': if one of them can be read by now, or if
+    /// nothing else can be. A pack is vouched for only by another pack: they may lie on a disk of their own, and what is
+    /// small is read from memory when the disk is long gone.
+    pub async fn verdict(&self) -> Result<(), StoreError> {
+        let refused = self.heard().refused.clone();
+        let is_away = self.heard().is_away;
+        let (mut of_pack, mut of_other) = (None, None);
+        for (key, asked) in &refused {
+            match self.ask_again(key, asked).await {
+                // Somebody has deleted it meanwhile.
+                Err(StoreError::NotFound { .. }) => {}
+                Err(error) if !matches!(error, StoreError::Io { .. }) || is_away => return Err(error),
+                Err(error) if is_pack(key) => of_pack = Some(error),
+                Err(error) => of_other = Some(error),
+                Ok(()) => return Err(unsteady(key)),
+            }
+        }
+        if let Some(error) = of_pack
+            && !self.gives_packs().await?
+        {
+            return Err(error);
+        }
+        let other = self.heard().other.clone();
+        match (of_other, other) {
+            (Some(error), None) => Err(error),
+            (Some(_), Some(other)) => self.ask_again(&other, &Asked::Part(0..1)).await,
+            (None, _) => Ok(()),
+        }
+    }
+
+    async fn ask_again(&self, key: &Key, asked: &Asked) -> Result<(), StoreError> {
+        match asked {
+            Asked::Whole => self.inner.read(key).await.map(drop),
+            Asked::Part(range) => self.inner.read_range(key, range.clone()).await.map(drop),
+            Asked::Stat => self.inner.stat(key).await.map(drop),
+        }
+    }
+
+    /// Whether any pack can be read now: one that could be before, or one of the first that are listed.
+    async fn gives_packs(&self) -> Result<bool, StoreError> {
+        let mut witnesses: Vec<Key> = self.heard().packs.iter().cloned().collect();
+        for prefix in PREFIXES {
+            match self.inner.list(prefix, None, WITNESSES).await {
+                Ok(page) => witnesses.extend(page.objects.into_iter().map(|listed| listed.key)),
+                Err(error) if refusal(&error).is_some() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        for witness in witnesses {
+            match self.inner.read_range(&witness, 0..1).await {
+                Ok(_) => return Ok(true),
+                Err(error @ (StoreError::Gone { .. } | StoreError::Crashed)) => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes note of an answer. After so many refusals in a row somebody has to vouch for the store at once: one that is
+    /// away may take its time over each of many packs.
+    async fn hear<T>(&self, key: &Key, asked: Asked, answer: Result<T, StoreError>) -> Result<T, StoreError> {
+        // That something else is in an object's place is no error of the medium: the store has looked.
+        let is_refused = matches!(answer, Err(StoreError::Io { .. }));
+        let is_doubtful = {
+            let mut heard = self.heard();
+            match (&answer, asked) {
+                (Err(_), asked) if is_refused => {
+                    heard.refused.insert(key.clone(), asked);
+                    heard.row += usize::from(is_pack(key));
+                }
+                // What the system remembers of a file says nothing of the disk.
+                (Ok(_), Asked::Whole | Asked::Part(_)) if is_pack(key) => {
+                    heard.row = 0;
+                    heard.packs.push_back(key.clone());
+                    if heard.packs.len() > WITNESSES {
+                        heard.packs.pop_front();
+                    }
+                }
+                (Ok(_), Asked::Whole | Asked::Part(_)) => heard.other = Some(key.clone()),
+                _ => {}
+            }
+            is_refused && heard.row >= ROW
+        };
+        if is_doubtful {
+            let is_there = self.gives_packs().await?;
+            let mut heard = self.heard();
+            (heard.row, heard.is_away) = (0, !is_there);
+        }
+        answer
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_there(&self, op: Op, key: &Key) -> Result<(), StoreError> {
+        let io = || StoreError::Io { op, key: key.as_str().to_owned(), source: "the store is away".into() };
+        if self.heard().is_away { Err(io()) } else { Ok(()) }
+    }
+}
+
+#[async_trait]
+impl<S: Store> Store for Witnessed<S> {
+    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        self.inner.create(key, bytes).await
+    }
+
+    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        self.is_there(Op::Read, key)?;
+        self.hear(key, Asked::Whole, self.inner.read(key).await).await
+    }
+
+    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        self.is_there(Op::ReadRange, key)?;
+        self.hear(key, Asked::Part(range.clone()), self.inner.read_range(key, range).await).await
+    }
+
+    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
+        self.is_there(Op::Stat, key)?;
+        self.hear(key, Asked::Stat, self.inner.stat(key).await).await
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        self.inner.list(prefix, after, limit).await
+    }
+
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        self.inner.delete(key).await
+    }
+
+    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
+        self.inner.delete_all(keys).await
+    }
+
+    async fn now(&self) -> Result<StoreTime, StoreError> {
+        self.inner.now().await
+    }
+
+    /// Reads what is mapped before anybody else does: a bad sector is an error then, and ends the process in a mapping.
+    async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
+        self.is_there(Op::Map, key)?;
+        let mapped = self.hear(key, Asked::Whole, self.inner.map(key).await).await?;
+        let length = mapped.len() as u64;
+        for start in (0..length).step_by(PIECE as usize).filter(|_| !self.inner.is_far()) {
+            self.read_range(key, start..length.min(start + PIECE)).await?;
+        }
+        Ok(mapped)
+    }
+
+    fn is_far(&self) -> bool {
+        self.inner.is_far()
+    }
+
+    fn largest(&self) -> Option<u64> {
+        self.inner.largest()
+    }
+}
+
+fn is_pack(key: &Key) -> bool {
+    PREFIXES.iter().any(|prefix| key.as_str().starts_with(prefix))
+}
+
+fn unsteady(key: &Key) -> StoreError {
+    let source = "it could not be read a while ago, and now it can: the store comes and goes".into();
+    StoreError::Transient { op: Op::Read, key: key.as_str().to_owned(), source }
+}
+
+/// Where packs lie.
+const PREFIXES: [&str; 2] = ["packs/", "moved/"];
+/// Refusals in a row that may be chance: of a disk on which one pack in ten cannot be read, eight in a row are one in a
+/// hundred million.
+const ROW: usize = 8;
+/// Packs that are asked whether the store is there.
+const WITNESSES: usize = 8;
+/// Bytes that are held of what is mapped.
+const PIECE: u64 = 8 << 20;

@@ -1,0 +1,34 @@
+//! Packs that have the hash of their name and do not hold what they say: who has no key cannot see it, and acquits none.
+
+use copal_engine::client::Role;
+use copal_engine::id::PackId;
+use copal_service::check::{self, Depth, Harm, Kind};
+use copal_tests::kit::{Random, World, path};
+use futures::executor::block_on;
+
+#[test]
+fn a_pack_that_was_found_forged_with_the_key_is_acquitted_only_with_the_key() {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    let mut content = vec![0; 5000];
+    Random::new(1).fill(&mut content);
+    world.back_up(&client, &[(path("a"), content)].into());
+    let pack: PackId = *world.view().state.packs.keys().next().unwrap();
+    let note = |harm: &Harm| block_on(check::note(&world.host(), harm)).unwrap();
+    let record = || world.view().state.packs[&pack].clone();
+    let found = Harm { damaged: [pack].into(), forged: [pack].into(), ..Harm::default() };
+    note(&found);
+    assert!(record().is_forged());
+    for depth in [Depth::Structure, Depth::Data { part: 1, parts: 1 }, Depth::Data { part: 1, parts: 30 }] {
+        let report = world.check_to(depth);
+        let told: Vec<_> = report.findings.iter().map(|finding| (finding.kind, finding.pack)).collect();
+        assert_eq!(told, [(Kind::Damaged, Some(pack))], "{depth:?}");
+        block_on(check::look(&world.host(), &[pack].into())).unwrap();
+        assert!(record().is_forged(), "{depth:?}");
+    }
+    let now = block_on(world.host().now()).unwrap();
+    let opened = Harm { whole: [(pack, now)].into(), opened: [pack].into(), ..Harm::default() };
+    note(&opened);
+    assert!(!record().is_damaged && record().read == now);
+    assert_eq!(world.check().findings, []);
+}

@@ -1,0 +1,175 @@
+//! Check of a store that has objects and does not give them: one that cannot be read is damage, a store that is away none.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use copal_engine::client::Role;
+use copal_engine::id::PackId;
+use copal_engine::layout;
+use copal_service::check::{self, Depth, Finding, Kind, Report};
+use copal_service::error::JobError;
+use copal_store::fault::{Call, Fate, Fault};
+use copal_store::{Op, StoreError};
+use futures::executor::block_on;
+
+use copal_tests::kit::{Client, Random, Tree, World, path};
+
+fn files(seed: u64, count: usize) -> Tree {
+    let mut random = Random::new(seed);
+    let file = |at: usize, random: &mut Random| {
+        let mut content = vec![0; 2000];
+        random.fill(&mut content);
+        (path(&format!("{seed}-{at:02}")), content)
+    };
+    (0..count).map(|at| file(at, &mut random)).collect()
+}
+
+fn begin() -> (World, Client) {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    world.back_up(&client, &files(1, 30));
+    (world, client)
+}
+
+fn unreadable(call: &Call<'_>) -> Fate {
+    let source = "Input/output error".into();
+    Fate::FailBefore(StoreError::Io { op: call.op, key: call.key.to_owned(), source })
+}
+
+/// A check of a store of which calls that carry bytes fail as is said of them.
+fn check(world: &World, fails: impl Fn(&Call<'_>) -> bool + Send + 'static) -> Result<Report, JobError> {
+    let reads = [Op::Read, Op::ReadRange, Op::Map];
+    let script = move |call: &Call<'_>| match reads.contains(&call.op) && fails(call) {
+        true => unreadable(call),
+        false => Fate::Proceed,
+    };
+    let store = Fault::new(&world.store, script);
+    block_on(check::check(&world.host_of(&store), Depth::Data { part: 1, parts: 1 }))
+}
+
+fn about<'a>(report: &'a Report, object: &str) -> Vec<&'a Finding> {
+    report.findings.iter().filter(|finding| finding.object == object).collect()
+}
+
+fn damaged(world: &World) -> BTreeSet<PackId> {
+    let view = world.view();
+    view.state.packs.iter().filter(|(_, pack)| pack.is_damaged).map(|(id, _)| *id).collect()
+}
+
+#[test]
+fn a_pack_that_cannot_be_read_is_damaged_and_all_others_are_read() {
+    // Already its table, which is read in two calls before its bytes are; or only those.
+    for readable in [0, 2] {
+        let (world, client) = begin();
+        let name = world.names("packs/")[1].clone();
+        let pack = layout::pack_of(&name).unwrap().1;
+        let (also, calls) = (name.clone(), AtomicUsize::new(0));
+        let fails = move |call: &Call<'_>| call.key == also && calls.fetch_add(1, Ordering::Relaxed) >= readable;
+        let report = check(&world, fails).unwrap();
+        let found = about(&report, &name);
+        assert_eq!(found.len(), 1, "{:?}", report.findings);
+        assert_eq!((found[0].kind, found[0].why.as_str()), (Kind::Damaged, "it cannot be read: Input/output error"));
+        assert!(!found[0].snapshots.is_empty());
+        assert_eq!((damaged(&world), report.findings.len()), ([pack].into(), 1), "{:?}", report.findings);
+        let view = world.view();
+        assert!(view.state.packs.iter().all(|(id, of)| *id == pack || of.read.0 > 0), "all others were read");
+        // What it holds comes back from its source, and the medium may think better of it.
+        world.back_up(&client, &files(1, 30));
+        assert!(world.check().is_ok());
+        assert_eq!(damaged(&world), BTreeSet::new());
+    }
+}
+
+#[test]
+fn a_record_or_a_part_of_the_index_that_cannot_be_read_is_told_and_the_check_goes_on() {
+    for prefix in ["copal/", "keys/", "clients/", "manifests/", "receipts/", "index/", "state/", "roots/"] {
+        let (world, client) = begin();
+        world.back_up(&client, &files(2, 3));
+        let name = match prefix {
+            "state/" => layout::state(world.view().root.unwrap().0.runs[0].hash),
+            _ => world.names(prefix)[0].clone(),
+        };
+        let (also, flipped) = (name.clone(), world.names("packs/")[0].clone());
+        world.flip(&flipped);
+        let report = check(&world, move |call| call.key == also).unwrap();
+        let found = report.findings.iter().filter(|of| name.starts_with(&of.object) && of.kind == Kind::Damaged);
+        assert_eq!(found.count(), 1, "{name}: {:?}", report.findings);
+        let is_state = ["state/", "roots/"].contains(&prefix);
+        assert_eq!(about(&report, &flipped).len(), usize::from(!is_state), "{name}: {:?}", report.findings);
+    }
+}
+
+#[test]
+fn a_store_that_gives_no_pack_is_away_and_nothing_is_noted() {
+    let (world, _) = begin();
+    let before = world.names("");
+    assert!(world.names("packs/").len() > 8);
+    let failed = check(&world, |call| call.key.starts_with("packs/")).unwrap_err();
+    assert!(matches!(failed, JobError::Store(StoreError::Io { .. })), "{failed}");
+    assert_eq!(world.names(""), before);
+}
+
+#[test]
+fn the_only_pack_is_no_evidence_against_itself() {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    world.back_up(&client, &Tree::new());
+    let before = world.names("");
+    assert_eq!(world.names("packs/").len(), 1);
+    let failed = check(&world, |call| call.key.starts_with("packs/")).unwrap_err();
+    assert!(matches!(failed, JobError::Store(StoreError::Io { .. })), "{failed}");
+    assert_eq!(world.names(""), before);
+}
+
+#[test]
+fn a_store_that_goes_away_while_packs_are_read_harms_none_and_is_not_asked_for_each() {
+    let (world, _) = begin();
+    let before = world.names("");
+    let until = |world: &World, calls: usize| {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
+        let fails =
+            move |call: &Call<'_>| call.key.starts_with("packs/") && count.fetch_add(1, Ordering::Relaxed) >= calls;
+        let checked = check(world, fails);
+        (checked, asked.load(Ordering::Relaxed))
+    };
+    let (checked, all) = until(&begin().0, usize::MAX);
+    assert!(checked.unwrap().is_ok());
+    for calls in [all / 3, all - 3] {
+        let (checked, asked) = until(&world, calls);
+        assert!(checked.is_err(), "after {calls}");
+        assert_eq!(world.names(""), before, "after {calls}");
+        assert!(asked < calls + 60, "after {calls} it was asked {asked} times");
+    }
+}
+
+#[test]
+fn what_can_be_read_again_was_never_harmed() {
+    let (world, _) = begin();
+    let before = world.names("");
+    let (name, times) = (world.names("packs/")[0].clone(), AtomicUsize::new(0));
+    // Once: the table.
+    let failed = check(&world, move |call| call.key == name && times.fetch_add(1, Ordering::Relaxed) < 1).unwrap_err();
+    assert!(matches!(failed, JobError::Store(StoreError::Transient { .. })), "{failed}");
+    assert_eq!(world.names(""), before);
+}
+
+#[test]
+fn a_look_at_a_pack_that_cannot_be_read_finds_it_harmed_unless_the_store_is_away() {
+    let (world, _) = begin();
+    let name = world.names("packs/")[0].clone();
+    let pack = layout::pack_of(&name).unwrap().1;
+    for is_away in [true, false] {
+        let name = name.clone();
+        let fails = move |call: &Call<'_>| call.key == name || (is_away && call.key.starts_with("packs/"));
+        let script = move |call: &Call<'_>| match call.op == Op::ReadRange && fails(call) {
+            true => unreadable(call),
+            false => Fate::Proceed,
+        };
+        let store = Fault::new(&world.store, script);
+        let looked = block_on(check::look(&world.host_of(&store), &[pack].into()));
+        assert_eq!(looked.is_err(), is_away, "{looked:?}");
+        assert_eq!(damaged(&world).contains(&pack), !is_away);
+    }
+}
