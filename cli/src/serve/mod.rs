@@ -146,7 +146,8 @@ fn direct(service: &Service<'_>) -> Result<Option<Arc<dyn Presigner>>, ServeErro
     else {
         return Ok(None);
     };
-    if presign == Presign::Safe && !bucket.binds_requests()? {
+    // Through ssh each command of a client is served by a process of its own.
+    if presign == Presign::Safe && !bucket.binds_requests(service.options.stdio)? {
         (service.note)(&JobNote::Unbound);
         return Ok(None);
     }

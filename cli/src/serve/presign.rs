@@ -1,5 +1,7 @@
 //! Presign: addresses at which a bucket takes and gives objects itself.
 
+use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,11 +11,16 @@ use copal_store::s3::{BadConfig, S3Config, S3Store};
 use copal_store::{Key, StoreError};
 
 use crate::location::Location;
+use crate::places::create_private_dir;
 use crate::site::Means;
 use crate::wait::wait;
 
 /// A bucket that clients use directly, with addresses that the gateway hands out.
-pub(super) struct Bucket(S3Store);
+pub(super) struct Bucket {
+    store: S3Store,
+    /// Where it is noted that its server holds clients to what was signed.
+    proof: Option<PathBuf>,
+}
 
 impl Bucket {
     /// The bucket of a location, if it is in one.
@@ -24,13 +31,25 @@ impl Bucket {
         config.storage_classes = means.storage_class.iter().map(|class| ("packs/".to_owned(), class.clone())).collect();
         config.kms_key.clone_from(&means.kms_key);
         config.lock = means.object_lock;
-        Ok(Some(Self(wait(S3Store::open(config))?)))
+        let store = wait(S3Store::open(config))?;
+        let proof = means.cache.as_ref().map(|cache| cache.join("bound").join(store.fingerprint()));
+        Ok(Some(Self { store, proof }))
     }
 
-    /// Whether its server holds clients to what was signed, as far as can be found out.
-    pub(super) fn binds_requests(&self) -> Result<bool, StoreError> {
-        let (backoff, pause) = (Backoff::default(), self.0.pause());
-        match wait(retry::retried(backoff, &pause, || self.0.binds_requests())) {
+    /// Whether its server holds clients to what was signed, as far as can be found out. Who is `brief` believes what was
+    /// found out before.
+    pub(super) fn binds_requests(&self, brief: bool) -> Result<bool, StoreError> {
+        if brief && self.proof.as_ref().is_some_and(|proof| proof.exists()) {
+            return Ok(true);
+        }
+        let (backoff, pause) = (Backoff::default(), self.store.pause());
+        let found = wait(retry::retried(backoff, &pause, || self.store.binds_requests()));
+        if let (Ok(true), Some(proof)) = (&found, &self.proof) {
+            // Not noted, it is found out again.
+            let noted = proof.parent().is_some_and(|folder| create_private_dir(folder).is_ok());
+            let _ = noted && fs::write(proof, b"").is_ok();
+        }
+        match found {
             // Who may not try it out does not know.
             Err(StoreError::Denied { .. }) => Ok(false),
             found => found,
@@ -50,11 +69,11 @@ pub(super) fn origin(presigner: &dyn Presigner) -> Result<String, StoreError> {
 #[async_trait]
 impl Presigner for Bucket {
     async fn put(&self, key: &Key, length: u64, sha256: &[u8; 32], expires: Duration) -> Result<Presigned, StoreError> {
-        Ok(told(self.0.presign_put(key, length, *sha256, expires).await?))
+        Ok(told(self.store.presign_put(key, length, *sha256, expires).await?))
     }
 
     async fn get(&self, key: &Key, expires: Duration) -> Result<Presigned, StoreError> {
-        Ok(told(self.0.presign_get(key, expires).await?))
+        Ok(told(self.store.presign_get(key, expires).await?))
     }
 }
 
