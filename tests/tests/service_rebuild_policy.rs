@@ -7,6 +7,7 @@ use copal_engine::change::{Change, Operation, OwnerSignature};
 use copal_engine::client::Role;
 use copal_engine::id::{ObjectHash, SnapshotId};
 use copal_engine::layout;
+use copal_engine::pack::{self, PackKind};
 use copal_engine::repository::IngestBy;
 use copal_engine::retention::{Count, Floor, Policy, SignedPolicy};
 use copal_engine::state::SnapshotState;
@@ -122,4 +123,27 @@ fn an_expiry_tells_of_a_policy_that_was_the_last_change_and_is_gone() {
     // It was removed under the policy that is gone, and is not called lost.
     assert_eq!(world.snapshot(snapshots[0]).state, SnapshotState::Gone);
     assert_eq!(report.lost, 0);
+}
+
+#[test]
+fn what_was_forgotten_within_the_floor_stays_when_a_pack_of_it_is_lost_with_the_roots() {
+    let (world, client, snapshots) = begin();
+    world.change(&client, vec![Operation::Forget(snapshots.to_vec())]);
+    let is_data = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data;
+    let lost = world.names("packs/").iter().find(is_data).unwrap().clone();
+    world.destroy(&lost);
+    lose_state(&world);
+    let report = world.rebuild();
+    assert_eq!((report.packs_lost, report.snapshots_harmed.len()), (vec![lost], 1));
+    assert_eq!(snapshots.map(|id| world.snapshot(id).state), [SnapshotState::Forgotten; 3]);
+    for _ in 0..3 {
+        try_prune(&world).unwrap();
+        world.wait(DAY * 2);
+    }
+    world.change(&client, vec![Operation::Undelete(snapshots.to_vec())]);
+    client.forget_memory();
+    for fill in [1, 2, 3] {
+        world.back_up(&client, &tree(fill));
+    }
+    assert_eq!(snapshots.map(|id| world.restore(id)), [1, 2, 3].map(|fill| Ok(tree(fill))));
 }

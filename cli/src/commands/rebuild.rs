@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
             .warn(&format!("{pack} is damaged, or cannot be read: its bytes do not have the hash it is named by"));
     }
     for snapshot in &rebuilt.snapshots_harmed {
-        context.report.warn(&format!("snapshot {snapshot} is kept, but something that it needs is lost"));
+        context.report.warn(&format!("snapshot {snapshot} stays, but something that it needs is lost"));
     }
     for (object, why) in &rebuilt.unreadable {
         context.report.warn(&format!("{object} is lost or damaged, and with it what it said: {why}"));

@@ -131,6 +131,24 @@ fn the_index_is_built_again_from_packs_and_manifests() {
 }
 
 #[test]
+fn a_rebuild_names_the_snapshot_that_was_brought_back_and_the_pack_that_it_lacks() {
+    let machine = one();
+    let snapshot = machine.snapshots().remove(0);
+    machine.ok(&["forget", &snapshot]);
+    machine.ok(&["undelete", &snapshot]);
+    let data = machine.packs(0).remove(0);
+    machine.damage(&data, Harm::Delete);
+    for folder in ["roots", "state", "index"] {
+        std::fs::remove_dir_all(machine.object(folder)).unwrap();
+    }
+    let run = machine.run(&["rebuild-index"]);
+    assert_eq!(run.code, 4, "{run}");
+    let names_it = run.err.lines().any(|line| line.contains("snapshot") && line.contains("something that it needs"));
+    assert!(names_it && run.err.contains(&data), "{run}");
+    assert_eq!(machine.snapshots(), [snapshot]);
+}
+
+#[test]
 fn a_lost_root_or_run_is_made_again() {
     for prefix in ["roots/", "index/"] {
         let machine = one();

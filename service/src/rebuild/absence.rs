@@ -67,7 +67,7 @@ async fn recorded(host: &Host<'_>) -> Result<Vec<(PackId, PackRecord)>, JobError
     for listed in objects::list(host.store, "state/").await? {
         let name = listed.key.as_str();
         let Some(hash) = name.rsplit('/').next().and_then(|hash| ObjectHash::from_hex(hash).ok()) else { continue };
-        let bytes = match objects::read_hashed(host.store, name, hash).await {
+        let bytes = match objects::map_hashed(host.store, name, hash).await {
             Ok(Some(bytes)) => bytes,
             Ok(None) | Err(JobError::Damaged { .. }) => continue,
             Err(error) => return Err(error),

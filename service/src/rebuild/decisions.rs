@@ -7,7 +7,7 @@ use copal_engine::change::{Operation, VerifiedChange};
 use copal_engine::expiry::Expiry;
 use copal_engine::id::{ClientId, DomainId, ObjectHash, SnapshotId};
 use copal_engine::layout;
-use copal_engine::retention::{SignedPolicy, expirable, permits};
+use copal_engine::retention::{SignedPolicy, expirable, permits, protected};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 
@@ -25,14 +25,15 @@ use crate::policy;
 type Unread = BTreeSet<u64>;
 type Snapshots = BTreeMap<(ClientId, u64), Option<SnapshotRecord>>;
 
-/// Applies all changes and expiries again, from the first. Then buries what was forgotten and is not whole.
+/// Applies all changes and expiries again, from the first. Then buries what was forgotten and is not whole. Gives the forgotten
+/// snapshots that the guard of the policy keeps all the same.
 pub(super) async fn fold(
     host: &Host<'_>,
     (contents, absence): (&Contents<'_>, &Absence),
     now: Time,
     proposal: &mut Proposal,
     report: &mut Report,
-) -> Result<(), JobError> {
+) -> Result<BTreeSet<SnapshotId>, JobError> {
     let (changes, mut unread) = read_changes(host, proposal, report).await?;
     let expiries = read_expiries(host, proposal, report).await?;
     let told = expiries.iter().map(|(_, expiry)| expiry.policy.max(expiry.change)).max();
@@ -64,10 +65,11 @@ pub(super) async fn fold(
     // Nothing has that hash. As where the policy in force is damaged, nothing expires and nothing is removed until the owner
     // signs another.
     let unknown = in_doubt.map(|number| (number, ObjectHash::NONE));
-    proposal.policy = unknown.or(replay.policy.take().map(|in_force| (in_force.number, in_force.hash)));
+    proposal.policy = unknown.or(replay.policy.as_ref().map(|in_force| (in_force.number, in_force.hash)));
     report.policy_unread = in_doubt.map(layout::change);
-    proposal.delta.snapshots = replay.finish(report);
-    Ok(())
+    let guarded = replay.guarded(in_doubt.is_some());
+    proposal.delta.snapshots = replay.finish(&guarded, report);
+    Ok(guarded)
 }
 
 /// The changes that count, and the numbers of those of which nobody knows what they said. Behind one that is damaged or gone
@@ -263,15 +265,26 @@ impl<'a> Replay<'a> {
         policy.map(|policy| expirable(policy, self.snapshots.values().flatten(), self.now)).unwrap_or_default()
     }
 
-    /// Forgotten snapshots and checkpoints that are not whole cannot come back. Those that came back before stay, and it
-    /// is told what was lost of them.
-    fn finish(mut self, report: &mut Report) -> Snapshots {
+    /// The forgotten snapshots that no prune removes: who keeps them against somebody who forgets everything keeps what is
+    /// left of them, too. Where no policy is known it may be any.
+    fn guarded(&self, is_in_doubt: bool) -> BTreeSet<SnapshotId> {
+        let all = self.snapshots.values().flatten();
+        match &self.policy {
+            _ if is_in_doubt => all.filter(|of| of.state == SnapshotState::Forgotten).map(|of| of.id).collect(),
+            Some(in_force) => protected(&in_force.policy, all, self.now).into_keys().collect(),
+            None => BTreeSet::new(),
+        }
+    }
+
+    /// Forgotten snapshots and checkpoints that are not whole cannot come back, unless they are guarded and what they lack was
+    /// lost. Of those that stay although they were to leave it is told what was lost.
+    fn finish(mut self, guarded: &BTreeSet<SnapshotId>, report: &mut Report) -> Snapshots {
         for record in self.snapshots.values_mut().flatten() {
             let is_needed = record.state == SnapshotState::Kept && !record.partial;
             if is_needed && !self.fates.left.contains(&record.id) || self.fates.is_whole(record) {
                 continue;
             }
-            if is_needed {
+            if is_needed || guarded.contains(&record.id) && self.fates.can_return(record) {
                 report.snapshots_harmed.push(record.id);
             } else {
                 record.state = SnapshotState::Gone;

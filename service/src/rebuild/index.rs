@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{ChunkId, DomainId, PackId, PackTag};
+use copal_engine::id::{ChunkId, DomainId, PackId, PackTag, SnapshotId};
 use copal_engine::index::{Bits, Mark, Segment, SegmentWriter, merge};
 use copal_engine::layout;
 use copal_engine::mark::{Inventory, InventoryBuilder, PackItem};
 use copal_engine::room::Scratch;
-use copal_engine::state::SnapshotState;
+use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 
 use super::Report;
@@ -20,7 +20,7 @@ use crate::host::Host;
 /// not resolve. What no kept snapshot reaches is flagged from now on.
 pub(super) fn index_domain(
     host: &Host<'_>,
-    domain: DomainId,
+    (domain, guarded): (DomainId, &BTreeSet<SnapshotId>),
     packs: &BTreeMap<PackId, Found>,
     now: Time,
     proposal: &mut Proposal,
@@ -31,9 +31,11 @@ pub(super) fn index_domain(
     for (id, pack) in &packs {
         writer.add_pack(**id, pack.record.place, &pack.table)?;
     }
+    let stays = |record: &SnapshotRecord| record.state == SnapshotState::Forgotten && guarded.contains(&record.id);
     let kept = proposal.delta.snapshots.values().flatten();
     let roots: Vec<ChunkId> = kept
-        .filter(|record| record.domain == domain && record.state == SnapshotState::Kept)
+        .filter(|record| record.domain == domain)
+        .filter(|record| record.state == SnapshotState::Kept || stays(record))
         .map(|record| record.root)
         .collect();
     let Some(all) = writer.finish() else {

@@ -52,7 +52,8 @@ pub struct Report {
     pub packs_lost: Vec<String>,
     /// Packs that are not what they are named by, among those that hold what another one holds, too.
     pub packs_damaged: Vec<String>,
-    /// Snapshots that somebody had forgotten, or that had expired, and that are kept: what they lack was lost.
+    /// Snapshots that somebody had forgotten, or that had expired, and that stay, since they came back or the policy's guard keeps
+    /// them: what they lack was lost.
     pub snapshots_harmed: Vec<SnapshotId>,
     /// Records that cannot be read, and why: what they said is not known any more.
     pub unreadable: Vec<(String, String)>,
@@ -111,7 +112,7 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
         proposal.delta.heads.insert(chain.client, Some(head));
         unanswered.extend(decisions.into_iter().map(|(decision, time)| (chain.client, decision, time)));
     }
-    decisions::fold(host, (&contents, &absence), now, &mut proposal, &mut report).await?;
+    let guarded = decisions::fold(host, (&contents, &absence), now, &mut proposal, &mut report).await?;
     for name in deleted.names {
         let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: newest };
         proposal.delta.doomed.insert(name, Some(spent));
@@ -123,7 +124,7 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
     let domains: BTreeSet<DomainId> =
         packs.values().map(|pack| pack.record.domain).chain(snapshots.map(|snapshot| snapshot.domain)).collect();
     for domain in domains {
-        index::index_domain(host, domain, &packs, now, &mut proposal, &mut report)?;
+        index::index_domain(host, (domain, &guarded), &packs, now, &mut proposal, &mut report)?;
     }
     report.packs = proposal.delta.packs.len() as u64;
     let kept = |record: &SnapshotRecord| record.state == SnapshotState::Kept && !record.partial;
