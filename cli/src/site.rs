@@ -236,11 +236,6 @@ impl Site {
         }
     }
 
-    /// Whether it lies behind a gateway.
-    pub fn is_gateway(&self) -> bool {
-        matches!(self.reached, Reached::Gateway(_))
-    }
-
     /// Asks the service behind a gateway to look at packs by itself; none where there is no gateway.
     pub fn suspect(&self, packs: &[PackId]) -> Option<Result<(), StoreError>> {
         match &self.reached {

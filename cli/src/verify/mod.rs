@@ -88,7 +88,7 @@ pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -
         Err(error) => error.blame().map(|_| None)?,
     };
     // Behind a gateway the service alone notes when packs were read.
-    let turn = repository.site().is_gateway().then(|| turn::last(repository.state_dir()));
+    let turn = repository.site().is_behind_gateway().then(|| turn::last(repository.state_dir()));
     let depth = match options.read {
         ReadData::All if !options.is_full => Depth::Data { part: 1, parts: 1 },
         // Whichever part is asked for: those not read for longest come first, so that all are read in turn.
