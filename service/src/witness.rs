@@ -2,7 +2,7 @@
 //! that came off hides all of them, for a while, and that harms none.
 
 use core::ops::Range;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -57,13 +57,16 @@ impl<S: Store> Witnessed<S> {
     /// small is read from memory when the disk is long gone.
     pub async fn verdict(&self) -> Result<(), StoreError> {
         let refused = self.heard().refused.clone();
-        let is_away = self.heard().is_away;
+        // Whatever becomes of what was refused: nothing was asked for since.
+        if let (true, Some(key)) = (self.heard().is_away, refused.keys().next()) {
+            return Err(away(Op::Read, key));
+        }
         let (mut of_pack, mut of_other) = (None, None);
         for (key, asked) in &refused {
             match self.ask_again(key, asked).await {
                 // Somebody has deleted it meanwhile.
                 Err(StoreError::NotFound { .. }) => {}
-                Err(error) if !matches!(error, StoreError::Io { .. }) || is_away => return Err(error),
+                Err(error) if !matches!(error, StoreError::Io { .. }) => return Err(error),
                 Err(error) if is_pack(key) => of_pack = Some(error),
                 Err(error) => of_other = Some(error),
                 Ok(()) => return Err(unsteady(key)),
@@ -77,7 +80,11 @@ impl<S: Store> Witnessed<S> {
         let other = self.heard().other.clone();
         match (of_other, other) {
             (Some(error), None) => Err(error),
-            (Some(_), Some(other)) => self.ask_again(&other, &Asked::Part(0..1)).await,
+            (Some(_), Some(other)) => match self.ask_again(&other, &Asked::Part(0..1)).await {
+                // It is empty, or was deleted: the store has looked.
+                Err(StoreError::OutOfRange { .. } | StoreError::NotFound { .. }) => Ok(()),
+                asked => asked,
+            },
             (None, _) => Ok(()),
         }
     }
@@ -100,8 +107,10 @@ impl<S: Store> Witnessed<S> {
                 Err(error) => return Err(error),
             }
         }
-        for witness in witnesses {
-            match self.inner.read_range(&witness, 0..1).await {
+        // One that has a bad sector gives all others, and vouches for nobody.
+        let refused: BTreeSet<Key> = self.heard().refused.keys().cloned().collect();
+        for witness in witnesses.iter().filter(|witness| !refused.contains(*witness)) {
+            match self.inner.read_range(witness, 0..1).await {
                 Ok(_) => return Ok(true),
                 Err(error @ (StoreError::Gone { .. } | StoreError::Crashed)) => return Err(error),
                 Err(_) => {}
@@ -148,8 +157,7 @@ impl<S: Store> Witnessed<S> {
     }
 
     fn is_there(&self, op: Op, key: &Key) -> Result<(), StoreError> {
-        let io = || StoreError::Io { op, key: key.as_str().to_owned(), source: "the store is away".into() };
-        if self.heard().is_away { Err(io()) } else { Ok(()) }
+        if self.heard().is_away { Err(away(op, key)) } else { Ok(()) }
     }
 }
 
@@ -212,6 +220,10 @@ impl<S: Store> Store for Witnessed<S> {
 
 fn is_pack(key: &Key) -> bool {
     PREFIXES.iter().any(|prefix| key.as_str().starts_with(prefix))
+}
+
+fn away(op: Op, key: &Key) -> StoreError {
+    StoreError::Io { op, key: key.as_str().to_owned(), source: "the store is away".into() }
 }
 
 fn unsteady(key: &Key) -> StoreError {

@@ -32,3 +32,21 @@ fn a_pack_that_was_found_forged_with_the_key_is_acquitted_only_with_the_key() {
     assert!(!record().is_damaged && record().read == now);
     assert_eq!(world.check().findings, []);
 }
+
+#[test]
+fn a_rebuild_acquits_none_that_a_run_of_the_state_tells_of() {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    let mut content = vec![0; 5000];
+    Random::new(1).fill(&mut content);
+    world.back_up(&client, &[(path("a"), content)].into());
+    let pack: PackId = *world.view().state.packs.keys().next().unwrap();
+    let found = Harm { damaged: [pack].into(), forged: [pack].into(), ..Harm::default() };
+    block_on(check::note(&world.host(), &found)).unwrap();
+    world.destroy_all("roots/");
+    world.destroy_all("index/");
+    let report = world.rebuild();
+    assert_eq!(report.packs_forged.len(), 1);
+    let record = world.view().state.packs[&pack].clone();
+    assert!(record.is_forged() && record.is_damaged);
+}

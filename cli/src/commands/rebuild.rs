@@ -39,6 +39,9 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
             .report
             .warn(&format!("{pack} is damaged, or cannot be read: its bytes do not have the hash it is named by"));
     }
+    for pack in &rebuilt.packs_forged {
+        context.report.warn(&format!("{pack} holds something else than it says, as a check with the key has found"));
+    }
     for snapshot in &rebuilt.snapshots_harmed {
         context.report.warn(&format!("snapshot {snapshot} stays, but something that it needs is lost"));
     }
@@ -59,6 +62,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         lost: rebuilt.lost,
     })?;
     context.report.note("run \"copal check --full\" to see that everything is whole");
-    let is_harmed = rebuilt.lost > 0 || !rebuilt.packs_damaged.is_empty() || !rebuilt.unreadable.is_empty();
+    let is_damaged = !rebuilt.packs_damaged.is_empty() || !rebuilt.packs_forged.is_empty();
+    let is_harmed = rebuilt.lost > 0 || is_damaged || !rebuilt.unreadable.is_empty();
     Ok(if is_harmed { Exit::Damage } else { Exit::Done })
 }

@@ -28,21 +28,21 @@ pub(super) struct Absence {
 impl Absence {
     /// Looks for every pack that a manifest or a surviving run of the state names. Only the latter know what prunes have
     /// moved.
-    pub(super) async fn find(
-        host: &Host<'_>,
+    pub(super) fn find(
+        recorded: &[(PackId, PackRecord)],
         chains: &[Chain],
         packs: &BTreeMap<PackId, Found>,
         deleted: &BTreeSet<String>,
         report: &mut Report,
-    ) -> Result<Self, JobError> {
+    ) -> Self {
         let is_unread = |(name, _): &(String, String)| name.starts_with("moved/");
         let mut absence = Self { is_unsure: report.packs_left_out.iter().any(is_unread), ..Self::default() };
         let mut known: BTreeMap<String, (PackId, BTreeSet<DomainId>)> = BTreeMap::new();
         for (id, domains) in named_by(chains) {
             known.insert(layout::pack(Place::Packs, id), (id, domains));
         }
-        for (id, PackRecord { place, domain, .. }) in recorded(host).await? {
-            known.entry(layout::pack(place, id)).or_insert_with(|| (id, BTreeSet::new())).1.insert(domain);
+        for (id, PackRecord { place, domain, .. }) in recorded {
+            known.entry(layout::pack(*place, *id)).or_insert_with(|| (*id, BTreeSet::new())).1.insert(*domain);
         }
         for (name, (id, domains)) in known {
             if deleted.contains(&name) {
@@ -52,7 +52,7 @@ impl Absence {
                 report.packs_lost.push(name);
             }
         }
-        Ok(absence)
+        absence
     }
 
     /// Whether what is absent from a domain was deleted, as far as its packs tell.
@@ -61,16 +61,19 @@ impl Absence {
     }
 }
 
-/// The packs in those runs of the state that can be read, whichever root names them.
-async fn recorded(host: &Host<'_>) -> Result<Vec<(PackId, PackRecord)>, JobError> {
-    let mut packs = BTreeMap::new();
+/// The packs in those runs of the state that can be read, whichever root names them; each once for every run that does.
+pub(super) async fn recorded(host: &Host<'_>) -> Result<Vec<(PackId, PackRecord)>, JobError> {
+    let mut packs = Vec::new();
     for listed in objects::list(host.store, "state/").await? {
         let name = listed.key.as_str();
         let Some(hash) = name.rsplit('/').next().and_then(|hash| ObjectHash::from_hex(hash).ok()) else { continue };
         let bytes = match objects::map_hashed(host.store, name, hash).await {
             Ok(Some(bytes)) => bytes,
-            Ok(None) | Err(JobError::Damaged { .. }) => continue,
-            Err(error) => return Err(error),
+            Ok(None) => continue,
+            Err(error) => {
+                error.blame()?;
+                continue;
+            }
         };
         let Ok(run) = RunReader::parse(&bytes) else { continue };
         let mut fold = StateFold::default();
@@ -78,5 +81,7 @@ async fn recorded(host: &Host<'_>) -> Result<Vec<(PackId, PackRecord)>, JobError
             packs.extend(fold.finish().packs);
         }
     }
-    Ok(packs.into_iter().collect())
+    packs.sort_unstable_by_key(|(id, record)| (*id, record.place, record.domain, record.is_forged()));
+    packs.dedup_by_key(|(id, record)| (*id, record.place, record.domain, record.is_forged()));
+    Ok(packs)
 }

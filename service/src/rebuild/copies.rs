@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
 use copal_engine::layout;
+use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
 use copal_store::StoreError;
 
@@ -15,10 +16,12 @@ use crate::host::Host;
 use crate::objects::{self, Call};
 
 /// Reads every pack that shares ids with another one, and notes of each whether it is whole. Of what lies once there is
-/// nothing to prefer: that is left to a check.
+/// nothing to prefer: that is left to a check. A pack that was known to hold something else than it says stands as damaged,
+/// whatever its bytes: only the key can acquit it.
 pub(super) async fn compare(
     host: &Host<'_>,
     packs: &mut BTreeMap<PackId, Found>,
+    recorded: &[(PackId, PackRecord)],
     now: Time,
     report: &mut Report,
 ) -> Result<(), JobError> {
@@ -43,6 +46,12 @@ pub(super) async fn compare(
             record.is_damaged = true;
             report.packs_damaged.push(layout::pack(record.place, *id));
         }
+    }
+    let forged: BTreeSet<&PackId> = recorded.iter().filter(|(_, of)| of.is_forged()).map(|(id, _)| id).collect();
+    for id in forged {
+        let Some(Found { record, .. }) = packs.get_mut(id) else { continue };
+        (record.is_damaged, record.read) = (true, PackRecord::FORGED);
+        report.packs_forged.push(layout::pack(record.place, *id));
     }
     Ok(())
 }

@@ -27,6 +27,7 @@ use crate::host::Host;
 use crate::ingest::{receipt, write_receipt};
 use crate::objects;
 use crate::view::View;
+use crate::witness::Witnessed;
 use absence::Absence;
 use chains::{Chain, Link, Standing, read_chain};
 use contents::{Contents, named_by, read_packs};
@@ -52,6 +53,8 @@ pub struct Report {
     pub packs_lost: Vec<String>,
     /// Packs that are not what they are named by, among those that hold what another one holds, too.
     pub packs_damaged: Vec<String>,
+    /// Packs that a check with the key has found to hold something else than they say, as runs of the state tell.
+    pub packs_forged: Vec<String>,
     /// Snapshots that somebody had forgotten, or that had expired, and that stay, since they came back or the policy's guard keeps
     /// them: what they lack was lost.
     pub snapshots_harmed: Vec<SnapshotId>,
@@ -85,6 +88,9 @@ pub async fn rebuild(host: &Host<'_>) -> Result<Report, JobError> {
 /// Writes a root folded from everything else in the store, numbered far above any number ever seen. Packs that no manifest
 /// names are left out, but for those that were found to be genuine.
 pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result<Report, JobError> {
+    // What cannot be read is left out or damaged only if the store is there: what is decided here is decided for good.
+    let witnessed = Witnessed::new(host.store);
+    let host = &Host { store: &witnessed, ..*host };
     let mut report = Report::default();
     let now = host.now().await?;
     let deleted = read_deletions(host, &mut report).await?;
@@ -97,9 +103,10 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
         chains.push(read_chain(host, client, &mut newest, &mut report).await?);
     }
     let mut packs = read_packs(host, &deleted.names, &chains, genuine, now, &mut report).await?;
-    copies::compare(host, &mut packs, now, &mut report).await?;
+    let recorded = absence::recorded(host).await?;
+    copies::compare(host, &mut packs, &recorded, now, &mut report).await?;
     let contents = Contents::of(&packs);
-    let absence = Absence::find(host, &chains, &packs, &deleted.names, &mut report).await?;
+    let absence = Absence::find(&recorded, &chains, &packs, &deleted.names, &mut report);
 
     let mut proposal = Proposal { rebuilt_as: Some(newest.saturating_add(ROOT_GAP)), ..Proposal::default() };
     let mut unanswered = Vec::new();
@@ -130,6 +137,7 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
     let kept = |record: &SnapshotRecord| record.state == SnapshotState::Kept && !record.partial;
     report.snapshots = proposal.delta.snapshots.values().flatten().filter(|record| kept(record)).count() as u64;
     let nothing = View { root: None, state: State::default(), indexes: BTreeMap::new() };
+    witnessed.verdict().await?;
     for chain in &chains {
         clients::complete(host.store, &chain.missing).await?;
     }
