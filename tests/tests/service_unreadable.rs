@@ -3,14 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use copal_engine::client::Role;
 use copal_engine::id::PackId;
 use copal_engine::layout;
 use copal_service::check::{self, Depth, Finding, Kind, Report};
 use copal_service::error::JobError;
+use copal_service::prune::{self, Options};
+use copal_service::rebuild;
 use copal_store::fault::{Call, Fate, Fault};
-use copal_store::{Op, StoreError};
+use copal_store::{Op, Store, StoreError};
 use futures::executor::block_on;
 
 use copal_tests::kit::{Client, Random, Tree, World, path};
@@ -39,13 +42,17 @@ fn unreadable(call: &Call<'_>) -> Fate {
 
 /// A check of a store of which calls that carry bytes fail as is said of them.
 fn check(world: &World, fails: impl Fn(&Call<'_>) -> bool + Send + 'static) -> Result<Report, JobError> {
+    let store = failing(world, fails);
+    block_on(check::check(&world.host_of(&store), Depth::Data { part: 1, parts: 1 }))
+}
+
+fn failing(world: &World, fails: impl Fn(&Call<'_>) -> bool + Send + 'static) -> impl Store {
     let reads = [Op::Read, Op::ReadRange, Op::Map];
     let script = move |call: &Call<'_>| match reads.contains(&call.op) && fails(call) {
         true => unreadable(call),
         false => Fate::Proceed,
     };
-    let store = Fault::new(&world.store, script);
-    block_on(check::check(&world.host_of(&store), Depth::Data { part: 1, parts: 1 }))
+    Fault::new(&world.store, script)
 }
 
 fn about<'a>(report: &'a Report, object: &str) -> Vec<&'a Finding> {
@@ -82,6 +89,30 @@ fn a_pack_that_cannot_be_read_is_damaged_and_all_others_are_read() {
 }
 
 #[test]
+fn a_prune_waits_for_a_check_to_find_a_pack_unreadable_and_then_does_without_it() {
+    let (world, client) = begin();
+    let name = world.names("packs/")[1].clone();
+    let pack = layout::pack_of(&name).unwrap().1;
+    let prune = || {
+        let also = name.clone();
+        let store = failing(&world, move |call| call.key == also);
+        let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
+        block_on(prune::prune(&world.host_of(&store), &options))
+    };
+    assert!(matches!(prune(), Err(JobError::Store(StoreError::Io { .. }))), "it may be the store");
+    let also = name.clone();
+    check(&world, move |call| call.key == also).unwrap();
+    assert_eq!(damaged(&world), [pack].into());
+    prune().unwrap();
+    assert!(world.names("packs/").contains(&name), "a snapshot needs it");
+    // Once what it holds came back from its source it goes, as a pack with other bytes does.
+    world.back_up(&client, &files(1, 30));
+    prune().unwrap();
+    assert!(!world.names("packs/").contains(&name));
+    assert!(world.check().is_ok());
+}
+
+#[test]
 fn a_record_or_a_part_of_the_index_that_cannot_be_read_is_told_and_the_check_goes_on() {
     for prefix in ["copal/", "keys/", "clients/", "manifests/", "receipts/", "index/", "state/", "roots/"] {
         let (world, client) = begin();
@@ -98,6 +129,21 @@ fn a_record_or_a_part_of_the_index_that_cannot_be_read_is_told_and_the_check_goe
         let is_state = ["state/", "roots/"].contains(&prefix);
         assert_eq!(about(&report, &flipped).len(), usize::from(!is_state), "{name}: {:?}", report.findings);
     }
+}
+
+#[test]
+fn a_rebuild_does_without_a_run_of_the_state_that_cannot_be_read_and_not_without_the_store() {
+    let (world, _) = begin();
+    let run = layout::state(world.view().root.unwrap().0.runs[0].hash);
+    world.destroy_all("roots/");
+    let before = world.names("");
+    let failed = block_on(rebuild::rebuild(&world.host_of(&failing(&world, |call| call.key.starts_with("packs/")))));
+    assert!(matches!(failed, Err(JobError::Store(StoreError::Io { .. }))), "{failed:?}");
+    assert_eq!(world.names(""), before, "what is decided is decided for good");
+    let store = failing(&world, move |call| call.key == run);
+    let report = block_on(rebuild::rebuild(&world.host_of(&store))).unwrap();
+    assert_eq!((report.lost, report.packs_lost.len()), (0, 0));
+    assert!(world.check().is_ok());
 }
 
 #[test]

@@ -235,6 +235,8 @@ impl Part<'_> {
             Err(JobError::Damaged { .. }) => Ok(None),
             // Gone since it was listed: if another prune has deleted it, this one has lost to it already.
             Err(JobError::Store(StoreError::NotFound { .. })) => Ok(None),
+            // A check has found out that it is the pack that is at fault, and not the store.
+            Err(error) if record.is_damaged => error.blame().map(|_| None),
             Err(error) => Err(error),
         }
     }

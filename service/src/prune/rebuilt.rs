@@ -18,18 +18,22 @@ pub(super) async fn is_recent(host: &Host<'_>, now: Time, age: Duration) -> Resu
     let is_young = |listed: &Listed| now.since(Time(listed.stat.created.0)) < age;
     for listed in objects::list(host.store, "roots/").await?.into_iter().filter(is_young) {
         let Some(number) = layout::root_number(listed.key.as_str()) else { continue };
-        if let Some(bytes) = objects::read(host.store, listed.key.as_str()).await?
-            && Root::decode(number, &bytes).map_or(true, |root| root.rebuilt)
-        {
+        if tells(host, &listed, |bytes| Root::decode(number, bytes).map_or(true, |root| root.rebuilt)).await? {
             return Ok(true);
         }
     }
     for listed in objects::list(host.store, "deletions/").await?.into_iter().filter(is_young) {
-        if let Some(bytes) = objects::read(host.store, listed.key.as_str()).await?
-            && Deletion::decode(&bytes).map_or(true, |deletion| deletion.names.is_empty())
-        {
+        let is_empty = |bytes: &[u8]| Deletion::decode(bytes).map_or(true, |deletion| deletion.names.is_empty());
+        if tells(host, &listed, is_empty).await? {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+async fn tells(host: &Host<'_>, listed: &Listed, is_told: impl Fn(&[u8]) -> bool) -> Result<bool, JobError> {
+    match objects::read(host.store, listed.key.as_str()).await.map_err(JobError::from) {
+        Ok(bytes) => Ok(bytes.is_some_and(|bytes| is_told(&bytes))),
+        Err(error) => error.blame().map(|_| true),
+    }
 }
