@@ -80,25 +80,35 @@ impl PageReader {
         }
     }
 
-    /// Tries the copies of an id, the best first, and where none is sound those that a newer index knows.
+    /// Tries the copies of an id, the best first, and where none is sound those that a newer index knows. If the store did not
+    /// answer for one, and answers again, all are tried once more.
     pub(super) fn try_copies<T>(
         &self,
         id: &ChunkId,
         mut read: impl FnMut(&Location) -> Result<T, CopyError>,
     ) -> Result<T, ReadError> {
         let mut index = self.index();
+        let (mut may_pass, mut is_again) = (false, false);
         loop {
             let mut last = ReadError::Absent { id: *id };
             for location in BlockReader::copies(&index, id) {
                 match read(&location) {
                     Ok(read) => return Ok(read),
                     Err(error) => {
+                        may_pass |= matches!(error, CopyError::Store(_));
                         let object = layout::pack(location.place, location.pack);
                         last = ReadError::Damaged { id: *id, object, why: error.words() };
                     }
                 }
             }
-            index = self.newer_index(&index)?.ok_or(last)?;
+            index = match self.newer_index(&index)? {
+                Some(newer) => newer,
+                None if may_pass && !is_again => {
+                    is_again = true;
+                    index
+                }
+                None => return Err(last),
+            };
         }
     }
 

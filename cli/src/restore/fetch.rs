@@ -1,6 +1,6 @@
 //! Fetch: what the threads of a restore do: read blocks, check their chunks, and write them to the files that want them.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -52,11 +52,19 @@ struct Fetch<'a> {
 struct Missed {
     chunk: ChunkRead,
     copy: CopyAt,
-    why: String,
+    fault: Fault,
 }
 
-/// Which copies have been tried, of which chunks.
-type Tried = HashSet<(ChunkId, CopyAt)>;
+/// What is wrong with a copy.
+#[derive(Clone)]
+struct Fault {
+    why: String,
+    /// Whether it is the store that did not answer.
+    may_pass: bool,
+}
+
+/// Which copies have been tried, of which chunks, and whether they may be tried once more: the store did not answer.
+type Tried = HashMap<(ChunkId, CopyAt), bool>;
 
 /// Where a copy lies.
 type CopyAt = (Place, PackId, u32);
@@ -83,6 +91,9 @@ impl Fetch<'_> {
             // One bad sector does not make its neighbours unreadable.
             Err(_) if read.blocks.len() > 1 => {
                 for block in read.blocks {
+                    if self.work.is_over() {
+                        return;
+                    }
                     let start = u64::from(block.offset);
                     let range = start..start + u64::from(block.length);
                     let (pack, place, pack_length) = (read.pack, read.place, read.pack_length);
@@ -91,8 +102,8 @@ impl Fetch<'_> {
                 return;
             }
             Err(error) => {
-                let why = why_not(error.into(), &read);
-                read.blocks.iter().for_each(|block| missed.extend(Missed::all_of(block, &read, &why)));
+                let fault = Fault::of(error.into(), &read);
+                read.blocks.iter().for_each(|block| missed.extend(Missed::all_of(block, &read, &fault)));
             }
         }
         if !missed.is_empty() {
@@ -115,13 +126,13 @@ impl Fetch<'_> {
             Ok(open) => {
                 for chunk in &block.chunks {
                     if let Err(error) = self.chunk(&open, chunk, files) {
-                        missed.push(Missed::of(chunk, block, read, why_not(error, read)));
+                        missed.push(Missed::of(chunk, block, read, Fault::of(error, read)));
                     }
                 }
             }
             Err(error) => {
-                let why = why_not(error, read);
-                missed.extend(Missed::all_of(block, read, &why));
+                let fault = Fault::of(error, read);
+                missed.extend(Missed::all_of(block, read, &fault));
             }
         }
     }
@@ -149,14 +160,19 @@ impl Fetch<'_> {
     /// the files that want one of which there are no more.
     fn try_others(&mut self, missed: Vec<Missed>, files: &[Arc<Restoring>], mut tried: Tried) {
         let pages = self.work.request.pages;
-        tried.extend(missed.iter().map(|missed| (missed.chunk.id, missed.copy)));
-        let untried = |index: &Index<Bytes>, id: &ChunkId| {
+        for Missed { chunk, copy, fault } in &missed {
+            // One that fails for the second time has had its chance.
+            let again = fault.may_pass && !tried.contains_key(&(chunk.id, *copy));
+            tried.insert((chunk.id, *copy), again);
+        }
+        let find = |index: &Index<Bytes>, id: &ChunkId, tried_as: Option<bool>| {
             let copies = BlockReader::copies(index, id);
-            copies.into_iter().find(|at| !tried.contains(&(*id, (at.place, at.pack, at.offset))))
+            copies.into_iter().find(|at| tried.get(&(*id, (at.place, at.pack, at.offset))).copied() == tried_as)
         };
+        let untried = |index: &Index<Bytes>, id: &ChunkId| find(index, id, None);
         let (mut index, mut is_newest) = (pages.index(), false);
         let mut window = Window::default();
-        for Missed { chunk, why, .. } in missed {
+        for Missed { chunk, fault, .. } in missed {
             let mut location = untried(&index, &chunk.id);
             if location.is_none() && !is_newest {
                 is_newest = true;
@@ -169,12 +185,12 @@ impl Fetch<'_> {
                     Err(error) => return self.work.stop(RestoreError::Store(error)),
                 }
             }
-            match location {
+            match location.or_else(|| find(&index, &chunk.id, Some(true))) {
                 Some(location) => chunk.targets.iter().for_each(|target| window.add(chunk.id, &location, *target)),
                 None => {
                     for target in &chunk.targets {
                         let file = &files[target.file as usize];
-                        file.damaged(self.work, why.clone());
+                        file.damaged(self.work, fault.why.clone());
                         file.release(self.work, self.target);
                     }
                 }
@@ -187,20 +203,22 @@ impl Fetch<'_> {
 }
 
 impl Missed {
-    fn of(chunk: &ChunkRead, block: &BlockRead, read: &RangeRead, why: String) -> Self {
-        Self { chunk: chunk.clone(), copy: (read.place, read.pack, block.offset), why }
+    fn of(chunk: &ChunkRead, block: &BlockRead, read: &RangeRead, fault: Fault) -> Self {
+        Self { chunk: chunk.clone(), copy: (read.place, read.pack, block.offset), fault }
     }
 
-    fn all_of(block: &BlockRead, read: &RangeRead, why: &str) -> impl Iterator<Item = Self> {
-        block.chunks.iter().map(move |chunk| Self::of(chunk, block, read, why.to_owned()))
+    fn all_of(block: &BlockRead, read: &RangeRead, fault: &Fault) -> impl Iterator<Item = Self> {
+        block.chunks.iter().map(move |chunk| Self::of(chunk, block, read, fault.clone()))
     }
 }
 
-fn why_not(error: CopyError, read: &RangeRead) -> String {
-    let object = layout::pack(read.place, read.pack);
-    match error {
-        CopyError::Damaged(why) => format!("{object} is damaged: {why}"),
-        CopyError::Store(error) => format!("{object}: {error}"),
+impl Fault {
+    fn of(error: CopyError, read: &RangeRead) -> Self {
+        let object = layout::pack(read.place, read.pack);
+        match error {
+            CopyError::Damaged(why) => Self { why: format!("{object} is damaged: {why}"), may_pass: false },
+            CopyError::Store(error) => Self { why: format!("{object}: {error}"), may_pass: true },
+        }
     }
 }
 
