@@ -2,6 +2,7 @@
 //! rest of the command sees a store like any other.
 
 mod identity;
+mod pieces;
 mod pipe;
 mod problem;
 mod reply;
@@ -243,44 +244,11 @@ impl Store for GatewayStore {
     }
 
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        let reply = self.get(key, None).await?;
-        match reply.status {
-            StatusCode::OK => Ok(reply.bytes),
-            _ if reply.is_absence() => Err(StoreError::NotFound { key: key.clone() }),
-            _ => Err(of_reply(&Asked { op: Op::Read, key: key.as_str() }, &reply)),
-        }
+        self.read_whole(key).await
     }
 
     async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        let asked = Asked { op: Op::Read, key: key.as_str() };
-        let stat = async || self.stat(key).await?.ok_or_else(|| StoreError::NotFound { key: key.clone() });
-        if range.is_empty() {
-            let length = stat().await?.length;
-            let is_within = range.start == range.end && range.end <= length;
-            return if is_within {
-                Ok(Bytes::new())
-            } else {
-                Err(StoreError::OutOfRange { key: key.clone(), range, length })
-            };
-        }
-        let reply = self.get(key, Some(range.clone())).await?;
-        match reply.status {
-            StatusCode::PARTIAL_CONTENT if reply.bytes.len() as u64 == range.end - range.start => Ok(reply.bytes),
-            // A store of the web gives what it has of a range.
-            StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
-                let length = stat().await?.length;
-                if range.end <= length {
-                    return Err(StoreError::Transient {
-                        op: asked.op,
-                        key: key.to_string(),
-                        source: "the answer is cut".into(),
-                    });
-                }
-                Err(StoreError::OutOfRange { key: key.clone(), range, length })
-            }
-            _ if reply.is_absence() => Err(StoreError::NotFound { key: key.clone() }),
-            _ => Err(of_reply(&asked, &reply)),
-        }
+        self.read_part(key, range).await
     }
 
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {

@@ -1,7 +1,9 @@
 //! What answers of a gateway, of a store behind it, and of anybody else are to who uses the store.
 
 use axum::Router;
-use axum::http::{HeaderMap, Uri};
+use axum::body::Body;
+use axum::http::{HeaderMap, Method, Uri};
+use axum::response::IntoResponse;
 
 use super::*;
 use crate::wait::wait;
@@ -33,6 +35,66 @@ fn gateway(from: Answerer, said: Said) -> Arc<GatewayStore> {
         axum::serve(listener, Router::new().fallback(answer)).await
     });
     GatewayStore::web(&address)
+}
+
+/// A gateway to an object of so many bytes, of which one cannot be read. An answer has begun by the time it comes there,
+/// unless it lies in the first piece.
+fn unreadable(length: u64, bad: Option<u64>) -> Arc<GatewayStore> {
+    const PIECE: u64 = 256 << 10;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let answer = move |method: Method, uri: Uri, headers: HeaderMap| async move {
+        if uri.path() == "/v1/repository" {
+            return ABOUT.into_response();
+        }
+        if method == Method::HEAD {
+            let told = [("copal-created", "0"), ("content-length", &length.to_string()[..])];
+            return (told, Body::empty()).into_response();
+        }
+        let range =
+            headers.get(header::RANGE).and_then(|range| range.to_str().ok()?.strip_prefix("bytes=")?.split_once('-'));
+        let number = |text: &str| text.parse::<u64>().unwrap();
+        let (status, start, end) = match range {
+            Some((first, last)) => (206, number(first), number(last) + 1),
+            None => (200, 0, length),
+        };
+        let of = |range: std::ops::Range<u64>| Bytes::from_iter(range.map(|at| at as u8));
+        let status = StatusCode::from_u16(status).unwrap();
+        match bad.filter(|bad| (start..end).contains(bad)) {
+            None => (status, of(start..end)).into_response(),
+            Some(bad) if bad < start + PIECE => {
+                (StatusCode::INTERNAL_SERVER_ERROR, [("copal-problem", "store-failed")]).into_response()
+            }
+            Some(_) => {
+                let pieces = [Ok(of(start..start + PIECE)), Err(std::io::Error::other("a bad sector"))];
+                (status, Body::from_stream(futures::stream::iter(pieces))).into_response()
+            }
+        }
+    };
+    runtime::handle().spawn(async move {
+        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+        axum::serve(listener, Router::new().fallback(answer)).await
+    });
+    GatewayStore::web(&address)
+}
+
+#[test]
+fn what_a_gateway_cannot_read_is_known_from_an_answer_that_breaks_off() {
+    let length = 1_000_000;
+    let expected = |range: std::ops::Range<u64>| Bytes::from_iter(range.map(|at| at as u8));
+    let sound = unreadable(length, None);
+    assert_eq!(wait(sound.read(&key())).unwrap(), expected(0..length));
+    assert_eq!(wait(sound.read_range(&key(), 5..900_000)).unwrap(), expected(5..900_000));
+    for bad in [10, 300_000, length - 1] {
+        let store = unreadable(length, Some(bad));
+        for read in [wait(store.read(&key())), wait(store.read_range(&key(), 0..length))] {
+            assert!(matches!(read, Err(StoreError::Io { .. })), "{bad}: {read:?}");
+        }
+    }
+    // What is read in parts is what was asked for.
+    let store = unreadable(length, Some(length - 1));
+    assert_eq!(wait(store.read_range(&key(), 7..length - 1)).unwrap(), expected(7..length - 1));
 }
 
 const ABOUT: &str = r#"{"repository": "abababababababababababababababab", "transfers": "direct"}"#;

@@ -9,7 +9,6 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use copal_engine::client::Role;
-use copal_engine::layout;
 use copal_engine::limits::PACK_BYTES;
 use copal_engine::request::Request;
 use copal_store::{Created, Key, StoreError};
@@ -82,7 +81,8 @@ pub(super) async fn read(
     }
     let mut headers = octets();
     let store = &gateway.settings.store;
-    let body = if layout::pack_of(key.as_str()).is_some() {
+    let is_large = ["packs/", "moved/", "index/", "state/"].iter().any(|prefix| key.as_str().starts_with(prefix));
+    let body = if is_large {
         let (length, body) = pieces::read(store, &key, range.as_ref()).await?;
         headers.extend(length);
         body

@@ -1,7 +1,7 @@
-//! Pieces: what is asked of a pack, handed on as it is read.
+//! Pieces: what is asked of a pack or of the index, handed on as it is read.
 //!
-//! A pack is not mapped. A sector that cannot be read would end the process and not the answer; and a store far away, which
-//! maps nothing, would fetch all of it for any part.
+//! None is mapped. A sector that cannot be read would end the process and not the answer; and a store far away, which
+//! maps nothing, would fetch all of a pack for any part.
 
 use std::ops::Range;
 use std::sync::Arc;

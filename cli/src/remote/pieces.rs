@@ -1,0 +1,88 @@
+//! Pieces: a large object read in parts where a whole answer does not come to its end. One that breaks off does not say why;
+//! of parts each has an answer of its own, which names what cannot be read.
+
+use std::ops::Range;
+
+use axum::http::StatusCode;
+use bytes::{Bytes, BytesMut};
+use copal_store::{Key, Op, Store, StoreError};
+
+use super::GatewayStore;
+use super::problem::{Asked, of_reply};
+
+impl GatewayStore {
+    /// A part of an object.
+    pub(super) async fn read_part(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        match self.ask_part(key, range.clone()).await {
+            Err(error) if error.is_transient() && range.end.saturating_sub(range.start) > PIECE => {
+                self.read_pieces(key, range).await
+            }
+            answered => answered,
+        }
+    }
+
+    /// A whole object.
+    pub(super) async fn read_whole(&self, key: &Key) -> Result<Bytes, StoreError> {
+        match self.ask_whole(key).await {
+            Err(error) if error.is_transient() => match self.stat(key).await {
+                Ok(Some(stat)) if stat.length > PIECE => self.read_pieces(key, 0..stat.length).await,
+                _ => Err(error),
+            },
+            answered => answered,
+        }
+    }
+
+    async fn read_pieces(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let mut bytes = BytesMut::new();
+        for start in range.clone().step_by(PIECE as usize) {
+            bytes.extend_from_slice(&self.ask_part(key, start..range.end.min(start + PIECE)).await?);
+        }
+        Ok(bytes.freeze())
+    }
+
+    /// All of an object, in one answer.
+    async fn ask_whole(&self, key: &Key) -> Result<Bytes, StoreError> {
+        let reply = self.get(key, None).await?;
+        match reply.status {
+            StatusCode::OK => Ok(reply.bytes),
+            _ if reply.is_absence() => Err(StoreError::NotFound { key: key.clone() }),
+            _ => Err(of_reply(&Asked { op: Op::Read, key: key.as_str() }, &reply)),
+        }
+    }
+
+    /// A part of an object, in one answer.
+    async fn ask_part(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let asked = Asked { op: Op::Read, key: key.as_str() };
+        let stat = async || self.stat(key).await?.ok_or_else(|| StoreError::NotFound { key: key.clone() });
+        if range.is_empty() {
+            let length = stat().await?.length;
+            let is_within = range.start == range.end && range.end <= length;
+            return if is_within {
+                Ok(Bytes::new())
+            } else {
+                Err(StoreError::OutOfRange { key: key.clone(), range, length })
+            };
+        }
+        let reply = self.get(key, Some(range.clone())).await?;
+        match reply.status {
+            StatusCode::PARTIAL_CONTENT if reply.bytes.len() as u64 == range.end - range.start => Ok(reply.bytes),
+            // A store of the web gives what it has of a range.
+            StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
+                let length = stat().await?.length;
+                if range.end <= length {
+                    return Err(StoreError::Transient {
+                        op: asked.op,
+                        key: key.to_string(),
+                        source: "the answer is cut".into(),
+                    });
+                }
+                Err(StoreError::OutOfRange { key: key.clone(), range, length })
+            }
+            _ if reply.is_absence() => Err(StoreError::NotFound { key: key.clone() }),
+            _ => Err(of_reply(&asked, &reply)),
+        }
+    }
+}
+
+/// What a gateway reads of a pack before it begins to answer, at least.
+const PIECE: u64 = 256 << 10;
