@@ -107,7 +107,11 @@ impl View {
     }
 
     /// Takes a newer one's place, with all domains that are wanted by now. False if that has to be filled for them first.
+    /// One that has become the older of both meanwhile is done without.
     pub fn replace(&mut self, newer: &mut Self) -> bool {
+        if newer.number <= self.number {
+            return true;
+        }
         self.domains.iter().for_each(|domain| newer.want(*domain));
         let is_complete = newer.is_complete();
         if is_complete {
