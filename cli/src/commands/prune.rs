@@ -44,10 +44,10 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     if repository.site().is_behind_gateway() && !options.is_dry_run {
         return Err(Failure::NoPruneThere);
     }
-    if options.grace.is_some_and(|grace| grace.is_zero()) && !options.is_dry_run {
+    let mut how = service_options(repository, &options)?;
+    if how.grace.is_zero() && !options.is_dry_run {
         context.report.warn("without a grace period a backup that runs at the same time, anywhere, may lose data");
     }
-    let mut how = service_options(repository, &options)?;
     let anew = if options.is_keyless { Anew::default() } else { write_anew(context, repository, &mut how)? };
     let done = wait(prune(&repository.host(), &how)).map_err(of_job)?;
     if done.is_full {

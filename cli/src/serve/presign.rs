@@ -39,23 +39,31 @@ impl Bucket {
     /// Whether its server holds clients to what was signed, as far as can be found out. Who is `brief` believes what was
     /// found out before.
     pub(super) fn binds_requests(&self, brief: bool) -> Result<bool, StoreError> {
-        if brief && self.proof.as_ref().is_some_and(|proof| proof.exists()) {
+        let age = |proof: &PathBuf| fs::metadata(proof).ok()?.modified().ok()?.elapsed().ok();
+        if brief && self.proof.as_ref().and_then(age).is_some_and(|age| age < BELIEVED) {
             return Ok(true);
         }
         let (backoff, pause) = (Backoff::default(), self.store.pause());
         let found = wait(retry::retried(backoff, &pause, || self.store.binds_requests()));
-        if let (Ok(true), Some(proof)) = (&found, &self.proof) {
-            // Not noted, it is found out again.
-            let noted = proof.parent().is_some_and(|folder| create_private_dir(folder).is_ok());
-            let _ = noted && fs::write(proof, b"").is_ok();
+        // Not noted, it is found out again.
+        match (&found, &self.proof) {
+            (Ok(true), Some(proof)) => {
+                let noted = proof.parent().is_some_and(|folder| create_private_dir(folder).is_ok());
+                let _ = noted && fs::write(proof, b"").is_ok();
+            }
+            (_, Some(proof)) => drop(fs::remove_file(proof)),
+            (_, None) => {}
         }
         match found {
-            // Who may not try it out does not know.
-            Err(StoreError::Denied { .. }) => Ok(false),
+            // Who cannot try it out does not know, and serves all the same.
+            Err(StoreError::Denied { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }) => Ok(false),
             found => found,
         }
     }
 }
+
+/// So long what was found out about a server is believed.
+const BELIEVED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Scheme, host and port of the addresses that are handed out.
 pub(super) fn origin(presigner: &dyn Presigner) -> Result<String, StoreError> {

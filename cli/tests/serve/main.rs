@@ -75,7 +75,7 @@ fn shares_that_are_read_through_a_gateway_take_turns() {
         let machine = Machine::bare();
         let init = ["--key-file", "key", "init", "--ingest", "service"];
         machine.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
-        let server = Server::start(&machine, &[]);
+        let server = Server::start(&machine, &["--check-every", "0s"]);
         for seed in 1..4 {
             machine.write(&format!("{seed}"), noise(seed, 50_000));
             machine.at(&server.url, &["backup", "source"]).ok();
