@@ -71,15 +71,6 @@ impl PageReader {
         self.index.newer(than, self.blocks.store().as_ref())
     }
 
-    /// Where the best copy of an id lies.
-    pub fn locate(&self, id: &ChunkId) -> Result<Option<Location>, StoreError> {
-        let index = self.index();
-        match index.lookup(id) {
-            Some(location) => Ok(Some(location)),
-            None => Ok(self.newer_index(&index)?.and_then(|newer| newer.lookup(id))),
-        }
-    }
-
     /// Tries the copies of an id, the best first, and where none is sound those that a newer index knows. If the store did not
     /// answer for one, and answers again, all are tried once more.
     pub(super) fn try_copies<T>(

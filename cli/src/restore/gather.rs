@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use copal_engine::id::ChunkId;
+use copal_engine::index::Location;
 use copal_engine::restore::window::{Target, Window};
 use copal_engine::tree::{Content, Entry, ListStep, ListWalk, Piece};
+use copal_store::StoreError;
 use crossbeam_channel::Sender;
 
 use super::RestoreError;
@@ -22,13 +25,24 @@ pub(super) struct Gather<'a> {
     /// The files that want something of the window; a number in it is a position here.
     files: Vec<Arc<Restoring>>,
     pieces: usize,
+    /// Whether the newest index was asked for.
+    is_newest: bool,
     most_bytes: u64,
 }
 
 impl<'a> Gather<'a> {
     pub(super) fn new(work: &'a Work<'a>, tasks: Sender<Task>) -> Self {
         let window = Window::default();
-        Self { work, tasks, ready: Vec::new(), window, files: Vec::new(), pieces: 0, most_bytes: FIRST_BYTES }
+        Self {
+            work,
+            tasks,
+            ready: Vec::new(),
+            window,
+            files: Vec::new(),
+            pieces: 0,
+            is_newest: false,
+            most_bytes: FIRST_BYTES,
+        }
     }
 
     /// Takes a file that is to be written.
@@ -87,7 +101,7 @@ impl<'a> Gather<'a> {
     }
 
     fn piece(&mut self, file: &Arc<Restoring>, offset: u64, piece: Piece) {
-        let location = match self.work.request.pages.locate(&piece.id) {
+        let location = match self.locate(&piece.id) {
             Ok(Some(location)) => location,
             Ok(None) => return file.damaged(self.work, format!("no pack holds chunk {}", piece.id)),
             Err(error) => return self.work.stop(RestoreError::Store(error)),
@@ -102,6 +116,19 @@ impl<'a> Gather<'a> {
         if self.window.bytes() >= self.most_bytes || self.pieces >= MOST_PIECES {
             self.flush_window();
         }
+    }
+
+    /// Where the best copy of a chunk lies. One that the index does not know may be known by a newer one, which is asked for
+    /// once: what is lost is lost in all of them, and what is moved meanwhile this one knows.
+    fn locate(&mut self, id: &ChunkId) -> Result<Option<Location>, StoreError> {
+        let pages = self.work.request.pages;
+        let index = pages.index();
+        let known = index.lookup(id);
+        if known.is_some() || self.is_newest {
+            return Ok(known);
+        }
+        self.is_newest = true;
+        Ok(pages.newer_index(&index)?.and_then(|newer| newer.lookup(id)))
     }
 
     /// No more pieces come: unless some are on their way, the file is done.
