@@ -60,4 +60,4 @@ fn number(name: &str) -> Option<u64> {
 
 const RUNS: u64 = 2_000;
 /// Seeds within which a planted mistake must show.
-const MISTAKE_RUNS: u64 = 500;
+const MISTAKE_RUNS: u64 = 2_000;

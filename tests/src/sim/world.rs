@@ -123,7 +123,11 @@ impl Mood {
                 (mood.is_small, mood.is_bare, mood.crash, mood.stale) = (false, true, 0, 0);
                 (mood.rebuild, mood.damage) = (0, 0);
             }
-            Some(Fault::ExpiryBelieved) => mood.expires = true,
+            // The policy must change between an expiry and the root that folds it in.
+            Some(Fault::ExpiryBelieved) => {
+                (mood.expires, mood.naps, mood.steps, mood.is_small) = (true, 20, 6000, true);
+                (mood.rebuild, mood.damage) = (0, 0);
+            }
             Some(Fault::GuardIgnored) => (mood.expires, mood.habits.guards) = (true, true),
             Some(
                 Fault::SecondMarkDropped
