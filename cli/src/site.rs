@@ -1,6 +1,5 @@
 //! Site: where a repository lies, and the store that reaches it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use copal_store::{Store, StoreError};
 use ed25519_dalek::SigningKey;
 
 use crate::location::{BadLocation, Location};
-use crate::places::create_private_dir;
+use crate::places::note_proof;
 use crate::remote::{GatewayStore, Introduction};
 use crate::wait::wait;
 
@@ -270,9 +269,7 @@ impl Bucket {
     fn probe(&self) -> Result<(), StoreError> {
         wait(self.bare.probe())?;
         if let Some(proof) = &self.proof {
-            // Not noted, it is found out again.
-            let noted = proof.parent().is_some_and(|folder| create_private_dir(folder).is_ok());
-            let _ = noted && fs::write(proof, b"").is_ok();
+            note_proof(proof);
         }
         Ok(())
     }

@@ -3,17 +3,21 @@
 use copal_engine::client::Role;
 use copal_engine::id::PackId;
 use copal_service::check::{self, Depth, Harm, Kind};
-use copal_tests::kit::{Random, World, path};
+use copal_tests::kit::{World, noise};
 use futures::executor::block_on;
+
+/// A world with a file, and its first pack.
+fn begin() -> (World, PackId) {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    world.back_up(&client, &noise(1, 1, 5_000));
+    let pack = *world.view().state.packs.keys().next().unwrap();
+    (world, pack)
+}
 
 #[test]
 fn a_pack_that_was_found_forged_with_the_key_is_acquitted_only_with_the_key() {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
-    let mut content = vec![0; 5000];
-    Random::new(1).fill(&mut content);
-    world.back_up(&client, &[(path("a"), content)].into());
-    let pack: PackId = *world.view().state.packs.keys().next().unwrap();
+    let (world, pack) = begin();
     let note = |harm: &Harm| block_on(check::note(&world.host(), harm)).unwrap();
     let record = || world.view().state.packs[&pack].clone();
     let found = Harm { damaged: [pack].into(), forged: [pack].into(), ..Harm::default() };
@@ -35,12 +39,7 @@ fn a_pack_that_was_found_forged_with_the_key_is_acquitted_only_with_the_key() {
 
 #[test]
 fn a_rebuild_acquits_none_that_a_run_of_the_state_tells_of() {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
-    let mut content = vec![0; 5000];
-    Random::new(1).fill(&mut content);
-    world.back_up(&client, &[(path("a"), content)].into());
-    let pack: PackId = *world.view().state.packs.keys().next().unwrap();
+    let (world, pack) = begin();
     let found = Harm { damaged: [pack].into(), forged: [pack].into(), ..Harm::default() };
     block_on(check::note(&world.host(), &found)).unwrap();
     world.destroy_all("roots/");

@@ -12,17 +12,11 @@ use copal_engine::pack::{self, PackKind};
 use copal_engine::receipt::Outcome;
 use copal_engine::state::{DoomedState, SnapshotState};
 use copal_tests::kit::craft::{claim, data_pack, id, tree_pack};
-use copal_tests::kit::{Client, DAY, How, Random, Tree, World, path};
+use copal_tests::kit::{Client, DAY, How, Tree, World, noise};
 use futures::executor::block_on;
 
 fn files(seed: u64, count: usize) -> Tree {
-    let mut random = Random::new(seed);
-    let file = |at: usize, random: &mut Random| {
-        let mut content = vec![0; 2000];
-        random.fill(&mut content);
-        (path(&format!("{seed}-{at:02}")), content)
-    };
-    (0..count).map(|at| file(at, &mut random)).collect()
+    noise(seed, count, 2_000)
 }
 
 fn begin() -> (World, Client) {

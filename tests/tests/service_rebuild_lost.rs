@@ -14,17 +14,11 @@ use copal_engine::state::SnapshotState;
 use copal_service::{expire, rebuild};
 use copal_store::fault::{Fate, Fault};
 use copal_store::{Op, StoreError};
-use copal_tests::kit::{Client, DAY, How, Random, Tree, World, path};
+use copal_tests::kit::{Client, DAY, How, Tree, World, noise, path};
 use futures::executor::block_on;
 
 fn files(seed: u64, count: usize) -> Tree {
-    let mut random = Random::new(seed);
-    let file = |at: usize, random: &mut Random| {
-        let mut content = vec![0; 2000];
-        random.fill(&mut content);
-        (path(&format!("{seed}-{at:02}")), content)
-    };
-    (0..count).map(|at| file(at, &mut random)).collect()
+    noise(seed, count, 2_000)
 }
 
 fn begin() -> (World, Client) {

@@ -16,16 +16,10 @@ use copal_store::fault::{Call, Fate, Fault};
 use copal_store::{Op, Store, StoreError};
 use futures::executor::block_on;
 
-use copal_tests::kit::{Client, Random, Tree, World, path};
+use copal_tests::kit::{Client, Tree, World, noise};
 
 fn files(seed: u64, count: usize) -> Tree {
-    let mut random = Random::new(seed);
-    let file = |at: usize, random: &mut Random| {
-        let mut content = vec![0; 2000];
-        random.fill(&mut content);
-        (path(&format!("{seed}-{at:02}")), content)
-    };
-    (0..count).map(|at| file(at, &mut random)).collect()
+    noise(seed, count, 2_000)
 }
 
 fn begin() -> (World, Client) {

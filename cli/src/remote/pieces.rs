@@ -11,38 +11,23 @@ use super::GatewayStore;
 use super::problem::{Asked, of_reply};
 
 impl GatewayStore {
-    /// A part of an object.
-    pub(super) async fn read_part(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        match self.ask_part(key, range.clone()).await {
-            Err(error) if error.is_transient() && range.end.saturating_sub(range.start) > PIECE => {
-                self.read_pieces(key, range).await
-            }
-            answered => answered,
-        }
-    }
-
-    /// A whole object.
-    pub(super) async fn read_whole(&self, key: &Key) -> Result<Bytes, StoreError> {
-        match self.ask_whole(key).await {
-            Err(error) if error.is_transient() => match self.stat(key).await {
-                Ok(Some(stat)) if stat.length > PIECE => self.read_pieces(key, 0..stat.length).await,
-                _ => Err(error),
-            },
-            answered => answered,
-        }
-    }
-
     async fn read_pieces(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
         let mut bytes = BytesMut::new();
         for start in range.clone().step_by(PIECE as usize) {
-            bytes.extend_from_slice(&self.ask_part(key, start..range.end.min(start + PIECE)).await?);
+            bytes.extend_from_slice(&self.read_part(key, start..range.end.min(start + PIECE)).await?);
         }
         Ok(bytes.freeze())
     }
 
-    /// All of an object, in one answer.
-    async fn ask_whole(&self, key: &Key) -> Result<Bytes, StoreError> {
-        let reply = self.get(key, None).await?;
+    /// A whole object.
+    pub(super) async fn read_whole(&self, key: &Key) -> Result<Bytes, StoreError> {
+        let reply = match self.get(key, None).await {
+            Err(error) if error.is_transient() => match self.stat(key).await {
+                Ok(Some(stat)) if stat.length > PIECE => return self.read_pieces(key, 0..stat.length).await,
+                _ => return Err(error),
+            },
+            reply => reply?,
+        };
         match reply.status {
             StatusCode::OK => Ok(reply.bytes),
             _ if reply.is_absence() => Err(StoreError::NotFound { key: key.clone() }),
@@ -50,8 +35,8 @@ impl GatewayStore {
         }
     }
 
-    /// A part of an object, in one answer.
-    async fn ask_part(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+    /// A part of an object.
+    pub(super) async fn read_part(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
         let asked = Asked { op: Op::Read, key: key.as_str() };
         let stat = async || self.stat(key).await?.ok_or_else(|| StoreError::NotFound { key: key.clone() });
         if range.is_empty() {
@@ -63,7 +48,12 @@ impl GatewayStore {
                 Err(StoreError::OutOfRange { key: key.clone(), range, length })
             };
         }
-        let reply = self.get(key, Some(range.clone())).await?;
+        let reply = match self.get(key, Some(range.clone())).await {
+            Err(error) if error.is_transient() && range.end - range.start > PIECE => {
+                return Box::pin(self.read_pieces(key, range)).await;
+            }
+            reply => reply?,
+        };
         match reply.status {
             StatusCode::PARTIAL_CONTENT if reply.bytes.len() as u64 == range.end - range.start => Ok(reply.bytes),
             // A store of the web gives what it has of a range.

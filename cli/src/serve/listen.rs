@@ -10,11 +10,10 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::get;
-use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
+use axum_server::{Handle, Server};
 use copal_service::metrics::REFUSED;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::rt::TokioTimer;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::ServeError;
@@ -69,9 +68,7 @@ pub(super) fn serve(
             let (socket, address) = bind(metrics_address).map_err(&failed)?;
             told.metrics = Some(format!("{}/metrics", url(false, address)));
             let router = Router::new().route("/metrics", get(expose)).with_state(metrics);
-            let mut server = axum_server::from_tcp(socket).map_err(&failed)?;
-            bound(server.http_builder());
-            let server = server.map(|acceptor| Connections::new(acceptor, &room, HEADERS)).handle(handle.clone());
+            let server = bound(axum_server::from_tcp(socket).map_err(&failed)?, &room).handle(handle.clone());
             tokio::spawn(server.serve(router.into_make_service()));
         }
         let mut ends = [SignalKind::terminate(), SignalKind::interrupt()]
@@ -90,15 +87,11 @@ pub(super) fn serve(
         let failed = failed("serve");
         match tls {
             Some(config) => {
-                let mut server = axum_server::from_tcp_rustls(socket, config).map_err(&failed)?;
-                bound(server.http_builder());
-                let server = server.map(|acceptor| Connections::new(acceptor, &room, HEADERS));
+                let server = bound(axum_server::from_tcp_rustls(socket, config).map_err(&failed)?, &room);
                 server.handle(handle).serve(service).await.map_err(failed)
             }
             None => {
-                let mut server = axum_server::from_tcp(socket).map_err(&failed)?;
-                bound(server.http_builder());
-                let server = server.map(|acceptor| Connections::new(acceptor, &room, HEADERS));
+                let server = bound(axum_server::from_tcp(socket).map_err(&failed)?, &room);
                 server.handle(handle).serve(service).await.map_err(failed)
             }
         }
@@ -109,11 +102,13 @@ pub(super) fn serve(
 }
 
 /// Nobody keeps a connection by sending nothing, or all threads by asking for everything at once.
-fn bound(builder: &mut Builder<TokioExecutor>) {
+fn bound<A>(mut server: Server<SocketAddr, A>, room: &Room) -> Server<SocketAddr, Connections<A>> {
+    let builder = server.http_builder();
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS);
     let mut http2 = builder.http2();
     http2.timer(TokioTimer::new()).keep_alive_interval(Some(HEADERS)).max_concurrent_streams(STREAMS);
     http2.initial_stream_window_size(STREAM_WINDOW).initial_connection_window_size(CONNECTION_WINDOW);
+    server.map(|acceptor| Connections::new(acceptor, room, HEADERS))
 }
 
 /// Binds here, so that the port is known before anybody is told.

@@ -11,7 +11,7 @@ use copal_store::s3::{BadConfig, S3Config, S3Store};
 use copal_store::{Key, StoreError};
 
 use crate::location::Location;
-use crate::places::create_private_dir;
+use crate::places::note_proof;
 use crate::site::Means;
 use crate::wait::wait;
 
@@ -45,12 +45,8 @@ impl Bucket {
         }
         let (backoff, pause) = (Backoff::default(), self.store.pause());
         let found = wait(retry::retried(backoff, &pause, || self.store.binds_requests()));
-        // Not noted, it is found out again.
         match (&found, &self.proof) {
-            (Ok(true), Some(proof)) => {
-                let noted = proof.parent().is_some_and(|folder| create_private_dir(folder).is_ok());
-                let _ = noted && fs::write(proof, b"").is_ok();
-            }
+            (Ok(true), Some(proof)) => note_proof(proof),
             (_, Some(proof)) => drop(fs::remove_file(proof)),
             (_, None) => {}
         }

@@ -11,7 +11,8 @@ mod turn;
 
 use copal_engine::id::PackId;
 use copal_engine::state::PackRecord;
-use copal_service::check::{Depth, Harm, inspect};
+use copal_engine::time::Time;
+use copal_service::check::{Depth, Harm, Order, Share, due, inspect};
 use copal_service::error::JobError;
 use copal_service::view::{self, View};
 use copal_service::witness::Witnessed;
@@ -104,8 +105,11 @@ pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -
     let mut findings = Findings::default();
     found.findings.into_iter().for_each(|finding| findings.add(finding, before.as_ref()));
     if let (Some(before), Some(harm)) = (before, harm) {
-        let opens = if options.is_full { chosen(&before, options.read, turn, &harm) } else { Vec::new() };
-        last = opens.last().map_or(last, |(pack, _)| Some(*pack));
+        let (opens, share) = match options.is_full {
+            true => chosen(&before, options.read, turn, &harm, wait(repository.host().now_to_note())?),
+            false => (Vec::new(), 0),
+        };
+        last = opens[..share].last().map_or(last, |(pack, _)| Some(*pack));
         dig(repository, options, progress, (&before, &opens), harm, &mut findings, &mut outcome)?;
     } else {
         outcome.is_state_lost = true;
@@ -176,27 +180,26 @@ pub fn look_again(repository: &Repository, before: &View) -> Result<Fates, JobEr
     Ok(Fates::new(harm, opened))
 }
 
-/// The packs that a full check reads: those that are there, and of a share those not read for longest, or those whose
-/// turn it is.
+/// The packs that a full check reads: those that are there, or those of them that are due; and how many belong to the share.
 fn chosen<'a>(
     view: &'a View,
     read: ReadData,
     turn: Option<Option<PackId>>,
     harm: &Harm,
-) -> Vec<(PackId, &'a PackRecord)> {
+    now: Time,
+) -> (Vec<(PackId, &'a PackRecord)>, usize) {
     let there = view.state.packs.iter().filter(|(id, _)| !harm.missing.contains(id));
-    let mut packs: Vec<(PackId, &PackRecord)> = there.map(|(id, record)| (*id, record)).collect();
-    if let ReadData::Share(share) = read {
-        match turn {
-            None => packs.sort_by_key(|(id, record)| (record.read, *id)),
-            Some(last) => {
-                let first = packs.partition_point(|(id, _)| Some(*id) <= last);
-                packs.rotate_left(first);
-            }
+    match read {
+        ReadData::Share(share) => {
+            let order = turn.map_or(Order::Longest, Order::Behind);
+            due(there, Share { part: 1, parts: share.parts(), order }, now)
         }
-        packs.truncate(packs.len().div_ceil(share.parts() as usize));
+        _ => {
+            let all: Vec<_> = there.map(|(id, record)| (*id, record)).collect();
+            let share = all.len();
+            (all, share)
+        }
     }
-    packs
 }
 
 /// So often trees are walked anew because the repository changed meanwhile; then the last walk stands.

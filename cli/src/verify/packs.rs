@@ -133,17 +133,19 @@ pub(super) fn open(
 /// Of packs that clients wrote: those that hold what their tables say, all of it sealed by a client of their domain. They
 /// may be believed even if no manifest names them any more.
 pub fn genuine(repository: &Repository, packs: impl IntoIterator<Item = PackId>) -> Result<BTreeSet<PackId>, JobError> {
-    let store: Arc<dyn Store> = repository.store().clone();
+    let witnessed = Arc::new(Witnessed::new(repository.store().clone()));
+    let store: Arc<dyn Store> = witnessed.clone();
     let mut tools = OpenTools::new();
     let mut genuine = BTreeSet::new();
     for id in packs {
         let name = layout::pack(Place::Packs, id);
         let Some(stat) = wait(store.stat(&objects::key(name.as_str())))? else { continue };
         let table = match wait(objects::read_table(store.as_ref(), Place::Packs, id, stat.length)) {
-            Err(JobError::Damaged { .. } | JobError::Store(StoreError::Io { .. } | StoreError::Obstructed { .. })) => {
+            Err(error) => {
+                error.blame()?;
                 continue;
             }
-            table => table?,
+            Ok(table) => table,
         };
         let blocks = BlockReader::new(store.clone(), repository.owner.clone(), table.domain);
         let keys = repository.domain_keys(table.domain);
@@ -151,6 +153,7 @@ pub fn genuine(repository: &Repository, packs: impl IntoIterator<Item = PackId>)
             genuine.insert(id);
         }
     }
+    wait(witnessed.verdict())?;
     Ok(genuine)
 }
 

@@ -3,10 +3,9 @@
 #[path = "../kit/mod.rs"]
 mod kit;
 mod server;
+mod strangers;
 
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -18,7 +17,7 @@ use copal_engine::repository::Descriptor;
 use copal_engine::{client, layout, pack};
 
 use kit::{Harm, Machine, PASSPHRASE, Run, assert_same, noise, text};
-use server::{At, Server, client_of, get, now, send, signed_get};
+use server::{At, Server, client_of, get};
 
 fn machine() -> Machine {
     let machine = Machine::new();
@@ -291,43 +290,6 @@ fn a_server_that_is_ended_in_the_middle_of_an_upload_leaves_the_repository_sound
     let server = Server::start(&machine, &[]);
     machine.at(&server.url, &["backup", "source"]).ok();
     restores(&machine, &server.url);
-}
-
-#[test]
-fn a_replayed_request_is_refused_and_a_wrong_clock_is_explained() {
-    let machine = machine();
-    machine.backup(&[]);
-    let server = Server::start(&machine, &[]);
-    let request = signed_get(&machine, &server.url, "/v1/index", now());
-    let first = send(&server.url, &request);
-    assert!(first.starts_with("HTTP/1.1 200") && first.contains("\"segments\""), "{first}");
-    let second = send(&server.url, &request);
-    assert!(second.starts_with("HTTP/1.1 401") && second.contains("urn:copal:problem:replayed"), "{second}");
-    let late = send(&server.url, &signed_get(&machine, &server.url, "/v1/time", now() - 7_200));
-    // A second may begin between signing and looking.
-    let is_told = (7_200..7_320).any(|age| late.contains(&format!("{age} s ago")));
-    assert!(late.contains("urn:copal:problem:clock") && is_told, "{late}");
-}
-
-#[test]
-fn whoever_connects_and_says_nothing_is_not_kept() {
-    let machine = machine();
-    let server = Server::start(&machine, &[]);
-    let address = server.url.strip_prefix("http://").unwrap();
-    // Nothing, what two protocols begin with, and a request that does not end.
-    let silent = ["", "P", "GET /v1/repository HTTP/1.1\r\n"].map(|said| {
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.write_all(said.as_bytes()).unwrap();
-        stream
-    });
-    for mut stream in silent {
-        stream.set_read_timeout(Some(Duration::from_secs(240))).unwrap();
-        let mut answer = Vec::new();
-        match stream.read_to_end(&mut answer) {
-            Ok(_) => assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"), "{answer:?}"),
-            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
-        }
-    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use copal_engine::id::PackId;
 use copal_engine::layout;
 use copal_engine::state::{PackRecord, RunKind};
+use copal_engine::time::Time;
 
 use super::{Harm, Kind, Report, structure};
 use crate::budget::Budget;
@@ -37,18 +38,18 @@ pub(super) async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<Ha
 
 /// Which packs are read.
 #[derive(Copy, Clone)]
-pub(super) struct Share {
+pub struct Share {
     /// So many shares,
-    pub(super) part: u32,
+    pub part: u32,
     /// out of so many,
-    pub(super) parts: u32,
+    pub parts: u32,
     /// and which first.
-    pub(super) order: Order,
+    pub order: Order,
 }
 
 /// Which packs are read first.
 #[derive(Copy, Clone)]
-pub(super) enum Order {
+pub enum Order {
     /// Those not read for longest.
     Longest,
     /// Those behind this one, by their names.
@@ -60,55 +61,68 @@ pub(super) enum Order {
 pub(super) async fn check(
     host: &Host<'_>,
     view: &View,
-    Share { part, parts, order }: Share,
+    share: Share,
     budget: &Budget,
     report: &mut Report,
     harm: &mut Harm,
 ) -> Result<(), JobError> {
-    let share_of = |packs: usize| (packs as u64 * u64::from(part)).div_ceil(u64::from(parts.max(1))) as usize;
     let there = view.state.packs.iter().filter(|(id, _)| !harm.hits(id));
-    let (mut harmed, mut packs): (Vec<_>, Vec<_>) = there.partition(|(_, record)| record.is_damaged);
-    match order {
-        Order::Longest => packs.sort_by_key(|(id, record)| (record.read, **id)),
-        Order::Behind(last) => {
-            let first = packs.partition_point(|(id, _)| Some(**id) <= last);
-            packs.rotate_left(first);
-        }
-    }
-    // What stays damaged is never noted as read: it would be first for ever, and take the place of what is sound. So it has
-    // a share of its own, another one each day.
-    let (share, also) = (share_of(packs.len()), share_of(harmed.len()));
-    let days = host.now_to_note().await?.0.max(0) as u64 / DAY;
-    let first = days as usize * also % harmed.len().max(1);
-    harmed.rotate_left(first);
-    let due = packs.into_iter().take(share).chain(harmed.into_iter().take(also));
-    for (number, (id, record)) in due.enumerate() {
+    let (due, share) = due(there, share, host.now_to_note().await?);
+    for (number, (id, record)) in due.into_iter().enumerate() {
         if number > 0 && budget.is_over() {
             report.packs_left = share.saturating_sub(number) as u64;
             break;
         }
-        let found = read(host, *id, record).await?;
+        let found = read(host, id, record).await?;
         if number < share {
-            report.last_read = Some(*id);
+            report.last_read = Some(id);
         }
         if found != Found::Missing {
             report.packs_read += 1;
             report.bytes_read += record.length;
         }
-        let name = layout::pack(record.place, *id);
+        let name = layout::pack(record.place, id);
         match found {
-            Found::Whole => drop(harm.whole.insert(*id, host.now_to_note().await?)),
+            Found::Whole => drop(harm.whole.insert(id, host.now_to_note().await?)),
             Found::Missing => {
-                report.add_pack(Kind::Missing, name, *id, "it is not there");
-                harm.missing.insert(*id);
+                report.add_pack(Kind::Missing, name, id, "it is not there");
+                harm.missing.insert(id);
             }
             Found::Damaged(why) => {
-                report.add_pack(Kind::Damaged, name, *id, why);
-                harm.damaged.insert(*id);
+                report.add_pack(Kind::Damaged, name, id, why);
+                harm.damaged.insert(id);
             }
         }
     }
     Ok(())
+}
+
+/// The packs that are read: first those of the share, and how many these are; then, of those that were found damaged before,
+/// a share of their own, another one each day. What stays damaged is never noted as read: it would be first for ever, and
+/// take the place of what is sound.
+pub fn due<'a>(
+    packs: impl Iterator<Item = (&'a PackId, &'a PackRecord)>,
+    Share { part, parts, order }: Share,
+    now: Time,
+) -> (Vec<(PackId, &'a PackRecord)>, usize) {
+    let share_of = |packs: usize| (packs as u64 * u64::from(part)).div_ceil(u64::from(parts.max(1))) as usize;
+    let packs = packs.map(|(id, record)| (*id, record));
+    let (mut harmed, mut packs): (Vec<_>, Vec<_>) = packs.partition(|(_, record)| record.is_damaged);
+    match order {
+        Order::Longest => packs.sort_by_key(|(id, record)| (record.read, *id)),
+        Order::Behind(last) => {
+            let first = packs.partition_point(|(id, _)| Some(*id) <= last);
+            packs.rotate_left(first);
+        }
+    }
+    let (share, also) = (share_of(packs.len()), share_of(harmed.len()));
+    let days = now.0.max(0) as u64 / DAY;
+    let first = days as usize * also % harmed.len().max(1);
+    harmed.rotate_left(first);
+    packs.truncate(share);
+    let share = packs.len();
+    packs.extend(harmed.into_iter().take(also));
+    (packs, share)
 }
 
 /// What a pack was found to be.
@@ -134,3 +148,32 @@ async fn read(host: &Host<'_>, id: PackId, record: &PackRecord) -> Result<Found,
 const DAY: u64 = 24 * 3600 * 1_000_000_000;
 /// Which packs there are.
 const PACKS: Parts = Parts { kinds: &[RunKind::Packs], domains: Some(BTreeSet::new()) };
+
+#[cfg(test)]
+mod tests {
+    use copal_engine::id::DomainId;
+    use copal_engine::layout::Place;
+    use copal_engine::pack::PackKind;
+
+    use super::*;
+
+    fn pack(read: Time, is_damaged: bool) -> PackRecord {
+        let (domain, kind, place) = (DomainId([1; 16]), PackKind::Data, Place::Packs);
+        PackRecord { domain, kind, length: 1, place, is_missing: false, is_damaged, read, accepted: Time(0) }
+    }
+
+    #[test]
+    fn what_stays_damaged_takes_no_sound_packs_place() {
+        let records = [pack(PackRecord::FORGED, true), pack(Time(5), false), pack(Time(3), false), pack(Time(0), true)];
+        let ids: Vec<PackId> = (0..4).map(|at| PackId([at; 32])).collect();
+        let of = |order, day: u64| {
+            let (due, share) =
+                due(ids.iter().zip(&records), Share { part: 1, parts: 2, order }, Time((day * DAY) as i64));
+            (due.iter().map(|(id, _)| id.0[0]).collect::<Vec<_>>(), share)
+        };
+        assert_eq!(of(Order::Longest, 0), (vec![2, 0], 1));
+        assert_eq!(of(Order::Longest, 1), (vec![2, 3], 1), "another damaged one each day");
+        assert_eq!(of(Order::Behind(Some(ids[1])), 0), (vec![2, 0], 1));
+        assert_eq!(of(Order::Behind(Some(ids[2])), 0), (vec![1, 0], 1), "round and round");
+    }
+}

@@ -11,9 +11,8 @@ mod structure;
 
 use std::collections::BTreeSet;
 
+pub use data::{Order, Share, due};
 pub use harm::{Harm, note};
-
-use data::{Order, Share};
 
 use copal_engine::id::{ObjectHash, PackId, SnapshotId};
 

@@ -8,7 +8,6 @@ use copal_engine::manifest::VerifiedManifest;
 use copal_engine::pack::{PackKind, PackTable};
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
-use copal_store::StoreError;
 
 use super::Report;
 use super::chains::Chain;
@@ -55,16 +54,11 @@ pub(super) async fn read_packs(
             let mut leave_out = |why: &str| report.packs_left_out.push((name.to_owned(), why.to_owned()));
             let table = match objects::read_table(host.store, place, id, listed.stat.length).await {
                 Ok(table) => table,
-                Err(JobError::Damaged { why, .. }) => {
-                    leave_out(&why);
+                // Also one that the medium does not give is no reason to leave all others out.
+                Err(error) => {
+                    leave_out(&error.blame()?.1);
                     continue;
                 }
-                // One that the medium does not give is no reason to leave all others out.
-                Err(JobError::Store(error @ (StoreError::Io { .. } | StoreError::Obstructed { .. }))) => {
-                    leave_out(&format!("it cannot be read: {error}"));
-                    continue;
-                }
-                Err(error) => return Err(error),
             };
             match named.get(&id) {
                 _ if place == Place::Moved => {}

@@ -7,7 +7,6 @@ use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
 use copal_engine::layout;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
-use copal_store::StoreError;
 
 use super::Report;
 use super::contents::Found;
@@ -30,10 +29,9 @@ pub(super) async fn compare(
         let record = &packs[id].record;
         let (name, length) = (layout::pack(record.place, *id), record.length);
         Box::pin(async move {
-            match objects::hash(host.store, &name, length).await {
+            match objects::hash(host.store, &name, length).await.map_err(JobError::from) {
                 Ok(hash) => Ok(hash == Some(ObjectHash(id.0))),
-                Err(StoreError::Io { .. } | StoreError::Obstructed { .. }) => Ok(false),
-                Err(error) => Err(error.into()),
+                Err(error) => error.blame().map(|_| false),
             }
         })
     });

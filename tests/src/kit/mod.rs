@@ -37,6 +37,17 @@ pub fn path(text: &str) -> TreePath {
     TreePath::new(text.as_bytes()).expect("a test names sound paths")
 }
 
+/// So many files of so many bytes that nothing makes smaller, the same for a seed, and others for each.
+pub fn noise(seed: u64, count: usize, bytes: usize) -> Tree {
+    let mut random = Random::new(seed);
+    let file = |at: usize| {
+        let mut content = vec![0; bytes];
+        random.fill(&mut content);
+        (path(&format!("{seed}-{at:02}")), content)
+    };
+    (0..count).map(file).collect()
+}
+
 /// A policy that keeps so many snapshots of each series, leaves garbage for a day, and lets a check read half of the
 /// packs; for the owner to sign.
 ///

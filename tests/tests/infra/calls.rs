@@ -24,7 +24,7 @@ use copal_service::report;
 use copal_store::Op;
 use copal_store::record::{Event, Record};
 use copal_tests::kit::lambda::event::{batch, notification};
-use copal_tests::kit::{Client, DAY, How, Random, SeededEntropy, Tree, World, keep_last, path};
+use copal_tests::kit::{Client, DAY, How, SeededEntropy, Tree, World, keep_last, noise};
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
@@ -58,16 +58,16 @@ pub(crate) fn of_jobs() -> BTreeSet<Call> {
     let other = world.register(2, Role::WriteOnly);
 
     // Manifests that events tell of, one that only reconciliation finds, and a policy.
-    story.upload(&client, &files(1, 40, 900));
+    story.upload(&client, &noise(1, 40, 900));
     story.ingest(&[layout::manifest(client.id, 1)]);
-    story.upload(&other, &files(2, 4, 900));
+    story.upload(&other, &noise(2, 4, 900));
     story.run(Function::Ingest);
     world.write_change(&client, vec![keep_last(1)]);
     story.ingest(&[layout::change(1)]);
 
     // A quarter of the files stays: packs become sparse, blocks are moved, the rest is doomed and deleted.
     let some: Tree =
-        files(1, 40, 900).into_iter().enumerate().filter(|(at, _)| at % 4 == 0).map(|(_, of)| of).collect();
+        noise(1, 40, 900).into_iter().enumerate().filter(|(at, _)| at % 4 == 0).map(|(_, of)| of).collect();
     world.back_up(&client, &some);
     // Runs that end early note where the next one goes on, and delete what was noted before.
     for steps in 1..=4 {
@@ -89,7 +89,7 @@ pub(crate) fn of_jobs() -> BTreeSet<Call> {
 
     // More roots than are kept, segments to be merged, and something that nobody names.
     for seed in 100..210 {
-        world.back_up(&client, &files(seed, 1, 600));
+        world.back_up(&client, &noise(seed, 1, 600));
     }
     // Ingest folds what is small; what is merged otherwise has millions of entries.
     plant(None, Windows { cover: 1, ..Windows::DESIGN });
@@ -107,7 +107,7 @@ pub(crate) fn of_jobs() -> BTreeSet<Call> {
     story.run(Function::Check);
 
     // A root is lost of which a client has its answer: nobody writes on.
-    story.upload(&client, &files(3, 4, 900));
+    story.upload(&client, &noise(3, 4, 900));
     story.run(Function::Ingest);
     let newest = world.names("roots/").into_iter().next().expect("there are roots");
     world.destroy(&newest);
@@ -198,16 +198,6 @@ fn action(op: Op) -> &'static str {
         Op::List | Op::Now => LIST,
         Op::Delete => "s3:DeleteObject",
     }
-}
-
-fn files(seed: u64, count: usize, bytes: usize) -> Tree {
-    let mut random = Random::new(seed);
-    let file = |at: usize, random: &mut Random| {
-        let mut content = vec![0; bytes];
-        random.fill(&mut content);
-        (path(&format!("{seed}-{at:02}")), content)
-    };
-    (0..count).map(|at| file(at, &mut random)).collect()
 }
 
 pub(crate) const LIST: &str = "s3:ListBucket";

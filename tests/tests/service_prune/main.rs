@@ -17,18 +17,8 @@ use copal_engine::state::{DoomedState, SnapshotState};
 use copal_service::error::JobError;
 use copal_service::prune::Options;
 use copal_tests::kit::picture::{Picture, Tables};
-use copal_tests::kit::{Client, DAY, Random, Tree, World, path};
+use copal_tests::kit::{Client, DAY, World, noise as files};
 use futures::executor::block_on;
-
-fn files(seed: u64, count: usize, bytes: usize) -> Tree {
-    let mut random = Random::new(seed);
-    let file = |at: usize, random: &mut Random| {
-        let mut content = vec![0; bytes];
-        random.fill(&mut content);
-        (path(&format!("{seed}-{at:02}")), content)
-    };
-    (0..count).map(|at| file(at, &mut random)).collect()
-}
 
 fn begin() -> (World, Client) {
     let world = World::new();

@@ -1,0 +1,45 @@
+//! Strangers: who connects and says nothing, or what somebody else has said.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::machine;
+use crate::server::{Server, now, send, signed_get};
+
+#[test]
+fn whoever_connects_and_says_nothing_is_not_kept() {
+    let machine = machine();
+    let server = Server::start(&machine, &[]);
+    let address = server.url.strip_prefix("http://").unwrap();
+    // Nothing, what two protocols begin with, and a request that does not end.
+    let silent = ["", "P", "GET /v1/repository HTTP/1.1\r\n"].map(|said| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(said.as_bytes()).unwrap();
+        stream
+    });
+    for mut stream in silent {
+        stream.set_read_timeout(Some(Duration::from_secs(240))).unwrap();
+        let mut answer = Vec::new();
+        match stream.read_to_end(&mut answer) {
+            Ok(_) => assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"), "{answer:?}"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+        }
+    }
+}
+
+#[test]
+fn a_replayed_request_is_refused_and_a_wrong_clock_is_explained() {
+    let machine = machine();
+    machine.backup(&[]);
+    let server = Server::start(&machine, &[]);
+    let request = signed_get(&machine, &server.url, "/v1/index", now());
+    let first = send(&server.url, &request);
+    assert!(first.starts_with("HTTP/1.1 200") && first.contains("\"segments\""), "{first}");
+    let second = send(&server.url, &request);
+    assert!(second.starts_with("HTTP/1.1 401") && second.contains("urn:copal:problem:replayed"), "{second}");
+    let late = send(&server.url, &signed_get(&machine, &server.url, "/v1/time", now() - 7_200));
+    // A second may begin between signing and looking.
+    let is_told = (7_200..7_320).any(|age| late.contains(&format!("{age} s ago")));
+    assert!(late.contains("urn:copal:problem:clock") && is_told, "{late}");
+}
