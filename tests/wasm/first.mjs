@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
 import { compiled, first } from "./engine.mjs";
 import { givenOf } from "./session.mjs";
 
@@ -13,11 +14,20 @@ await assert.rejects(loadRest(await compiled(pkg, "copal_rest.wasm")), /first fi
 const { copal, memory } = await first(pkg);
 const NOW = 1_790_000_000_000;
 
+// What takes memory for a passphrase may be done elsewhere: who opens the slot takes none of it.
+const slot = given.slot;
+const [theirs, wrong] = await Promise.all(["correct horse battery staple", "another"].map((passphrase) => stretched({ pkg, slot, passphrase })));
+assert(theirs.memory > 8 << 20, "this slot asks for 8 MiB");
+assert.throws(() => copal.Owner.openStretched(slot, wrong.key), { code: "wrong-passphrase" });
+assert.throws(() => copal.Owner.openStretched(slot, theirs.key.subarray(1)), { code: "misuse" });
+const owner = copal.Owner.openStretched(slot, theirs.key);
+assert(memory.buffer.byteLength < 2 << 20, "who opens takes none of it");
+
 // Unlocking, registering, signing.
 const descriptor = new copal.Descriptor(1, given.descriptor);
 const { parameters, repository } = descriptor.facts;
 assert.throws(() => copal.Owner.open(given.slot, "another"), { code: "wrong-passphrase" });
-const owner = copal.Owner.open(given.slot, "correct horse battery staple");
+copal.Owner.open(given.slot, "correct horse battery staple").check(descriptor);
 owner.check(descriptor);
 assert.equal(owner.repository, repository);
 const { client, record } = owner.register(descriptor, "alone", NOW, new Uint8Array(80).fill(1));
@@ -46,4 +56,12 @@ await copal.loadRest(await compiled(pkg, "copal_rest.wasm"));
 const view = new copal.View(null, [resumed.facts.domain]);
 assert.deepEqual(view.snapshots(), []);
 assert.equal(await copal.load(), memory, "it is one engine");
+
+/** What another thread, with an engine of its own, makes of a passphrase. */
+function stretched(workerData) {
+  return new Promise((done, failed) => {
+    new Worker(new URL("stretched.mjs", import.meta.url), { workerData }).once("message", done).once("error", failed);
+  });
+}
+
 console.log("the first file is enough for unlocking and for workers");

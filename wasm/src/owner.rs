@@ -40,6 +40,16 @@ impl Owner {
         Ok(Self { secret: Slot::parse(slot)?.open(input)? })
     }
 
+    /// What opens a slot, made of an input: all of opening that takes memory and time.
+    pub fn stretch(slot: &[u8], input: &SlotInput) -> Result<Secret, Fault> {
+        Ok(Slot::parse(slot)?.stretch(input)?)
+    }
+
+    /// Opens a slot with what [`Owner::stretch`] gave, maybe another instance of the engine.
+    pub fn open_stretched(slot: &[u8], stretched: &Secret) -> Result<Self, Fault> {
+        Ok(Self { secret: Slot::parse(slot)?.unwrap(stretched)? })
+    }
+
     /// Holds a secret that was opened elsewhere.
     pub fn of(secret: OwnerSecret) -> Self {
         Self { secret }

@@ -167,12 +167,22 @@ impl Slot {
 
     /// Unwraps the owner secret.
     pub fn open(&self, input: &SlotInput) -> Result<OwnerSecret, SlotError> {
-        let slot = self.id;
+        self.unwrap(&self.stretch(input)?)
+    }
+
+    /// The first half of opening, and all of it that takes memory and time: the 32 bytes that unwrap this slot. Whoever
+    /// has them has what the slot wraps.
+    pub fn stretch(&self, input: &SlotInput) -> Result<Secret, SlotError> {
         if input.kind() != self.kind {
-            return Err(SlotError::OtherKind { slot, kind: self.kind });
+            return Err(SlotError::OtherKind { slot: self.id, kind: self.kind });
         }
-        let secret = unwrapping_secret(input, self.stretch).ok_or(SlotError::Memory { slot })?;
-        let (kek, commitment) = wrap_keys(&secret, &self.header);
+        unwrapping_secret(input, self.stretch).ok_or(SlotError::Memory { slot: self.id })
+    }
+
+    /// The other half: unwraps the owner secret with what [`stretch`](Self::stretch) gave.
+    pub fn unwrap(&self, stretched: &Secret) -> Result<OwnerSecret, SlotError> {
+        let slot = self.id;
+        let (kek, commitment) = wrap_keys(stretched, &self.header);
         if !bool::from(commitment.ct_eq(&self.commitment)) {
             return Err(SlotError::WrongSecret { slot, kind: self.kind });
         }

@@ -2,6 +2,7 @@
 
 use copal_engine::client::Role;
 use copal_engine::id::ClientId;
+use copal_engine::keys::secret::Secret;
 use copal_engine::keys::slot::SlotInput;
 use copal_engine::receipt::{IngestBy, Outcome, Receipt};
 use copal_engine::repository as engine;
@@ -63,9 +64,18 @@ pub struct Owner(pub(super) owner::Owner);
 #[wasm_bindgen]
 impl Owner {
     pub fn open(slot: &[u8], passphrase: &JsString) -> Thrown<Owner> {
-        let composed = Zeroizing::new(String::from(passphrase.normalize("NFC")));
-        let input = SlotInput::composed(composed).map_err(Fault::from)?;
-        Ok(Self(owner::Owner::open(slot, &input)?))
+        Ok(Self(owner::Owner::open(slot, &typed(passphrase)?)?))
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "Uint8Array<ArrayBuffer>")]
+    pub fn stretch(slot: &[u8], passphrase: &JsString) -> Thrown<Uint8Array> {
+        Ok(owner::Owner::stretch(slot, &typed(passphrase)?)?.expose().as_slice().into())
+    }
+
+    #[wasm_bindgen(js_name = openStretched)]
+    pub fn open_stretched(slot: &[u8], stretched: &Uint8Array) -> Thrown<Owner> {
+        let secret = key_of(stretched)?;
+        Ok(Self(owner::Owner::open_stretched(slot, &Secret::new(*secret))?))
     }
 
     #[wasm_bindgen(js_name = openWithRecoveryCode)]
@@ -281,6 +291,12 @@ pub fn unsigned_request(
     let to_sign = ToSign::of(request)?;
     let terms = Terms { created: to_sign.created, expires: to_sign.expires, nonce: to_sign.nonce, signatory };
     Ok(unsigned(to_sign.request().unsigned(&terms)))
+}
+
+/// A passphrase as it was typed.
+fn typed(passphrase: &JsString) -> Thrown<SlotInput> {
+    let composed = Zeroizing::new(String::from(passphrase.normalize("NFC")));
+    Ok(SlotInput::composed(composed).map_err(Fault::from)?)
 }
 
 fn unsigned(unsigned: Unsigned) -> Object {

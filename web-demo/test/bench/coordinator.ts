@@ -8,6 +8,7 @@ import { Control } from "../../src/core/coordinator/control";
 import { Descriptor, Owner, View, load, loadRest } from "../../src/core/engine";
 import { type Origin, type Scanned, scan as scanned } from "../../src/core/source/tree";
 import { type Labour, startPool } from "../../src/core/work/pool";
+import { startStretcher } from "../../src/core/work/stretcher";
 import workerUrl from "../../src/core/work/worker.ts?worker&url";
 import firstUrl from "../../../wasm/pkg/copal_first.wasm?url";
 import restUrl from "../../../wasm/pkg/copal_rest.wasm?url";
@@ -49,13 +50,16 @@ async function measure(order: Order, origin: Origin, maker: MessagePort): Promis
   await load(module);
   await loadRest(await WebAssembly.compileStreaming(fetch(restUrl)));
   const descriptor = new Descriptor(1, bytesOf(order.given.descriptor));
-  const owner = Owner.open(bytesOf(order.given.slot), "correct horse battery staple");
+  const slot = bytesOf(order.given.slot);
+  const stretcher = startStretcher(hand, module);
+  const owner = Owner.openStretched(slot, await stretcher.stretch(slot, "correct horse battery staple"));
+  stretcher.end();
   const { client } = owner.register(descriptor, "measured", Date.now(), crypto.getRandomValues(new Uint8Array(80)));
   const { parameters } = descriptor.facts;
   labour?.end();
   labour = await startPool({
     workers: order.workers,
-    spawn: () => new Worker(workerUrl, { type: "module" }),
+    spawn: hand,
     module,
     key: () => client.chunkerKey() as Uint8Array<ArrayBuffer>,
     parameters,
@@ -96,6 +100,10 @@ async function measure(order: Order, origin: Origin, maker: MessagePort): Promis
   owner.free();
   descriptor.free();
   return outcome;
+}
+
+function hand(): Worker {
+  return new Worker(workerUrl, { type: "module" });
 }
 
 /** Files that the maker makes. */

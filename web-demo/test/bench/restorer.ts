@@ -8,6 +8,8 @@ import { openPrivate } from "../../src/core/keep/private";
 import { Books } from "../../src/core/restore/books";
 import { RestoreRun } from "../../src/core/restore/run";
 import { SingleTarget, ZipTarget, stagedPlace } from "../../src/core/restore/targets";
+import { startStretcher } from "../../src/core/work/stretcher";
+import workerUrl from "../../src/core/work/worker.ts?worker&url";
 import firstUrl from "../../../wasm/pkg/copal_first.wasm?url";
 import restUrl from "../../../wasm/pkg/copal_rest.wasm?url";
 
@@ -47,11 +49,12 @@ const gateway = {
 };
 
 async function open(passphrase: string): Promise<null> {
-  await load(await WebAssembly.compileStreaming(fetch(firstUrl)));
+  const module = await WebAssembly.compileStreaming(fetch(firstUrl));
+  await load(module);
   await loadRest(await WebAssembly.compileStreaming(fetch(restUrl)));
   const newest = (await names("copal/")).at(-1)!;
   const descriptor = new Descriptor(Number(newest.split("/").at(-1)), (await gateway.read(null, newest))!);
-  const owner = await openOwner(passphrase);
+  const owner = await openOwner(module, passphrase);
   const database = { get: async () => undefined };
   const known = { facts: { id: descriptor.facts.repository }, descriptor };
   opened = await Opened.full(known as never, gateway as never, database as never, null, owner);
@@ -75,15 +78,21 @@ async function restore(): Promise<Restored> {
   return { seconds, files: result.files, bytes: result.bytes, fetched };
 }
 
-async function openOwner(passphrase: string): Promise<Owner> {
-  for (const slot of await names("keys/")) {
-    try {
-      return Owner.open((await gateway.read(null, slot))!, passphrase);
-    } catch (error) {
-      if (!["slot-other", "wrong-passphrase"].includes((error as { code: string }).code)) throw error;
+async function openOwner(module: WebAssembly.Module, passphrase: string): Promise<Owner> {
+  const stretcher = startStretcher(() => new Worker(workerUrl, { type: "module" }), module);
+  try {
+    for (const name of await names("keys/")) {
+      const slot = (await gateway.read(null, name))!;
+      try {
+        return Owner.openStretched(slot, await stretcher.stretch(slot, passphrase));
+      } catch (error) {
+        if (!["slot-other", "wrong-passphrase"].includes((error as { code: string }).code)) throw error;
+      }
     }
+    throw new Error("no slot opens");
+  } finally {
+    stretcher.end();
   }
-  throw new Error("no slot opens");
 }
 
 async function names(prefix: string): Promise<string[]> {

@@ -1,5 +1,5 @@
 // A tab of Chromium with the pages of this folder, and what its processes have taken.
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, rmdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
@@ -53,18 +53,11 @@ export async function processes(browser) {
   return processInfo;
 }
 
-/** The most memory that a process has had since it was asked the last time, in bytes. */
-export function peak(id) {
-  const most = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${id}/status`, "utf8"))[1];
-  writeFileSync(`/proc/${id}/clear_refs`, "5");
-  return Number(most) * 1024;
-}
-
 /** Processor seconds of every thread of the browser so far. */
 export async function processors(browser) {
   const all = {};
   for (const { id, type } of await processes(browser)) {
-    for (const thread of readdirSync(`/proc/${id}/task`)) {
+    for (const thread of threads(id)) {
       try {
         const name = readFileSync(`/proc/${id}/task/${thread}/comm`, "utf8").trim();
         const nanoseconds = Number(readFileSync(`/proc/${id}/task/${thread}/schedstat`, "utf8").split(" ")[0]);
@@ -73,6 +66,54 @@ export async function processors(browser) {
     }
   }
   return all;
+}
+
+/** Gives every thread of the browser at most half of a processor, as on a machine with many that are half as fast: so that
+ * workers and what serves them need not share the few that this one has. Needs the right to make groups (cgroup v1, `cpu`).
+ * What is called in the end stops that. */
+export async function halved(browser) {
+  const root = `/sys/fs/cgroup/cpu/copal-measured-${process.pid}`;
+  mkdirSync(root);
+  const known = new Map();
+  const ids = (await processes(browser)).map(({ id }) => id);
+  const look = () => {
+    for (const id of ids) {
+      for (const thread of threads(id)) {
+        if (known.has(thread)) continue;
+        const group = join(root, thread);
+        try {
+          mkdirSync(group);
+          known.set(thread, group);
+          writeFileSync(join(group, "cpu.cfs_period_us"), "4000");
+          writeFileSync(join(group, "cpu.cfs_quota_us"), "2000");
+          writeFileSync(join(group, "tasks"), thread);
+        } catch (error) {
+          // A thread that has ended.
+          if (error.code !== "ESRCH") throw error;
+        }
+      }
+    }
+  };
+  look();
+  const timer = setInterval(look, 10);
+  return () => {
+    clearInterval(timer);
+    for (const [thread, group] of known) {
+      try {
+        writeFileSync("/sys/fs/cgroup/cpu/tasks", thread);
+      } catch {}
+      rmdirSync(group);
+    }
+    rmdirSync(root);
+  };
+}
+
+function threads(id) {
+  try {
+    return readdirSync(`/proc/${id}/task`);
+  } catch {
+    return [];
+  }
 }
 
 /** By thread, those that took more than a little. Threads that have ended are not told. */

@@ -11,8 +11,18 @@ vi.mock("../../src/core/engine", () => {
   const facts = { client: "c", domain: "d", hostSigns: { requests: false } };
   const client = { facts, check: () => {}, signRequest: () => ({}), unsignedRequest: () => ({}), free: () => {} };
   const enrollment = { facts: { repository: "r", owner: "o", client: "c", role: "write-only" }, signRequest: () => ({}), free: () => {} };
-  return { Client: { resume: () => client }, Enrollment: { parse: () => enrollment }, Owner: {}, Descriptor: class {}, View: class {} };
+  const owner = { check: () => {}, signRequest: () => ({}), free: () => {} };
+  const wrong = Object.assign(new Error("wrong"), { code: "wrong-passphrase" });
+  const openStretched = (slot: Uint8Array, key: Uint8Array) => {
+    if (slot[0] !== key[0]) throw wrong;
+    return owner;
+  };
+  return { Client: { resume: () => client }, Enrollment: { parse: () => enrollment }, Owner: { openStretched }, Descriptor: class {}, View: class {} };
 });
+
+const nobody = () => {
+  throw new Error("no passphrase is asked for");
+};
 
 const { unlock } = await import("../../src/core/coordinator/unlock");
 
@@ -42,7 +52,7 @@ async function interrupted(joined: "nobody" | "somebody else") {
     },
   };
   const known = { facts: { id: "r", owner: "o" }, descriptor: {} } as unknown as Known;
-  const open = (by: Parameters<typeof unlock>[0]) => unlock(by, known, gateway as unknown as Gateway, database as unknown as Database, null);
+  const open = (by: Parameters<typeof unlock>[0]) => unlock(by, known, gateway as unknown as Gateway, database as unknown as Database, null, nobody);
   return { open, devices, record: () => record };
 }
 
@@ -65,5 +75,47 @@ describe("an enrollment that was interrupted before its record was written", () 
     const { open, devices } = await interrupted("somebody else");
     await expect(open({ by: "enrollment", line: "line" })).rejects.toMatchObject({ problem: { code: "enrollment-used" } });
     expect(devices.size).toBe(0);
+  });
+});
+
+describe("a passphrase", () => {
+  const known = { facts: { id: "r", owner: "o", passphraseOpens: true }, descriptor: {} } as unknown as Known;
+  const database = { get: async () => undefined } as unknown as Database;
+  const gateway = {
+    signWith: () => {},
+    list: async () => ["keys/1/a", "keys/2/a", "keys/3/a"].map((key) => ({ key })),
+    read: async (_: unknown, key: string) => new Uint8Array([Number(key.split("/")[1])]),
+  } as unknown as Gateway;
+
+  /** A stretcher whose passphrases are the first byte of the slot that they open. */
+  function stretching(fails: { code: string } | null = null) {
+    const keys: Uint8Array[] = [];
+    const seen = { keys, ended: 0 };
+    const stretch = async (_: Uint8Array, passphrase: string) => {
+      if (fails) throw fails;
+      keys.push(new Uint8Array([Number(passphrase), 7]));
+      return keys.at(-1)! as Uint8Array<ArrayBuffer>;
+    };
+    const open = (passphrase: string) =>
+      unlock({ by: "passphrase", passphrase }, known, gateway, database, null, () => ({ stretch, end: () => void (seen.ended += 1) }));
+    return { open, seen };
+  }
+
+  test("is stretched for each slot until one opens, by somebody who ends then, and what came of it is overwritten", async () => {
+    const { open, seen } = stretching();
+    expect((await open("2")).session.role).toBe("full");
+    expect(seen).toEqual({ keys: [new Uint8Array(2), new Uint8Array(2)], ended: 1 });
+  });
+
+  test("that opens nothing is told, and nobody goes on stretching", async () => {
+    const { open, seen } = stretching();
+    await expect(open("9")).rejects.toMatchObject({ problem: { code: "passphrase-wrong" } });
+    expect(seen).toEqual({ keys: [new Uint8Array(2), new Uint8Array(2), new Uint8Array(2)], ended: 1 });
+  });
+
+  test("that cannot be stretched is not told as a wrong one", async () => {
+    const { open, seen } = stretching({ code: "no-memory" });
+    await expect(open("1")).rejects.toEqual({ code: "no-memory" });
+    expect(seen.ended).toBe(1);
   });
 });

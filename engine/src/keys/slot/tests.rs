@@ -35,9 +35,11 @@ fn a_slot_of_each_kind_opens_with_its_own_input_only() {
     for input in &inputs {
         let slot = Slot::parse(&seal(input, &params(), &owner())).unwrap();
         assert_eq!(slot.open(input), Ok(owner()));
+        assert_eq!(slot.unwrap(&slot.stretch(input).unwrap()), Ok(owner()));
         assert_eq!((slot.id(), slot.kind(), slot.created()), (SlotId([5; 16]), input.kind(), Time(-7)));
         assert_eq!(slot.repository(), RepositoryId([1; 16]));
         for other in inputs.iter().filter(|other| other.kind() != input.kind()) {
+            assert_eq!(slot.stretch(other), Err(SlotError::OtherKind { slot: slot.id(), kind: slot.kind() }));
             assert_eq!(slot.open(other), Err(SlotError::OtherKind { slot: slot.id(), kind: slot.kind() }));
         }
     }

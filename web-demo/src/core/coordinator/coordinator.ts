@@ -19,6 +19,7 @@ import type { FromCoordinator, ToCoordinator } from "../rpc";
 import type { Origin } from "../source/tree";
 import { ownScript } from "../trusted";
 import { type Labour, startPool } from "../work/pool";
+import { startStretcher } from "../work/stretcher";
 import workerUrl from "../work/worker.ts?worker&url";
 import type { Parameters } from "../engine";
 import type { Known, Opened } from "./opened";
@@ -65,7 +66,9 @@ const calls = {
     await ready();
     known ??= await meet(gateway, database);
     close();
-    opened = await unlock(by, known, gateway, database, await privateFiles(`${known.facts.id}/objects`));
+    const module = await engine.begun();
+    const stretcher = () => startStretcher(hand, module);
+    opened = await unlock(by, known, gateway, database, await privateFiles(`${known.facts.id}/objects`), stretcher);
     books = opened.owner ? new Books(opened) : null;
     return opened.session;
   },
@@ -181,12 +184,16 @@ async function restore(shelf: Books, snapshot: string, entries: EntryId[], place
   });
 }
 
+function hand(): Worker {
+  return new Worker(ownScript(workerUrl), { type: "module", name: "copal-hand" });
+}
+
 /** Workers, as many as the machine and the person allow. */
 async function workers(settings: Settings, key: () => Uint8Array<ArrayBuffer>, parameters: Parameters): Promise<Labour> {
   const cores = navigator.hardwareConcurrency || 2;
   return startPool({
     workers: settings.workers || Math.min(Math.max(cores, 1), 4),
-    spawn: () => new Worker(ownScript(workerUrl), { type: "module", name: "copal-hand" }),
+    spawn: hand,
     module: await engine.begun(),
     key,
     parameters,

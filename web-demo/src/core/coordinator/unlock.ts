@@ -6,6 +6,7 @@ import { type Gateway, brief } from "../gateway/client";
 import type { Database, Device } from "../keep/database";
 import type { Private } from "../keep/private";
 import { failure, problemOf } from "../problem";
+import type { Stretcher } from "../work/stretcher";
 import { type Known, Opened, records } from "./opened";
 import { engineSigner, makeKeys, vaultSigner } from "./signing";
 
@@ -23,20 +24,40 @@ export async function meet(gateway: Gateway, database: Database): Promise<Known>
   return { facts, descriptor };
 }
 
-/** Opens the repository. */
-export async function unlock(by: Unlock, known: Known, gateway: Gateway, database: Database, cache: Private | null): Promise<Opened> {
+/** Opens the repository. `stretcher` starts who stretches a passphrase. */
+export async function unlock(by: Unlock, known: Known, gateway: Gateway, database: Database, cache: Private | null, stretcher: () => Stretcher): Promise<Opened> {
   switch (by.by) {
     case "passphrase":
       if (by.passphrase === "") throw failure("passphrase-empty");
-      return byOwner(known, gateway, database, cache, (slot) => Owner.open(slot, by.passphrase), "passphrase-wrong");
+      return byPassphrase(by.passphrase, stretcher, (open) => byOwner(known, gateway, database, cache, open, "passphrase-wrong"));
     case "recovery-code":
-      return byOwner(known, gateway, database, cache, (slot) => Owner.openWithRecoveryCode(slot, by.code), "code-malformed");
+      return byOwner(known, gateway, database, cache, async (slot) => Owner.openWithRecoveryCode(slot, by.code), "code-malformed");
     case "enrollment":
-      return byEnrollment(by.line, by.name ?? "browser", by.passphrase ?? "", known, gateway, database, cache);
+      return byEnrollment(by.line, by.name ?? "browser", by.passphrase ?? "", known, gateway, database, cache, stretcher);
     case "device":
       return byDevice(known, gateway, database, cache);
     case "link":
       throw failure("enrollment-malformed");
+  }
+}
+
+/** Opens a slot. */
+type OpenSlot = (slot: Uint8Array) => Promise<Owner>;
+
+/** Starts the stretcher at once: it gets ready while slots are fetched. */
+async function byPassphrase<T>(passphrase: string, start: () => Stretcher, work: (open: OpenSlot) => Promise<T>): Promise<T> {
+  const stretcher = start();
+  try {
+    return await work(async (slot) => {
+      const key = await stretcher.stretch(slot, passphrase);
+      try {
+        return Owner.openStretched(slot, key);
+      } finally {
+        key.fill(0);
+      }
+    });
+  } finally {
+    stretcher.end();
   }
 }
 
@@ -45,7 +66,7 @@ async function byOwner(
   gateway: Gateway,
   database: Database,
   cache: Private | null,
-  open: (slot: Uint8Array) => Owner,
+  open: OpenSlot,
   wrong: "passphrase-wrong" | "code-malformed",
 ): Promise<Opened> {
   const device = await database.get("devices", known.facts.id);
@@ -65,7 +86,7 @@ async function byOwner(
 }
 
 /** Tries all slots. */
-async function openSlot(known: Known, gateway: Gateway, open: (slot: Uint8Array) => Owner, wrong: "passphrase-wrong" | "code-malformed"): Promise<Owner> {
+async function openSlot(known: Known, gateway: Gateway, open: OpenSlot, wrong: "passphrase-wrong" | "code-malformed"): Promise<Owner> {
   const keys = (await gateway.list(brief(), "keys/")).map(({ key }) => key);
   const slots = [...new Set(keys.map((key) => key.slice(0, key.lastIndexOf("/"))))];
   let isDamaged = false;
@@ -76,7 +97,7 @@ async function openSlot(known: Known, gateway: Gateway, open: (slot: Uint8Array)
       if (!bytes) continue;
       let owner: Owner;
       try {
-        owner = open(bytes);
+        owner = await open(bytes);
       } catch (error) {
         const code = (error as { code?: unknown }).code;
         if (code === "wrong-passphrase" || code === "slot-other") break;
@@ -109,14 +130,23 @@ export function roleOf(line: string): "full" | "write-only" | null {
 }
 
 /** Joins. The keys are kept before the record is written, so that a run that was interrupted is finished by the next one. */
-async function byEnrollment(line: string, name: string, passphrase: string, known: Known, gateway: Gateway, database: Database, cache: Private | null): Promise<Opened> {
+async function byEnrollment(
+  line: string,
+  name: string,
+  passphrase: string,
+  known: Known,
+  gateway: Gateway,
+  database: Database,
+  cache: Private | null,
+  stretcher: () => Stretcher,
+): Promise<Opened> {
   const enrollment = Enrollment.parse(line);
   try {
     const { repository, owner, client: id, role } = enrollment.facts;
     if (repository !== known.facts.id || owner !== known.facts.owner) throw failure("enrollment-elsewhere");
     if (role === "full") {
       if (passphrase === "") throw failure("passphrase-needed");
-      return await joinFull(enrollment, passphrase, name, known, gateway, database, cache);
+      return await byPassphrase(passphrase, stretcher, (open) => joinFull(enrollment, open, name, known, gateway, database, cache));
     }
     const before = await database.get("devices", repository);
     gateway.signWith(engineSigner((request) => enrollment.signRequest(request)));
@@ -146,13 +176,13 @@ async function byEnrollment(line: string, name: string, passphrase: string, know
 
 /** Joins as a full client. The enrollment key lets it read the key slots where these are not open, and the passphrase shows
  * that it may. */
-async function joinFull(enrollment: Enrollment, passphrase: string, name: string, known: Known, gateway: Gateway, database: Database, cache: Private | null): Promise<Opened> {
+async function joinFull(enrollment: Enrollment, open: OpenSlot, name: string, known: Known, gateway: Gateway, database: Database, cache: Private | null): Promise<Opened> {
   const { client: id } = enrollment.facts;
   const { id: repository, passphraseOpens } = known.facts;
   gateway.signWith(passphraseOpens ? null : engineSigner((request) => enrollment.signRequest(request)));
   let owner: Owner | null = null;
   try {
-    owner = await openSlot(known, gateway, (slot) => Owner.open(slot, passphrase), "passphrase-wrong");
+    owner = await openSlot(known, gateway, open, "passphrase-wrong");
     const before = await database.get("devices", repository);
     gateway.signWith(engineSigner((request) => owner!.signRequest(request)));
     if (before?.role !== "full" || before.client !== id || !isKnown(owner, before.kept, known, await records(gateway, id))) {

@@ -4,6 +4,8 @@ import type { Action, Cut, Parameters } from "../engine";
 
 /** From the coordinator. */
 export type ToWorker =
+  /** What opens a key slot, made of a passphrase. A worker that does this does nothing else. */
+  | { type: "stretch"; module: WebAssembly.Module; slot: Uint8Array; passphrase: string }
   | { type: "begin"; module: WebAssembly.Module; key: Uint8Array<ArrayBuffer>; parameters: Parameters; level: number }
   /** Small files, to be read whole, or what was read of them. */
   | { type: "read"; job: number; files: (File | Uint8Array<ArrayBuffer>)[] }
@@ -41,6 +43,7 @@ export interface Spent {
 
 /** From a worker. */
 export type FromWorker =
+  | { type: "stretched"; key: Uint8Array<ArrayBuffer> }
   | { type: "ready" }
   | { type: "read"; job: number; results: Read[]; spent: Spent }
   | { type: "window"; job: number; ids: Uint8Array; lengths: Uint32Array; bytes: Uint8Array<ArrayBuffer>; spent: Spent }

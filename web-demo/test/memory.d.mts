@@ -1,0 +1,5 @@
+export interface Memory {
+  own: number;
+  all: number;
+}
+export function watch(id: number): () => Memory;
