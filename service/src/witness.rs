@@ -198,7 +198,8 @@ impl<S: Store> Store for Witnessed<S> {
         self.inner.now().await
     }
 
-    /// Reads what is mapped before anybody else does: a bad sector is an error then, and ends the process in a mapping.
+    /// Reads what is mapped before anybody else does: a store maps what is large as it is, and there a bad sector ends the
+    /// process.
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.is_there(Op::Map, key)?;
         let mapped = self.hear(key, Asked::Whole, self.inner.map(key).await).await?;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use copal_engine::keys::slot::SlotInput;
 use copal_engine::receipt::IngestBy;
 use copal_service::ingest::{Scope, ingest};
-use copal_service::view::{self, View};
+use copal_service::view::{self, Parts, View};
 use copal_store::limit::Rates;
 
 use super::failure::{of_client, of_job, of_open, of_site, of_store};
@@ -193,6 +193,11 @@ impl<'a> Context<'a> {
     /// The newest state. Where clients ingest, what was left undecided is decided first.
     pub(super) fn view(&self, repository: &Repository) -> Result<View, Failure> {
         wait(view::read(repository.store().as_ref())).map_err(of_job)
+    }
+
+    /// The same without any index, for who asks for no chunk: it may be large, and a part of it may be unreadable.
+    pub(super) fn records(&self, repository: &Repository) -> Result<View, Failure> {
+        wait(view::read_parts(repository.store().as_ref(), &Parts::RECORDS)).map_err(of_job)
     }
 
     /// The snapshots. What cannot be listed is told.

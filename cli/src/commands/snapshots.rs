@@ -12,7 +12,7 @@ use crate::report::rows::SnapshotRow;
 
 pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Failure> {
     let repository = context.open()?;
-    let view = context.view(&repository)?;
+    let view = context.records(&repository)?;
     let history = context.history(&repository, &view)?;
     let mut chosen = match options.forgotten {
         true => history.forgotten(&options.narrow),

@@ -4,6 +4,7 @@ use std::io;
 
 use copal_store::StoreError;
 use copal_store::s3::Trouble;
+use rustix::io::Errno;
 
 use super::failure::Failure;
 use crate::location::BadLocation;
@@ -133,10 +134,17 @@ fn advice_on_store(error: &StoreError) -> Option<&'static str> {
         StoreError::Io { source, .. } => match source.downcast_ref() {
             Some(Trouble::ClockSkew) => "set this machine's clock",
             Some(Trouble::Region(_)) => "set AWS_REGION to the bucket's region",
-            _ => return source.downcast_ref().and_then(advice_on),
+            _ => return source.downcast_ref().and_then(advice_on_medium),
         },
         StoreError::NotFound { .. } | StoreError::OutOfRange { .. } | StoreError::Crashed => return None,
     })
+}
+
+fn advice_on_medium(cause: &io::Error) -> Option<&'static str> {
+    if cause.raw_os_error() == Some(Errno::IO.raw_os_error()) {
+        return Some("the disk, or the way to it, is at fault: \"copal check\" finds what is hit, and says what to do");
+    }
+    advice_on(cause)
 }
 
 fn advice_on(cause: &io::Error) -> Option<&'static str> {

@@ -6,6 +6,8 @@ use std::io;
 
 use copal_engine::id::{ClientId, RepositoryId, SlotId, SnapshotId};
 use copal_engine::time::Time;
+use copal_store::{Op, StoreError};
+use rustix::io::Errno;
 use serde_json::Value;
 
 use super::field::{Hex, PathField, PathsField, Stamp, TargetField};
@@ -321,6 +323,7 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
     let full = || io::Error::from(io::ErrorKind::StorageFull);
     let place = PlaceError::Refused { path: "/c".into(), cause: io::ErrorKind::PermissionDenied.into() };
     let at = || "/mnt".to_owned();
+    let bad_sector = StoreError::Io { op: Op::Map, key: "index/x".into(), source: io::Error::from(Errno::IO).into() };
     let table: Vec<(Failure, u8, &str)> = vec![
         (Failure::Location(BadLocation::Missing), 2, "COPAL_REPOSITORY"),
         (Failure::Secret(SecretError::Missing), 1, "COPAL_PASSWORD_FILE"),
@@ -342,6 +345,7 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
         (Failure::Rejected { reasons: vec!["gap".into()] }, 5, "again"),
         (Failure::NotYetAccepted { what: "the backup" }, 5, "copal ingest"),
         (Failure::io("write", "/a", full()), 1, "free some space"),
+        (Failure::Store(bad_sector), 1, "copal check"),
         (Failure::Interrupted, 130, "kept"),
     ];
     for (failure, code, remedy) in table {

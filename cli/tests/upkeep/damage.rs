@@ -222,6 +222,14 @@ fn a_pack_that_cannot_be_read_is_named_until_a_backup_has_stored_its_content_aga
 }
 
 #[test]
+fn who_lists_snapshots_needs_no_index() {
+    let machine = prepared();
+    machine.names("index/").iter().for_each(|name| machine.damage(name, Harm::Truncate));
+    assert_eq!(machine.snapshots().len(), 2);
+    assert_eq!(machine.run(&["stats"]).code, 4, "who counts chunks does");
+}
+
+#[test]
 fn a_lost_page_is_told_as_the_directory_it_tells_of() {
     let machine = prepared();
     machine.packs(1).iter().for_each(|name| machine.damage(name, Harm::Delete));

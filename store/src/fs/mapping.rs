@@ -2,22 +2,52 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use bytes::Bytes;
-use memmap2::{Mmap, MmapMut};
+use memmap2::{Mmap, MmapMut, MmapOptions};
 use rustix::fs::{FallocateFlags, fallocate};
 
-/// Maps a whole file for reading. The bytes outlive the file's name: deletion does not disturb them.
+/// Maps a file of a known length for reading. The bytes outlive the file's name: deletion does not disturb them.
+///
+/// Of a file of [`LOOKED_THROUGH`] bytes at most every page has been read then: what the medium does not give is an error
+/// here, and would end the process (SIGBUS) where the bytes are used.
 #[allow(unsafe_code)]
-pub(super) fn map(file: &File) -> io::Result<Bytes> {
+pub(super) fn map(file: &File, length: u64) -> io::Result<Bytes> {
+    let mapped = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
     // SAFETY: the mapping is sound while nobody changes or truncates the file. It is an object, and objects
     // are create-only: this crate writes a file before it has its name and never opens it for writing again,
     // and deletion takes the name away but leaves the mapped pages. Somebody who changes files inside a
     // repository behind Copal's back is outside what can be guarded against, as with every mapped file; the
     // bytes are verified by whoever uses them.
-    let mapping = unsafe { Mmap::map(file) }?;
+    let mapping = unsafe { MmapOptions::new().len(mapped).map(file) }?;
+    // Whoever cannot say why reads the file, which can.
+    if length <= LOOKED_THROUGH && populate(&mapping).is_err() {
+        read_through(file, length)?;
+    }
     Ok(Bytes::from_owner(mapping))
+}
+
+/// Has the kernel read every page. It says that one cannot be read, and not why; kernels before 5.14 do not do it.
+#[cfg(target_os = "linux")]
+fn populate(mapping: &Mmap) -> io::Result<()> {
+    mapping.advise(memmap2::Advice::PopulateRead)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn populate(_: &Mmap) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Reads a file, and keeps nothing of it.
+fn read_through(file: &File, length: u64) -> io::Result<()> {
+    let mut piece = vec![0; PIECE.min(length) as usize];
+    for start in (0..length).step_by(PIECE as usize) {
+        let wanted = PIECE.min(length - start) as usize;
+        file.read_exact_at(&mut piece[..wanted], start)?;
+    }
+    Ok(())
 }
 
 /// Zeros to be written over, in a file without a name: the kernel may write them out instead of keeping them in memory.
@@ -48,6 +78,11 @@ impl Unnamed {
     }
 }
 
+/// Longer files are mapped as they are: from a disk that turns, reading more takes longer than a backup that changes little.
+const LOOKED_THROUGH: u64 = 256 << 20;
+/// Bytes that are read at a time.
+const PIECE: u64 = 256 << 10;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,7 +92,7 @@ mod tests {
     fn mapped_bytes_are_the_files_and_outlive_its_name() -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new()?;
         file.write_all(b"some bytes")?;
-        let mapped = map(file.as_file())?;
+        let mapped = map(file.as_file(), 10)?;
         drop(file);
         assert_eq!(mapped.slice(5..), Bytes::from_static(b"bytes"));
         Ok(())
@@ -84,7 +119,35 @@ mod tests {
 
     #[test]
     fn an_empty_file_maps_to_no_bytes() -> io::Result<()> {
-        assert!(map(&tempfile::tempfile()?)?.is_empty());
+        assert!(map(&tempfile::tempfile()?, 0)?.is_empty());
+        Ok(())
+    }
+
+    /// Pages behind a file's end are to the kernel what those of a bad sector are: it cannot fill them.
+    #[test]
+    fn pages_that_cannot_be_read_are_an_error_that_says_why() -> io::Result<()> {
+        let file = tempfile::tempfile()?;
+        file.set_len(2 * PIECE)?;
+        assert_eq!(map(&file, 2 * PIECE)?.len() as u64, 2 * PIECE);
+        let failed = map(&file, 3 * PIECE).unwrap_err();
+        assert_eq!(failed.kind(), io::ErrorKind::UnexpectedEof);
+        Ok(())
+    }
+
+    #[test]
+    fn where_the_kernel_does_not_do_it_every_byte_is_read() -> io::Result<()> {
+        let mut file = tempfile::tempfile()?;
+        file.write_all(&vec![1; PIECE as usize + 1])?;
+        read_through(&file, PIECE + 1)?;
+        assert_eq!(read_through(&file, PIECE + 2).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        read_through(&tempfile::tempfile()?, 0)
+    }
+
+    #[test]
+    fn of_a_file_that_is_longer_than_that_no_page_is_read() -> io::Result<()> {
+        let file = tempfile::tempfile()?;
+        assert!(map(&file, LOOKED_THROUGH).is_err());
+        assert_eq!(map(&file, LOOKED_THROUGH + 1)?.len() as u64, LOOKED_THROUGH + 1);
         Ok(())
     }
 }

@@ -153,8 +153,8 @@ impl Store for FsStore {
     }
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
-        let (file, _) = self.open_object(Op::Map, key)?;
-        mapping::map(&file).map_err(|error| self.disk.explain(Op::Map, key.as_str(), error))
+        let (file, length) = self.open_object(Op::Map, key)?;
+        mapping::map(&file, length).map_err(|error| self.disk.explain(Op::Map, key.as_str(), error))
     }
 }
 
