@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use copal_engine::id::{ClientId, PackId};
 use copal_engine::keys::owner::OwnerSecret;
+use copal_service::objects::COPIED;
 use copal_store::adapt::{Adapt, AtOnce};
 use copal_store::cache::Cache;
 use copal_store::fs::FsStore;
 use copal_store::limit::{Limit, Rates, Within};
 use copal_store::retry::{Backoff, Pause, Retry, ThreadPause};
 use copal_store::s3::{BadConfig, Retention, S3Config, S3Store};
-use copal_store::{Store, StoreError};
+use copal_store::{Store, StoreError, copies};
 use ed25519_dalek::SigningKey;
 
 use crate::location::{BadLocation, Location};
@@ -186,12 +187,20 @@ impl Site {
         if !matches!(self.reached, Reached::Bucket(_)) {
             return store;
         }
-        let Ok(cache) = Cache::open(store.clone(), &directory.join("objects"), &["index/", "state/"]) else {
+        let Ok(cache) = Cache::open(store.clone(), &directory.join("objects"), COPIED) else {
             return store;
         };
         // Copies that stay too long take room and do no harm: the next run tries again.
         let _ = wait(cache.shrink(COPIES_MAX));
         Arc::new(cache)
+    }
+
+    /// The same for one run, which reads all anew.
+    pub fn store_of_a_run(&self) -> Arc<dyn Store> {
+        match self.reached {
+            Reached::Bucket(_) => of_a_run(&self.store),
+            _ => self.store(),
+        }
     }
 
     /// The directory of this machine that holds it, if one does.
@@ -272,6 +281,14 @@ impl Bucket {
             note_proof(proof);
         }
         Ok(())
+    }
+}
+
+/// A store with what a run reads of the index in temporary files; without room for them as it is.
+pub fn of_a_run(store: &Arc<dyn Store>) -> Arc<dyn Store> {
+    match copies::begin(store.clone(), &std::env::temp_dir(), COPIED) {
+        Ok(copies) => Arc::new(copies),
+        Err(_) => store.clone(),
     }
 }
 

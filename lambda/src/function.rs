@@ -3,10 +3,11 @@
 use std::time::{Instant, SystemTime};
 
 use copal_service::metrics::Metrics;
-use copal_store::Store;
+use copal_service::objects::COPIED;
+use copal_store::cache::Cache;
+use copal_store::{Store, copies};
 use serde_json::Value;
 
-use crate::copies::Copies;
 use crate::deadline::Deadline;
 use crate::event::{BadEvent, Request};
 use crate::failure::Failure;
@@ -92,10 +93,10 @@ impl Function {
         }
         // These read whole indexes; the others read pieces.
         let copies = match self {
-            Function::Prune | Function::Check => Copies::begin(services.store, &services.environment.temporary),
+            Function::Prune | Function::Check => copies_of(services),
             Function::Ingest | Function::Compact => None,
         };
-        let store: &dyn Store = copies.as_deref().map_or(services.store, |copies| copies);
+        let store: &dyn Store = copies.as_ref().map_or(services.store, |copies| copies);
         let services = Services { store, ..*services };
         let mut run = services.begin(deadline, metrics).await?;
         match self {
@@ -105,4 +106,14 @@ impl Function {
             Function::Check => check::run(&mut run).await,
         }
     }
+}
+
+/// The store, with what a run reads of the index in files. Without room for them the index is held in memory.
+fn copies_of<'a>(services: &Services<'a>) -> Option<Cache<&'a dyn Store>> {
+    let directory = &services.environment.temporary;
+    copies::begin(services.store, directory, COPIED)
+        .inspect_err(|error| {
+            tracing::warn!(%error, directory = %directory.display(), "no copies of the index: it is held in memory");
+        })
+        .ok()
 }

@@ -12,7 +12,6 @@ pub mod metrics;
 pub mod log;
 pub mod failure;
 pub mod services;
-pub mod copies;
 pub mod event;
 pub mod ingest;
 pub mod compact;

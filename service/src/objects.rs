@@ -43,6 +43,9 @@ pub async fn create_own(store: &dyn Store, name: &str, bytes: Bytes) -> Result<b
     Ok(created == Created::New || read(store, name).await?.is_some_and(|found| found == bytes))
 }
 
+/// Where objects lie that are named by their hash and read often: the index and the state.
+pub const COPIED: &[&str] = &["index/", "state/"];
+
 /// Reads an object, or none if it is not there.
 pub async fn read(store: &dyn Store, name: &str) -> Result<Option<Bytes>, StoreError> {
     match store.read(&key(name)).await {

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures::future::try_join_all;
 use sha2::{Digest, Sha256};
 
+use crate::copies::Place;
 use crate::fs::FsStore;
 use crate::{Created, Key, ListPage, Listed, Stat, Store, StoreError, StoreTime, list_all};
 
@@ -24,6 +25,8 @@ pub struct Cache<S> {
     prefixes: &'static [&'static str],
     bytes_max: u64,
     known: Mutex<Known>,
+    /// Where the copies lie, if they go with the cache.
+    _place: Option<Place>,
 }
 
 #[derive(Debug, Default)]
@@ -42,13 +45,19 @@ impl<S: Store> Cache<S> {
     /// Keeps copies in a directory, which is made if it is missing. Below each prefix, names must end in the SHA-256 of the
     /// object's bytes, in hexadecimal.
     pub fn open(inner: S, directory: &Path, prefixes: &'static [&'static str]) -> Result<Cache<S>, StoreError> {
-        Ok(Cache { inner, local: FsStore::create(directory)?, prefixes, bytes_max: u64::MAX, known: Mutex::default() })
+        let (local, known) = (FsStore::create(directory)?, Mutex::default());
+        Ok(Cache { inner, local, prefixes, bytes_max: u64::MAX, known, _place: None })
     }
 
     /// Holds copies of so many bytes at most: of those that this process makes the oldest go first. What is mapped stays
     /// readable, and takes its room until nobody reads it any more.
     pub fn within(self, bytes_max: u64) -> Cache<S> {
         Cache { bytes_max, ..self }
+    }
+
+    /// Removes the place of the copies in the end.
+    pub(crate) fn lasting_as_long_as(self, place: Place) -> Cache<S> {
+        Cache { _place: Some(place), ..self }
     }
 
     /// The store beneath, without the copies.

@@ -9,6 +9,7 @@ pub mod adapt;
 pub mod cache;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod copies;
 mod error;
 pub mod fault;
 #[cfg(feature = "faults")]

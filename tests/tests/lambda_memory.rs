@@ -6,17 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use bytes::Bytes;
-use copal_engine::id::{ChunkId, DomainId, ObjectHash};
+use copal_engine::id::{ChunkId, DomainId};
 use copal_engine::index::SegmentWriter;
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::Place;
 use copal_engine::pack::{PackKind, PackWriter};
-use copal_lambda::copies::Copies;
 use copal_service::commit::{Proposal, commit};
 use copal_service::view;
-use copal_store::cache::Cache;
-use copal_store::memory::MemoryStore;
-use copal_store::{Key, Store};
 use copal_tests::kit::SeededEntropy;
 use copal_tests::kit::craft::spread_id;
 use copal_tests::kit::lambda::{Cloud, Outcome, World};
@@ -41,70 +36,6 @@ fn a_check_maps_the_index_and_holds_little_of_it_in_memory() {
     println!("{segments} bytes of index: {with} bytes held with copies, {without} without");
     assert!(with + segments / 2 < without, "{with} of {segments} bytes are held, {without} without copies");
     assert_eq!(fs::read_dir(place.path()).expect("it is there").count(), 0, "nothing is left behind");
-}
-
-#[test]
-fn nothing_is_left_of_a_run_nor_of_one_that_was_killed() {
-    let place = tempfile::tempdir().expect("a temporary directory");
-    let store = MemoryStore::new();
-    let key = put(&store, b"segment");
-    // No process has the greatest number.
-    let killed = place.path().join(format!("copal-copies-{}", u32::MAX));
-    fs::create_dir_all(killed.join("index")).expect("a directory");
-    let other = place.path().join("other");
-    fs::create_dir(&other).expect("a directory");
-    {
-        let copies = Copies::begin(&store, place.path()).expect("there is room");
-        assert!(!killed.exists());
-        assert_eq!(block_on(copies.map(&key)).expect("it is there"), b"segment".as_slice());
-        let own = place.path().join(format!("copal-copies-{}", std::process::id()));
-        assert!(own.join(key.as_str()).exists(), "it is mapped from there");
-    }
-    let left: Vec<_> =
-        fs::read_dir(place.path()).expect("it is there").map(|entry| entry.expect("it is").path()).collect();
-    assert_eq!(left, [other]);
-}
-
-#[test]
-fn a_run_does_not_believe_what_an_earlier_one_has_read() {
-    let place = tempfile::tempdir().expect("a temporary directory");
-    let store = MemoryStore::new();
-    let key = put(&store, b"segment");
-    let read = || {
-        let copies = Copies::begin(&store, place.path()).expect("there is room");
-        block_on(copies.map(&key)).expect("it is there")
-    };
-    assert_eq!(read(), b"segment".as_slice());
-    store.corrupt(&key, |bytes| bytes[0] ^= 1).expect("it is there");
-    assert_ne!(read(), b"segment".as_slice());
-}
-
-#[test]
-fn of_more_than_fits_the_oldest_copies_go_and_stay_readable_where_they_are_mapped() {
-    let place = tempfile::tempdir().expect("a temporary directory");
-    let store = MemoryStore::new();
-    let contents = [b"segment1", b"segment2", b"segment3"];
-    let keys = contents.map(|bytes| put(&store, bytes));
-    let open = || Cache::open(&store, place.path(), &["index/"]).expect("a directory");
-    let cache = open().within(20);
-    let mapped: Vec<Bytes> = keys.iter().map(|key| block_on(cache.map(key)).expect("it is there")).collect();
-    assert_eq!(mapped, contents.map(|bytes| bytes.as_slice()));
-    assert_eq!(keys.each_ref().map(|key| place.path().join(key.as_str()).exists()), [false, true, true]);
-    // What is longer than all there is room for is given and not kept.
-    let cache = open().within(4);
-    assert_eq!(block_on(cache.map(&keys[0])).expect("it is there"), contents[0].as_slice());
-    assert!(!place.path().join(keys[0].as_str()).exists());
-}
-
-#[test]
-fn without_a_place_for_files_there_are_no_copies() {
-    assert!(Copies::begin(&MemoryStore::new(), Path::new("/proc/no/such/place")).is_none());
-}
-
-fn put(store: &MemoryStore, bytes: &'static [u8]) -> Key {
-    let key = Key::new(layout::segment(ObjectHash::of(bytes))).expect("a sound name");
-    block_on(store.create(&key, Bytes::from_static(bytes))).expect("it is new");
-    key
 }
 
 /// Runs a check; the most memory of its own that the process held meanwhile, mapped files aside.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use copal_store::list_all;
@@ -128,6 +129,47 @@ fn the_limit_of_uploads_is_kept() {
     assert!(start.elapsed() >= Duration::from_secs(2), "2 MiB at 1 MiB/s took {:?}", start.elapsed());
 }
 
+#[test]
+fn checks_and_the_jobs_of_who_serves_have_the_index_in_files_that_go_with_them() {
+    let server = Server::start(Kind::Versity);
+    let machine = Machine::new(&server, &server.endpoint(), "p");
+    machine.copal(&["init"]);
+    machine.write("noise", &noise(100_000, 5));
+    machine.backup();
+    let temporary = machine.path("temporary");
+    // How often packs were asked for while there was an index in a file, and while there was none.
+    let asked = [const { AtomicUsize::new(0) }; 2];
+    let asked = std::sync::Arc::new(asked);
+    let (place, count) = (temporary.clone(), asked.clone());
+    let proxy = Proxy::start(server.address(), Duration::ZERO, move |seen| {
+        if seen.method == http::Method::GET && seen.uri.path().contains("/packs/") {
+            let has_index = files(&place).keys().any(|file| file.components().any(|part| part.as_os_str() == "index"));
+            count[usize::from(!has_index)].fetch_add(1, Ordering::Relaxed);
+        }
+        Fate::Pass
+    });
+    let there = Machine { endpoint: proxy.endpoint(), ..machine };
+    let were_asked = || asked.each_ref().map(|times| times.load(Ordering::Relaxed));
+    there.copal(&["check"]);
+    let [with, without] = were_asked();
+    assert!(with > 0 && without == 0, "{with} with an index in files, {without} without");
+    assert!(files(&temporary).is_empty(), "nothing is left");
+
+    let every = ["--check-every", "1s", "--prune-every", "1s"];
+    let mut command = there.command(&[&["serve", "--listen", "127.0.0.1:0"][..], &every].concat());
+    let mut serving = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the command runs");
+    let deadline = Instant::now() + LONGEST;
+    while were_asked()[0] == with && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let asked_to_end = Command::new("kill").args(["-TERM", &serving.id().to_string()]).status();
+    assert!(asked_to_end.expect("there is such a program").success());
+    assert!(serving.wait().expect("it is our process").success());
+    let [by_then, without] = were_asked();
+    assert!(by_then > with && without == 0, "{by_then} with an index in files, {without} without");
+    assert!(files(&temporary).is_empty(), "nothing is left");
+}
+
 struct Machine {
     place: std::sync::Arc<TempDir>,
     repository: String,
@@ -142,7 +184,9 @@ struct Machine {
 impl Machine {
     fn new(server: &Server, endpoint: &str, prefix: &str) -> Machine {
         let place = std::sync::Arc::new(tempfile::tempdir().expect("a temporary directory"));
-        fs::create_dir(place.path().join("source")).expect("a source");
+        for name in ["source", "temporary"] {
+            fs::create_dir(place.path().join(name)).expect("a directory");
+        }
         let bucket = server.bucket();
         Machine {
             repository: format!("s3://{bucket}/{prefix}"),
@@ -166,19 +210,26 @@ impl Machine {
         fs::write(path, bytes).expect("a file");
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut run = Command::new(command());
         run.args(arguments)
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (*name, value.as_str())))
             .env("AWS_ENDPOINT_URL_S3", &self.endpoint)
             .env("HOME", self.place.path())
+            .env("TMPDIR", self.path("temporary"))
             .env("COPAL_REPOSITORY", &self.repository)
             .env("COPAL_PASSWORD", "a passphrase")
             .env("COPAL_HOST", "tester")
             .env("COPAL_CACHE_DIR", &self.cache)
             .env("COPAL_STATE_DIR", &self.state);
-        run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        run.stdin(Stdio::null());
+        run
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut run = self.command(arguments);
+        run.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = run.spawn().expect("the command runs");
         let deadline = Instant::now() + LONGEST;
         // What it says fits into the pipes.

@@ -140,10 +140,12 @@ impl<'a> Context<'a> {
         self.open_with(&site, &credential)
     }
 
-    /// Opens it without local copies of anything: for whoever looks for damage.
+    /// Opens it without what earlier runs have copied: for whoever looks for damage.
     pub(super) fn open_bare(&self) -> Result<Repository, Failure> {
         let (site, credential) = self.unlocking()?;
-        self.open_as_it_is(&site, &credential)
+        let mut repository = self.open_as_it_is(&site, &credential)?;
+        repository.read_anew();
+        Ok(repository)
     }
 
     fn unlocking(&self) -> Result<(Site, Credential), Failure> {

@@ -179,6 +179,11 @@ impl Repository {
         self.scratch = Files::new(directory);
     }
 
+    /// Reads index and state anew, once.
+    pub fn read_anew(&mut self) {
+        self.store = self.site.store_of_a_run();
+    }
+
     /// What jobs of the service work with.
     pub fn host(&self) -> Host<'_> {
         Host {

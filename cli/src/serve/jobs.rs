@@ -28,6 +28,7 @@ use copal_store::Store;
 use super::metrics::Metrics;
 use crate::args::serve::Serve;
 use crate::entropy::SystemEntropy;
+use crate::site::of_a_run;
 use crate::wait::wait;
 
 /// What became of a job, for people.
@@ -88,6 +89,14 @@ enum Upkeep {
     Compact,
     Prune,
     Check,
+}
+
+/// What a job reads of indexes.
+enum Indexes {
+    /// Pieces, or a part after the other.
+    Pieces,
+    /// A domain's at a time: that of a far store lies in files meanwhile.
+    Whole,
 }
 
 impl Jobs {
@@ -179,7 +188,7 @@ impl Work {
     }
 
     fn ingest(&self, scope: Scope<'_>) {
-        self.run("ingest", |host, descriptor, metrics| {
+        self.run("ingest", Indexes::Pieces, |host, descriptor, metrics| {
             if descriptor.ingest != IngestBy::Service {
                 return Ok(());
             }
@@ -225,7 +234,7 @@ impl Work {
     }
 
     fn look(&self, packs: BTreeSet<PackId>) {
-        self.run("look", |host, descriptor, _| {
+        self.run("look", Indexes::Whole, |host, descriptor, _| {
             // Where clients decide, they note it themselves.
             if descriptor.ingest != IngestBy::Service {
                 return Ok(());
@@ -240,22 +249,22 @@ impl Work {
 
     fn upkeep(&self, job: Upkeep, budget: &Budget) {
         match job {
-            Upkeep::Expire => self.run("expire", |host, descriptor, metrics| {
+            Upkeep::Expire => self.run("expire", Indexes::Pieces, |host, descriptor, metrics| {
                 metrics.expired(&wait(expire_until(host, descriptor.ingest, budget))?);
                 Ok(())
             }),
-            Upkeep::Compact => self.run("compact", |host, _, metrics| {
+            Upkeep::Compact => self.run("compact", Indexes::Pieces, |host, _, metrics| {
                 metrics.compacted(&wait(compact_until(host, budget))?);
                 Ok(())
             }),
-            Upkeep::Prune => self.run("prune", |host, descriptor, metrics| {
+            Upkeep::Prune => self.run("prune", Indexes::Whole, |host, descriptor, metrics| {
                 let sizes = [descriptor.parameters.pack_target.into(), descriptor.parameters.tree_pack_target.into()];
                 let grace = wait(prune::grace(host))?;
                 let options = prune::Options { grace, budget: budget.clone(), ..prune::Options::new(sizes) };
                 metrics.pruned(&wait(report::prune(host, &options))?);
                 Ok(())
             }),
-            Upkeep::Check => self.run("check", |host, _, metrics| {
+            Upkeep::Check => self.run("check", Indexes::Whole, |host, _, metrics| {
                 let policy = wait(async {
                     let view = view::read_parts(host.store, &Parts::NOTHING).await?;
                     policy::current(host, &view).await
@@ -280,16 +289,21 @@ impl Work {
     fn run(
         &self,
         job: &'static str,
+        indexes: Indexes,
         act: impl FnOnce(&Host<'_>, &Descriptor, &mut metrics::Metrics) -> Result<(), JobError>,
     ) {
+        let store = match indexes {
+            Indexes::Whole if self.store.is_far() => of_a_run(&self.store),
+            Indexes::Whole | Indexes::Pieces => self.store.clone(),
+        };
         let started = Instant::now();
         let mut metrics = metrics::Metrics::default();
-        let done = wait(read_facts(self.store.as_ref(), self.owner)).and_then(|facts| match facts {
+        let done = wait(read_facts(store.as_ref(), self.owner)).and_then(|facts| match facts {
             None => Ok(()),
             Some(facts) => {
                 let descriptor = &facts.descriptor;
                 let host = Host {
-                    store: self.store.as_ref(),
+                    store: store.as_ref(),
                     entropy: &SystemEntropy,
                     scratch: &Files::default(),
                     repository: descriptor.repository,

@@ -1,0 +1,157 @@
+//! Copies: what one run reads of the index and the state, in files of a temporary directory that go with it. They are mapped,
+//! so that the index of a domain is no memory of the process, and nobody trusts what another run has read.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use tempfile::TempDir;
+
+use crate::cache::Cache;
+use crate::{Op, Store, StoreError};
+
+/// A store through which what lies below some prefixes, and is named by its hash, is read once in a run. Its copies take
+/// three fifths of what is free in the temporary directory: what a job makes of an index is about half as large as that.
+/// Removes what runs that were killed have left there.
+///
+/// An error if no files can be made there: then the store alone does, and the index is held in memory.
+pub fn begin<S: Store>(store: S, temporary: &Path, prefixes: &'static [&'static str]) -> Result<Cache<S>, StoreError> {
+    remove_left_over(temporary);
+    let failed = |source: io::Error| {
+        let key = temporary.display().to_string();
+        StoreError::Io { op: Op::Create, key, source: source.into() }
+    };
+    let place = Place::make(temporary).map_err(failed)?;
+    let room = rustix::fs::statvfs(place.directory.path()).map_err(|error| failed(error.into()))?;
+    let free = room.f_bavail.saturating_mul(room.f_frsize);
+    let cache = Cache::open(store, place.directory.path(), prefixes)?;
+    Ok(cache.within(free / 5 * 3).lasting_as_long_as(place))
+}
+
+/// A directory that nobody else can write to, and that is removed in the end. What is still mapped stays readable.
+#[derive(Debug)]
+pub(crate) struct Place {
+    directory: TempDir,
+    /// Whose it is lives: the system gives a lock back with its process.
+    _lock: File,
+}
+
+impl Place {
+    fn make(temporary: &Path) -> io::Result<Self> {
+        let directory = tempfile::Builder::new().prefix(NAME).tempdir_in(temporary)?;
+        let lock = open(directory.path())?;
+        lock.try_lock()?;
+        Ok(Self { directory, _lock: lock })
+    }
+}
+
+/// Removes the directories whose processes are no more. One that was just made and is not locked yet may go, too: its run
+/// holds the index in memory.
+fn remove_left_over(temporary: &Path) {
+    let found = std::fs::read_dir(temporary).into_iter().flatten().flatten();
+    for entry in found.filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME)) {
+        // Somebody else's may not be opened, and what cannot be removed is merely in the way.
+        if open(&entry.path()).is_ok_and(|directory| directory.try_lock().is_ok()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Everybody may put anything there, a pipe or a link, too.
+fn open(directory: &Path) -> io::Result<File> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(directory, flags, Mode::empty())?.into())
+}
+
+/// How the names of the directories begin.
+const NAME: &str = "copal-copies-";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Key;
+    use crate::memory::MemoryStore;
+    use bytes::Bytes;
+    use futures::executor::block_on;
+    use sha2::{Digest, Sha256};
+
+    fn put(store: &MemoryStore, bytes: &'static [u8]) -> Key {
+        let sum: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let key = Key::new(format!("index/{sum}")).expect("a key");
+        block_on(store.create(&key, Bytes::from_static(bytes))).expect("it is new");
+        key
+    }
+
+    fn names(place: &TempDir) -> Vec<String> {
+        let entries = std::fs::read_dir(place.path()).expect("it is there");
+        entries.map(|entry| entry.expect("it is").file_name().into_string().expect("text")).collect()
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_run_nor_of_one_that_was_killed() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let store = MemoryStore::new();
+        let key = put(&store, b"segment");
+        std::fs::create_dir_all(place.path().join("copal-copies-killed/index")).expect("a directory");
+        std::fs::create_dir(place.path().join("other")).expect("a directory");
+        {
+            let copies = begin(&store, place.path(), &["index/"]).expect("there is room");
+            assert_eq!(block_on(copies.map(&key)).expect("it is there"), b"segment".as_slice());
+            let mut names = names(&place);
+            names.retain(|name| name != "other");
+            assert!(names.len() == 1 && names[0] != "copal-copies-killed", "{names:?}");
+            assert!(place.path().join(&names[0]).join(key.as_str()).exists(), "it is mapped from there");
+        }
+        assert_eq!(names(&place), ["other"]);
+    }
+
+    #[test]
+    fn runs_at_the_same_time_leave_each_others_copies_alone() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let store = MemoryStore::new();
+        let key = put(&store, b"segment");
+        let first = begin(&store, place.path(), &["index/"]).expect("there is room");
+        let second = begin(&store, place.path(), &["index/"]).expect("there is room");
+        block_on(first.map(&key)).expect("it is there");
+        block_on(second.map(&key)).expect("it is there");
+        let held = |name: &String| place.path().join(name).join(key.as_str()).exists();
+        assert_eq!(names(&place).iter().filter(|name| held(name)).count(), 2);
+    }
+
+    #[test]
+    fn a_run_does_not_believe_what_an_earlier_one_has_read() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let store = MemoryStore::new();
+        let key = put(&store, b"segment");
+        let read = || {
+            let copies = begin(&store, place.path(), &["index/"]).expect("there is room");
+            block_on(copies.map(&key)).expect("it is there")
+        };
+        assert_eq!(read(), b"segment".as_slice());
+        store.corrupt(&key, |bytes| bytes[0] ^= 1).expect("it is there");
+        assert_ne!(read(), b"segment".as_slice());
+    }
+
+    #[test]
+    fn of_more_than_fits_the_oldest_copies_go_and_stay_readable_where_they_are_mapped() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let store = MemoryStore::new();
+        let contents = [b"segment1", b"segment2", b"segment3"];
+        let keys = contents.map(|bytes| put(&store, bytes));
+        let open = || Cache::open(&store, place.path(), &["index/"]).expect("a directory");
+        let cache = open().within(20);
+        let mapped: Vec<Bytes> = keys.iter().map(|key| block_on(cache.map(key)).expect("it is there")).collect();
+        assert_eq!(mapped, contents.map(|bytes| bytes.as_slice()));
+        assert_eq!(keys.each_ref().map(|key| place.path().join(key.as_str()).exists()), [false, true, true]);
+        // What is longer than all there is room for is given and not kept.
+        let cache = open().within(4);
+        assert_eq!(block_on(cache.map(&keys[0])).expect("it is there"), contents[0].as_slice());
+        assert!(!place.path().join(keys[0].as_str()).exists());
+    }
+
+    #[test]
+    fn without_a_place_for_files_there_are_no_copies() {
+        assert!(begin(MemoryStore::new(), Path::new("/proc/no/such/place"), &["index/"]).is_err());
+    }
+}
