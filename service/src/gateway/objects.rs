@@ -11,7 +11,7 @@ use bytes::Bytes;
 use copal_engine::client::Role;
 use copal_engine::limits::PACK_BYTES;
 use copal_engine::request::Request;
-use copal_store::{Created, Key, StoreError};
+use copal_store::{Created, Key, ListPage, Store, StoreError};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -182,7 +182,11 @@ pub(super) async fn list(
     let prefix = call.permitted(rights::may_list(call.caller, call.house, &asked.prefix))?;
     let after = asked.after.map(key_of).transpose()?;
     let limit = asked.limit.unwrap_or(LIST_MOST).clamp(1, LIST_MOST);
-    let page = gateway.settings.store.list(&prefix, after.as_ref(), limit).await?;
+    let store = gateway.settings.store.as_ref();
+    let page = match call.house.ingest {
+        Some(_) => store.list(&prefix, after.as_ref(), limit).await?,
+        None => list_begun(store, &prefix, after.as_ref(), limit).await?,
+    };
     let object = |listed: &copal_store::Listed| {
         json!({
             "key": listed.key.as_str(),
@@ -193,6 +197,20 @@ pub(super) async fn list(
     };
     let objects: Vec<_> = page.objects.iter().map(object).collect();
     Ok(Json(json!({ "objects": objects, "more": page.more })).into_response())
+}
+
+/// Where there is no repository yet: what an interrupted `init` has made of it. Of anything else only that it is there, to
+/// who asks for everything, which is to ask whether the place is free.
+async fn list_begun(store: &dyn Store, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, Problem> {
+    let mut page = store.list(prefix, after, LIST_MOST).await?;
+    let found = page.objects.len();
+    page.objects.retain(|listed| rights::is_first(listed.key.as_str()));
+    if prefix.is_empty() && (page.more || page.objects.len() < found) {
+        return Err(Problem::not_permitted("there is no repository, and other files lie in its place"));
+    }
+    page.more = page.objects.len() > limit;
+    page.objects.truncate(limit);
+    Ok(page)
 }
 
 /// Checks a name that somebody sent.

@@ -88,7 +88,7 @@ pub(super) fn may_create(caller: Caller, house: House, upload: &Upload<'_>) -> R
         },
         "keys" => is_owner && is_slot(key),
         "reader" => is_owner && is_reader(upload),
-        "copal" => is_owner && layout::trailing_number(key).is_some_and(|n| key == layout::descriptor(n)),
+        "copal" => is_owner && is_descriptor(key),
         "roots" => decides(is_full, ingest)? && layout::root_number(key).is_some(),
         "receipts" => decides(is_full, ingest)? && is_of_client(key),
         "index" | "state" => decides(is_full, ingest)? && is_hashed(upload, folder),
@@ -107,8 +107,8 @@ pub(super) fn may_read(caller: Caller, house: House, key: &str) -> Result<(), &'
     let refused = Err("it is not an object that this caller may read");
     let is_own = |id: ClientId| layout::client_of(key) == Some(id);
     let permitted = match (caller, folder) {
-        (_, "copal") => true,
-        (Caller::Nobody, "keys") if house.open_slots || house.ingest.is_none() => true,
+        (_, "copal") if is_descriptor(key) => true,
+        (Caller::Nobody, "keys") if is_slot(key) && (house.open_slots || house.ingest.is_none()) => true,
         (Caller::Nobody, _) => return Err("it has to be signed"),
         (Caller::Owner | Caller::Client { role: Role::Full, .. }, folder) => FOLDERS.contains(&folder),
         (Caller::Client { id, .. }, "clients" | "manifests" | "receipts") => is_own(id),
@@ -133,7 +133,10 @@ pub(super) fn may_list(caller: Caller, house: House, prefix: &str) -> Result<Str
     let own = |id: ClientId| ["clients", "manifests", "receipts"].map(|folder| format!("{folder}/{id}/"));
     let narrowed = match caller {
         Caller::Owner | Caller::Client { role: Role::Full, .. } => return full_list(prefix),
-        Caller::Nobody if house.ingest.is_none() && house.accept_init => return Ok(prefix.to_owned()),
+        Caller::Nobody if house.ingest.is_none() && house.accept_init => {
+            let is_asked_first = prefix.is_empty() || FIRST.iter().any(|folder| prefix.starts_with(folder));
+            return if is_asked_first { Ok(prefix.to_owned()) } else { Err("there is no repository") };
+        }
         Caller::Nobody if house.open_slots => vec!["copal/".to_owned(), "keys/".to_owned()],
         Caller::Nobody => vec!["copal/".to_owned()],
         Caller::Client { id, .. } => [&own(id)[..], &["copal/".to_owned(), "roots/".to_owned()]].concat(),
@@ -159,6 +162,12 @@ fn full_list(prefix: &str) -> Result<String, &'static str> {
     let folder = prefix.split('/').next().unwrap_or_default();
     let is_known = FOLDERS.iter().any(|known| known.starts_with(folder));
     if is_known { Ok(prefix.to_owned()) } else { Err("it is not a listing that this caller may see") }
+}
+
+/// Whether an object of that name is one of those that begin a repository. Of what else lies where one is to be made
+/// nobody learns anything.
+pub(super) fn is_first(key: &str) -> bool {
+    is_descriptor(key) || is_slot(key) || layout::reader_hash(key).is_some()
 }
 
 /// Whether this caller may delete that object: key slots, by the owner. All else is for prune.
@@ -210,6 +219,10 @@ fn is_of_client(key: &str) -> bool {
     id && layout::trailing_number(key).is_some() && parts.count() == 1
 }
 
+fn is_descriptor(key: &str) -> bool {
+    layout::trailing_number(key).is_some_and(|number| key == layout::descriptor(number))
+}
+
 fn is_client_copy(key: &str) -> bool {
     let named = layout::client_of(key).zip(layout::client_version(key));
     named.is_some_and(|(id, version)| key == layout::client_copy(id, version))
@@ -219,6 +232,9 @@ fn is_slot(key: &str) -> bool {
     let id = key.split('/').nth(1).and_then(|id| SlotId::from_hex(id).ok());
     id.is_some_and(|id| layout::slot(id).iter().any(|copy| copy == key))
 }
+
+/// Where the objects lie that begin a repository.
+const FIRST: [&str; 3] = ["copal/", "keys/", "reader/"];
 
 /// What a repository holds, apart from unfinished writes and the work of jobs.
 const FOLDERS: &[&str] = &[

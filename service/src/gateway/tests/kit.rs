@@ -271,3 +271,8 @@ pub(super) const PACK: &[u8] = b"a pack is as long as its trailer at least";
 pub(super) fn pack_path(bytes: &[u8]) -> String {
     format!("/v1/objects/{}", layout::pack(Place::Packs, PackId(ObjectHash::of(bytes).0)))
 }
+
+/// A refusal, as an answer tells it.
+pub(super) fn problem(status: u16, name: &str) -> (u16, String) {
+    (status, name.to_owned())
+}

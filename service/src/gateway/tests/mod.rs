@@ -1,3 +1,4 @@
 mod kit;
 mod refusals;
 mod routes;
+mod unmade;

@@ -16,10 +16,6 @@ use crate::gateway::{Problem, Quota};
 const FULL_SIGNS: Signatory = Signatory::Client(FULL);
 const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
 
-fn problem(status: u16, name: &str) -> (u16, String) {
-    (status, name.to_owned())
-}
-
 #[tokio::test]
 async fn what_nobody_has_signed_is_refused() {
     let world = World::new().await;
@@ -368,27 +364,4 @@ async fn a_descriptor_that_was_superseded_does_not_come_back() {
     assert!(refused.detail.contains("version 2 was seen before"), "{}", refused.detail);
     world.put(layout::descriptor(3), descriptor(3, IngestBy::Service)).await;
     assert_eq!(seen(1_000).await, Ok(3));
-}
-
-#[tokio::test]
-async fn nobody_makes_a_repository_unless_the_operator_lets_them() {
-    let first = |name: String| {
-        let body = b"first".to_vec();
-        HttpRequest::put(format!("/v1/objects/{name}"))
-            .header("content-length", body.len())
-            .header("if-none-match", "*")
-            .header("content-digest", copal_engine::request::write_digest(&ObjectHash::of(&body).0))
-            .header("host", "gateway.example")
-            .body(Body::from(body))
-            .unwrap()
-    };
-    let closed = World::bare(|_| {});
-    assert_eq!(closed.unsigned("GET", "/v1/repository").await.problem(), problem(404, "no-repository"));
-    assert_eq!(closed.send(first(layout::descriptor(1))).await.problem(), problem(403, "not-permitted"));
-    let open = World::bare(|settings| settings.accept_init = true);
-    assert_eq!(open.send(first(layout::root(1))).await.problem(), problem(403, "not-permitted"));
-    assert_eq!(open.send(first("keys/00000000000000000000000000000007/a".into())).await.status, 201);
-    open.put(layout::descriptor(1), descriptor(1, IngestBy::Service)).await;
-    let late = open.send(first("keys/00000000000000000000000000000008/a".into())).await;
-    assert_eq!(late.problem(), problem(401, "signature-missing"), "there is a repository now");
 }
