@@ -18,6 +18,14 @@ pub fn refusal(error: &StoreError) -> Option<(&str, String)> {
     }
 }
 
+/// Why the store does not let us read an object, if that is what it says. Nothing is known of the object then.
+pub fn denial(error: &StoreError) -> Option<String> {
+    match error {
+        StoreError::Denied { source, .. } => Some(format!("it may not be read: {source}")),
+        _ => None,
+    }
+}
+
 /// A store whose refusals are told as they come, and count only if it is there all the same: [`verdict`](Self::verdict)
 /// says so in the end.
 pub struct Witnessed<S> {
@@ -58,15 +66,18 @@ impl<S: Store> Witnessed<S> {
     pub async fn verdict(&self) -> Result<(), StoreError> {
         let refused = self.heard().refused.clone();
         // Whatever becomes of what was refused: nothing was asked for since.
-        if let (true, Some(key)) = (self.heard().is_away, refused.keys().next()) {
-            return Err(away(Op::Read, key));
+        if let (true, Some((key, asked))) = (self.heard().is_away, refused.iter().next()) {
+            return Err(match self.ask_again(key, asked).await {
+                Err(denied @ StoreError::Denied { .. }) => denied,
+                _ => away(Op::Read, key),
+            });
         }
         let (mut of_pack, mut of_other) = (None, None);
         for (key, asked) in &refused {
             match self.ask_again(key, asked).await {
                 // Somebody has deleted it meanwhile.
                 Err(StoreError::NotFound { .. }) => {}
-                Err(error) if !matches!(error, StoreError::Io { .. }) => return Err(error),
+                Err(error) if !is_refused(key, &error) => return Err(error),
                 Err(error) if is_pack(key) => of_pack = Some(error),
                 Err(error) => of_other = Some(error),
                 Ok(()) => return Err(unsteady(key)),
@@ -122,8 +133,7 @@ impl<S: Store> Witnessed<S> {
     /// Takes note of an answer. After so many refusals in a row somebody has to vouch for the store at once: one that is
     /// away may take its time over each of many packs.
     async fn hear<T>(&self, key: &Key, asked: Asked, answer: Result<T, StoreError>) -> Result<T, StoreError> {
-        // That something else is in an object's place is no error of the medium: the store has looked.
-        let is_refused = matches!(answer, Err(StoreError::Io { .. }));
+        let is_refused = answer.as_ref().is_err_and(|error| is_refused(key, error));
         let is_doubtful = {
             let mut heard = self.heard();
             match (&answer, asked) {
@@ -216,6 +226,16 @@ impl<S: Store> Store for Witnessed<S> {
 
     fn largest(&self) -> Option<u64> {
         self.inner.largest()
+    }
+}
+
+/// Whether it may be the store that refuses, and not the object. That something else is in an object's place is no error of
+/// the medium: the store has looked. Who may not read a record is told so at once; of packs one may have rights of its own.
+fn is_refused(key: &Key, error: &StoreError) -> bool {
+    match error {
+        StoreError::Io { .. } => true,
+        StoreError::Denied { .. } => is_pack(key),
+        _ => false,
     }
 }
 

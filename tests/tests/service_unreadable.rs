@@ -83,6 +83,45 @@ fn a_pack_that_cannot_be_read_is_damaged_and_all_others_are_read() {
 }
 
 #[test]
+fn a_pack_that_may_not_be_read_is_told_and_nothing_is_noted_of_it() {
+    for packs in [1, 0] {
+        let (world, _) = begin();
+        let all = world.names("packs/");
+        assert!(all.len() > 2);
+        let forbidden = if packs == 0 { all } else { vec![all[1].clone()] };
+        let (also, before) = (forbidden.clone(), world.view());
+        let denied = move |call: &Call<'_>| match also.iter().any(|key| key == call.key) {
+            true if call.op != Op::Stat => {
+                let (op, key) = (call.op, call.key.to_owned());
+                Fate::FailBefore(StoreError::Denied { op, key, source: "access denied".into() })
+            }
+            _ => Fate::Proceed,
+        };
+        let store = Fault::new(&world.store, denied);
+        let host = world.host_of(&store);
+        let pack = layout::pack_of(&forbidden[0]).unwrap().1;
+        let checked = block_on(check::check(&host, Depth::Data { part: 1, parts: 1 }));
+        if packs == 0 {
+            assert!(matches!(checked, Err(JobError::Store(StoreError::Denied { .. }))), "{checked:?}");
+            assert!(block_on(check::look(&host, &[pack].into())).is_err());
+        } else {
+            let report = checked.unwrap();
+            let found = about(&report, &forbidden[0]);
+            assert_eq!((found.len(), report.findings.len()), (1, 1), "{:?}", report.findings);
+            assert_eq!((found[0].kind, found[0].why.as_str()), (Kind::Damaged, "it may not be read: access denied"));
+            assert!(!found[0].snapshots.is_empty());
+            assert_eq!(block_on(check::look(&host, &[pack].into())).unwrap(), 0);
+            let rest = world.view();
+            assert!(rest.state.packs.iter().all(|(id, of)| (of.read.0 > 0) == (*id != pack)), "all others were read");
+        }
+        let after = world.view();
+        assert_eq!(damaged(&world), BTreeSet::new());
+        assert_eq!(after.state.packs[&pack], before.state.packs[&pack]);
+        assert!(world.check().is_ok(), "with the rights all is well");
+    }
+}
+
+#[test]
 fn a_prune_waits_for_a_check_to_find_a_pack_unreadable_and_then_does_without_it() {
     let (world, client) = begin();
     let name = world.names("packs/")[1].clone();

@@ -17,7 +17,7 @@ use copal_engine::tree::VerifiedPage;
 use copal_service::check::Harm;
 use copal_service::error::JobError;
 use copal_service::objects;
-use copal_service::witness::{Witnessed, refusal};
+use copal_service::witness::{Witnessed, denial, refusal};
 use copal_store::{Store, StoreError};
 
 use crate::reader::{BlockReader, CopyError};
@@ -204,13 +204,13 @@ impl Trial {
                 trial.fail(DamageKind::Missing, "it is not there".into(), true);
                 return Ok(trial);
             }
-            Err(error @ StoreError::Denied { .. }) => {
-                trial.fail(DamageKind::Damaged, format!("it cannot be read: {error}"), false);
-                return Ok(trial);
-            }
             Err(error) => {
-                let Some((_, why)) = refusal(&error) else { return Err(error) };
-                trial.fail(DamageKind::Damaged, why, true);
+                match (denial(&error), refusal(&error)) {
+                    // Rights are no damage.
+                    (Some(why), _) => trial.fail(DamageKind::Damaged, why, false),
+                    (None, Some((_, why))) => trial.fail(DamageKind::Damaged, why, true),
+                    (None, None) => return Err(error),
+                }
                 return Ok(trial);
             }
         };

@@ -7,7 +7,8 @@ use copal_engine::layout;
 use copal_engine::state::{PackRecord, RunKind};
 use copal_engine::time::Time;
 
-use super::{Harm, Kind, Report, structure};
+use super::structure::{self, Trouble};
+use super::{Harm, Kind, Report};
 use crate::budget::Budget;
 use crate::error::JobError;
 use crate::host::Host;
@@ -23,13 +24,15 @@ pub(super) async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<Ha
     let host = &Host { store: &witnessed, ..*host };
     let mut harm = Harm::default();
     for (id, record) in view.state.packs.iter().filter(|(id, _)| packs.contains(id)) {
-        match read(host, *id, record).await? {
-            Found::Whole => match structure::read_table(host, *id, record).await?.1 {
-                Ok(_) => drop(harm.whole.insert(*id, host.now().await?)),
-                Err(_) => drop(harm.damaged.insert(*id)),
-            },
-            Found::Missing => drop(harm.missing.insert(*id)),
-            Found::Damaged(_) => drop(harm.damaged.insert(*id)),
+        let found = match read(host, *id, record).await? {
+            Ok(()) => structure::read_table(host, *id, record).await?.1.map(drop),
+            Err(trouble) => Err(trouble),
+        };
+        match found {
+            Ok(()) => drop(harm.whole.insert(*id, host.now().await?)),
+            Err(Trouble::Missing) => drop(harm.missing.insert(*id)),
+            Err(Trouble::Damaged(_)) => drop(harm.damaged.insert(*id)),
+            Err(Trouble::Forbidden(_)) => drop(harm.forbidden.insert(*id)),
         }
     }
     witnessed.verdict().await?;
@@ -66,7 +69,7 @@ pub(super) async fn check(
     report: &mut Report,
     harm: &mut Harm,
 ) -> Result<(), JobError> {
-    let there = view.state.packs.iter().filter(|(id, _)| !harm.hits(id));
+    let there = view.state.packs.iter().filter(|(id, _)| !harm.is_told(id));
     let (due, share) = due(there, share, host.now_to_note().await?);
     for (number, (id, record)) in due.into_iter().enumerate() {
         if number > 0 && budget.is_over() {
@@ -77,20 +80,24 @@ pub(super) async fn check(
         if number < share {
             report.last_read = Some(id);
         }
-        if found != Found::Missing {
+        if !matches!(found, Err(Trouble::Missing | Trouble::Forbidden(_))) {
             report.packs_read += 1;
             report.bytes_read += record.length;
         }
         let name = layout::pack(record.place, id);
         match found {
-            Found::Whole => drop(harm.whole.insert(id, host.now_to_note().await?)),
-            Found::Missing => {
+            Ok(()) => drop(harm.whole.insert(id, host.now_to_note().await?)),
+            Err(Trouble::Missing) => {
                 report.add_pack(Kind::Missing, name, id, "it is not there");
                 harm.missing.insert(id);
             }
-            Found::Damaged(why) => {
+            Err(Trouble::Damaged(why)) => {
                 report.add_pack(Kind::Damaged, name, id, why);
                 harm.damaged.insert(id);
+            }
+            Err(Trouble::Forbidden(why)) => {
+                report.add_pack(Kind::Damaged, name, id, why);
+                harm.forbidden.insert(id);
             }
         }
     }
@@ -125,22 +132,14 @@ pub fn due<'a>(
     (packs, share)
 }
 
-/// What a pack was found to be.
-#[derive(PartialEq, Eq)]
-enum Found {
-    Whole,
-    Missing,
-    /// Why.
-    Damaged(String),
-}
-
-async fn read(host: &Host<'_>, id: PackId, record: &PackRecord) -> Result<Found, JobError> {
+/// Whether a pack's bytes are whole; what is wrong if not.
+async fn read(host: &Host<'_>, id: PackId, record: &PackRecord) -> Result<Result<(), Trouble>, JobError> {
     let read = objects::hash(host.store, &layout::pack(record.place, id), record.length).await;
     Ok(match read.map_err(JobError::from) {
-        Ok(None) => Found::Missing,
-        Ok(Some(hash)) if hash.0 == id.0 => Found::Whole,
-        Ok(Some(_)) => Found::Damaged("its bytes do not have the hash it is named by".to_owned()),
-        Err(error) => Found::Damaged(error.blame()?.1),
+        Ok(None) => Err(Trouble::Missing),
+        Ok(Some(hash)) if hash.0 == id.0 => Ok(()),
+        Ok(Some(_)) => Err(Trouble::Damaged("its bytes do not have the hash it is named by".to_owned())),
+        Err(error) => Err(Trouble::of(error)?),
     })
 }
 

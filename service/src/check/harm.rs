@@ -22,6 +22,8 @@ pub struct Harm {
     pub missing: BTreeSet<PackId>,
     /// Packs that are not what they should be.
     pub damaged: BTreeSet<PackId>,
+    /// Packs that are there and may not be read. Of these nothing is noted: rights are no damage.
+    pub forbidden: BTreeSet<PackId>,
     /// Packs that the state called missing and that are there again, whole or not.
     pub returned: BTreeSet<PackId>,
     /// Those of them that have the hash of their name.
@@ -37,6 +39,11 @@ pub struct Harm {
 impl Harm {
     pub(super) fn hits(&self, pack: &PackId) -> bool {
         self.missing.contains(pack) || self.damaged.contains(pack)
+    }
+
+    /// Whether something is wrong with a pack, be it to be noted or not.
+    pub(super) fn is_told(&self, pack: &PackId) -> bool {
+        self.hits(pack) || self.forbidden.contains(pack)
     }
 
     /// Whether a pack that the state called missing was looked for and is there. Of one that nobody has looked for it
@@ -58,7 +65,7 @@ impl Harm {
     /// Reports the packs that were found harmed before and that nobody has found whole since.
     pub(super) fn tell_standing(&self, view: &View, report: &mut Report) {
         for (id, record) in &view.state.packs {
-            if self.hits(id) || !self.lets_stand(id, record) {
+            if self.is_told(id) || !self.lets_stand(id, record) {
                 continue;
             }
             let (kind, why) = match record.is_missing {

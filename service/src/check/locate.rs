@@ -63,7 +63,7 @@ fn locate_in(view: &View, domain: DomainId, inventory: &structure::Inventory<'_>
     let graph = &inventory.graph;
     // What was found before and is not read this time is no better for that.
     let is_bad =
-        |pack: &PackId| harm.hits(pack) || view.state.packs.get(pack).is_some_and(|of| harm.lets_stand(pack, of));
+        |pack: &PackId| harm.is_told(pack) || view.state.packs.get(pack).is_some_and(|of| harm.lets_stand(pack, of));
     let bad = only_in(inventory, is_bad);
     let kept = view.state.snapshots.values().filter(|snapshot| snapshot.domain == domain);
     let kept: Vec<_> = kept.filter(|of| of.state == SnapshotState::Kept && !of.partial).collect();

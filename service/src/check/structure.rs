@@ -19,6 +19,7 @@ use crate::host::Host;
 use crate::objects::{self, Call};
 use crate::progress;
 use crate::view::{self, Parts, View};
+use crate::witness::denial;
 
 /// How far a look at the structure came.
 pub(super) struct Looked {
@@ -131,10 +132,14 @@ pub(super) async fn inventory<'a>(
                     }
                     Some(table)
                 }
-                Err((kind, why)) => {
-                    let is_known = harm.hits(id);
-                    let harmed = if kind == Kind::Missing { &mut harm.missing } else { &mut harm.damaged };
-                    harmed.insert(**id);
+                Err(trouble) => {
+                    let is_known = harm.is_told(id);
+                    let (told, kind, why) = match trouble {
+                        Trouble::Missing => (&mut harm.missing, Kind::Missing, "it is not there".to_owned()),
+                        Trouble::Damaged(why) => (&mut harm.damaged, Kind::Damaged, why),
+                        Trouble::Forbidden(why) => (&mut harm.forbidden, Kind::Damaged, why),
+                    };
+                    told.insert(**id);
                     if let Some(report) = report.as_mut().filter(|_| !is_known) {
                         report.add_pack(kind, layout::pack(record.place, **id), **id, why);
                     }
@@ -148,7 +153,7 @@ pub(super) async fn inventory<'a>(
                 place: record.place,
                 kind: record.kind,
                 length: record.length,
-                is_healthy: !harm.hits(id),
+                is_healthy: !harm.is_told(id),
                 accepted: record.accepted,
             };
             inventory.add_pack(item, table.as_ref())?;
@@ -166,8 +171,25 @@ pub(super) async fn inventory<'a>(
 /// Everything a domain holds, over mapped segments.
 pub(super) type Inventory<'a> = copal_engine::mark::Inventory<'a, Bytes>;
 
-/// What is wrong with a pack.
-pub(super) type Trouble = (Kind, String);
+/// What is wrong with a pack, and why.
+pub(super) enum Trouble {
+    Missing,
+    Damaged(String),
+    /// It may be whole.
+    Forbidden(String),
+}
+
+impl Trouble {
+    /// What an error says against a pack; the error if that is nothing.
+    pub(super) fn of(error: JobError) -> Result<Self, JobError> {
+        if let JobError::Store(error) = &error
+            && let Some(why) = denial(error)
+        {
+            return Ok(Self::Forbidden(why));
+        }
+        Ok(Self::Damaged(error.blame()?.1))
+    }
+}
 
 /// The table of a pack, or what is wrong with that.
 pub(super) async fn read_table(
@@ -191,8 +213,8 @@ pub(super) async fn read_table(
     };
     Ok(match table.await {
         Ok(Some(table)) => (id, Ok(table)),
-        Ok(None) => (id, Err((Kind::Missing, "it is not there".to_owned()))),
-        Err(error) => (id, Err((Kind::Damaged, error.blame()?.1))),
+        Ok(None) => (id, Err(Trouble::Missing)),
+        Err(error) => (id, Err(Trouble::of(error)?)),
     })
 }
 
