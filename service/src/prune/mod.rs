@@ -6,6 +6,7 @@ mod copies;
 mod deletion;
 mod domain;
 mod garbage;
+mod inventory;
 mod kept;
 mod notes;
 mod rebuilt;

@@ -13,7 +13,8 @@ use copal_engine::plan::Plan;
 use copal_store::StoreError;
 
 use super::copies::{BlockPlace, Copies};
-use super::domain::{Inventory, Part, Work};
+use super::domain::{Part, Work};
+use super::inventory::Inventory;
 use crate::commit::put;
 use crate::error::JobError;
 use crate::host::Host;

@@ -6,7 +6,7 @@ use copal_engine::id::ChunkId;
 use copal_engine::mark::{CopyItem, Mark};
 use copal_engine::plan::{Plan, Rules};
 
-use super::domain::Inventory;
+use super::inventory::Inventory;
 use crate::faults::{Fault, is_planted};
 
 /// The plan with the planted mistake.
