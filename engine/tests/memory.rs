@@ -56,7 +56,7 @@ fn needed(chunks: u64) -> Needed {
     let (ids, own) = measured(|| {
         let mut graph = Graph::new(view(), &scratch).expect("few enough");
         for pack in metadata.packs() {
-            graph.add_table(&pack.table).expect("few enough");
+            graph.add_table(0, &pack.table).expect("few enough");
         }
         graph.finish().expect("few enough");
         let reach = graph.reach([metadata.root()]);

@@ -138,6 +138,33 @@ pub async fn read_table(store: &dyn Store, place: Place, id: PackId, length: u64
     Ends::read(store, place, id, length).await?.table(store).await
 }
 
+/// The same, of a pack of which all bytes together have the hash it is named by: a table has none of its own.
+pub(crate) async fn read_table_hashed(
+    store: &dyn Store,
+    place: Place,
+    id: PackId,
+    length: u64,
+) -> Result<PackTable, JobError> {
+    let name = layout::pack(place, id);
+    let trailer = Ends::read(store, place, id, length).await?.trailer;
+    let (header_end, table_start) = (trailer.header_range().end, trailer.table_range().start);
+    let (mut at, mut first, mut last) = (0, Vec::new(), Vec::new());
+    let is_there = pass_hashed(store, &name, (ObjectHash(id.0), length), |piece| {
+        let end = at + piece.len() as u64;
+        first.extend_from_slice(&piece[..header_end.clamp(at, end).saturating_sub(at) as usize]);
+        last.extend_from_slice(&piece[table_start.clamp(at, end).saturating_sub(at) as usize..]);
+        at = end;
+        Ok(())
+    });
+    if !is_there.await? {
+        return Err(StoreError::NotFound { key: key(name) }.into());
+    }
+    let (table, trailer) = last.split_at(last.len() - TRAILER_BYTES);
+    // What told where the parts lie was not of these bytes.
+    let parsed = Trailer::parse(trailer, length).and_then(|trailer| pack::parse_table(&trailer, &first, table));
+    parsed.map_err(|error| JobError::damaged(name, error))
+}
+
 /// The first and last bytes of a pack, which tell how long its table is.
 pub(crate) struct Ends {
     object: Key,

@@ -23,6 +23,8 @@ pub(crate) enum Thing {
     /// The table at its end.
     PackTable,
     TreePack,
+    /// What its table says of the references of its pages.
+    TreeReferences,
     Manifest,
     Receipt,
     Change,
@@ -48,7 +50,7 @@ pub(crate) enum Harm {
     Duplicate,
 }
 
-pub(crate) const THINGS: [Thing; 17] = [
+pub(crate) const THINGS: [Thing; 18] = [
     Thing::Descriptor,
     Thing::SlotCopy,
     Thing::Slot,
@@ -57,6 +59,7 @@ pub(crate) const THINGS: [Thing; 17] = [
     Thing::PackData,
     Thing::PackTable,
     Thing::TreePack,
+    Thing::TreeReferences,
     Thing::Manifest,
     Thing::Receipt,
     Thing::Change,
@@ -82,6 +85,7 @@ impl Thing {
             Self::PackData => "pack, its data",
             Self::PackTable => "pack, its table",
             Self::TreePack => "tree pack",
+            Self::TreeReferences => "tree pack, references",
             Self::Manifest => "manifest",
             Self::Receipt => "receipt",
             Self::Change => "change",
@@ -140,6 +144,7 @@ pub(crate) fn harm(world: &World, machine: &Machine, thing: Thing, harm: Harm) -
                 // Always the same field, however large what lies before it came out.
                 let at = match thing {
                     Thing::PackTable => part.end - TRAILER - 1,
+                    Thing::TreeReferences => part.start + 5,
                     Thing::Segment => ENTRIES,
                     _ => part.start + (part.end - part.start) / 2,
                 };

@@ -147,6 +147,7 @@ impl World {
         put(Thing::PackData, vec![object(&pack(first, 0))], object(&pack(third, 0)));
         put(Thing::PackTable, vec![object(&pack(first, 0))], object(&pack(third, 0)));
         put(Thing::TreePack, vec![object(&pack(second, 1))], object(&pack(third, 1)));
+        put(Thing::TreeReferences, vec![object(&pack(second, 1))], object(&pack(third, 1)));
         put(Thing::Manifest, vec![object(&manifests[0])], object(&manifests[1]));
         put(Thing::Receipt, vec![object(&receipts[0])], object(&receipts[1]));
         put(Thing::Change, vec![object(&changes[0])], object(&changes[1]));
@@ -176,7 +177,9 @@ impl World {
         };
         let free = match thing {
             Thing::SlotCopy | Thing::Slot => format!("repository/keys/{}/{last}", "5".repeat(32)),
-            Thing::PackData | Thing::PackTable | Thing::TreePack => format!("repository/packs/55/{}", "5".repeat(64)),
+            Thing::PackData | Thing::PackTable | Thing::TreePack | Thing::TreeReferences => {
+                format!("repository/packs/55/{}", "5".repeat(64))
+            }
             Thing::Segment | Thing::StateRun => format!("{folder}/{}", "5".repeat(64)),
             Thing::Reader => format!("{folder}/{}.wasm", "5".repeat(64)),
             Thing::Cache | Thing::ClientKeys => format!("{folder}/free"),
@@ -195,13 +198,14 @@ impl World {
 
     /// The part of the object that the thing is.
     pub(crate) fn part_of(&self, thing: Thing, bytes: &[u8]) -> Range<usize> {
-        if thing != Thing::PackTable {
-            return 0..bytes.len();
+        // The trailer says how many references there are, and how long the table is that ends with them (docs/format.md).
+        let trailer = bytes.len().saturating_sub(TRAILER);
+        let number = |at: usize| u32::from_le_bytes(bytes[trailer + at..trailer + at + 4].try_into().unwrap()) as usize;
+        match thing {
+            Thing::PackTable => trailer - number(12)..bytes.len(),
+            Thing::TreeReferences => trailer - number(8) * REFERENCE..trailer,
+            _ => 0..bytes.len(),
         }
-        // The trailer says how long the table before it is (docs/format.md).
-        let trailer = bytes.len() - TRAILER;
-        let table = u32::from_le_bytes(bytes[trailer + 12..trailer + 16].try_into().unwrap());
-        trailer - table as usize..bytes.len()
     }
 
     /// What names the thing to a person: its name, or that of the folder of all copies or versions.
@@ -221,6 +225,8 @@ impl World {
     }
 }
 
+/// Bytes of a reference.
+const REFERENCE: usize = 24;
 /// Digits of a number in a name.
 const NUMBER: usize = 20;
 

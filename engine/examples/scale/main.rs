@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     measured("mark", &mut || {
         let mut graph = Graph::new(view(), &scratch).expect("few enough");
         for pack in metadata.packs() {
-            graph.add_table(&pack.table).expect("few enough");
+            graph.add_table(0, &pack.table).expect("few enough");
         }
         graph.finish().expect("few enough");
         let reach = graph.reach([metadata.root()]);

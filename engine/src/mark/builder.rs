@@ -40,7 +40,7 @@ impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
             self.blocks.push(self.graph.scratch(), block);
         }
         if table.kind == PackKind::Tree {
-            self.graph.add_table(table)?;
+            self.graph.add_table(pack, table)?;
         }
         Ok(())
     }

@@ -1,15 +1,16 @@
 //! Graph: the ids of a domain and what its pages refer to, as numbers. An id costs a few bits, a reference four bytes, a
-//! page eight, all in room that the host gives; the ids themselves stay in the segments.
+//! page twelve, all in room that the host gives; the ids themselves stay in the segments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::bits::{Bits, Ranked};
 use super::merged::{InventoryLimit, MOST, Merged, Placed};
+use super::reach::records;
 use super::shuffle::{Place, Shuffle, Sought};
 use crate::id::ChunkId;
 use crate::index::Segment;
 use crate::limits;
-use crate::pack::PackTable;
+use crate::pack::{PackTable, PageView};
 use crate::room::{List, Scratch};
 
 /// The ids of a domain, numbered in ascending order, and the references between them.
@@ -22,8 +23,8 @@ pub struct Graph<'a, B> {
     pub(super) is_page: Bits,
     /// Whether the references of a page are known, by id.
     pub(super) is_read: Bits,
-    /// By height, one after another: the number of a page, or [`NONE`] if the domain does not have it; how many references
-    /// follow; and these, as numbers of ids. Those from the number of ids on stand for ids that the domain does not have.
+    /// By height, one after another: the number of a page, or [`NONE`] if the domain does not have it; the number of the
+    /// pack whose table says so; how many references follow; and these, as numbers of ids. Those from the number of ids on stand for ids that the domain does not have.
     /// Of a page whose copies disagree all are there and are followed.
     pub(super) levels: Vec<List<u32>>,
     absent: BTreeMap<ChunkId, u32>,
@@ -65,20 +66,23 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
 
     /// Takes what a table says of the pages it holds; of pages that have no copy in the index, nothing. Copies that claim
     /// different references (a client of the domain lied in a table) are all followed: a lie can only keep more.
-    pub fn add_table(&mut self, table: &PackTable) -> Result<(), InventoryLimit> {
+    /// `pack` is a number of the caller's for it.
+    pub fn add_table(&mut self, pack: u32, table: &PackTable) -> Result<(), InventoryLimit> {
         for (at, id) in table.ids.iter().enumerate() {
             let Some(page) = table.page(at) else { continue };
-            self.add_page(id, page.height, page.references)?;
+            self.add_page(pack, id, page)?;
         }
         Ok(())
     }
 
     /// Takes the references of one page.
-    pub fn add_page(&mut self, id: &ChunkId, height: u8, references: &[ChunkId]) -> Result<(), InventoryLimit> {
+    pub fn add_page(&mut self, pack: u32, id: &ChunkId, page: PageView<'_>) -> Result<(), InventoryLimit> {
+        let PageView { height, references, .. } = page;
         let height = height.min(limits::HEIGHT);
         let level = &mut self.levels[usize::from(height)];
         let place = Place::new(height, level.len()).ok_or(InventoryLimit { what: "references" })?;
         level.push(self.scratch, NONE);
+        level.push(self.scratch, pack);
         level.push(self.scratch, references.len() as u32);
         references.iter().for_each(|_| level.push(self.scratch, NONE));
         let [pages, of_pages] = &mut self.sought;
@@ -104,7 +108,7 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
             for (Sought { id, place }, number) in self.numbers(slice) {
                 let is_needed = self.levels[place.level()].get(place.start()) != NONE;
                 let number = if number == NONE && is_needed { self.absent(&id)? } else { number };
-                self.levels[place.level()].set(place.start() + 1 + place.reference(), number);
+                self.levels[place.level()].set(place.start() + HEAD - 1 + place.reference(), number);
             }
         }
         Ok(())
@@ -156,6 +160,20 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
         self.absent.keys()
     }
 
+    /// The packs whose tables refer from a page that the domain has to an id of which there is no copy, as far as that
+    /// passes the test.
+    pub fn packs_lacking(&self, is_meant: impl Fn(&ChunkId) -> bool) -> BTreeSet<u32> {
+        let mut meant = Bits::new(self.scratch, self.absent_ids.len());
+        (0..).zip(&self.absent_ids).filter(|(_, id)| is_meant(id)).for_each(|(number, _)| meant.set(number));
+        if meant.iter().next().is_none() {
+            return BTreeSet::new();
+        }
+        let is_meant = |number: u32| number.checked_sub(self.count()).is_some_and(|number| meant.has(number));
+        let records = self.levels.iter().flat_map(|level| records(level).map(move |record| (level, record)));
+        let lacking = records.filter(|(level, (_, references))| references.clone().any(|at| is_meant(level.get(at))));
+        lacking.map(|(level, (_, references))| level.get(references.start - HEAD + 1)).collect()
+    }
+
     /// The id that a reference to what is not there stands for.
     pub(super) fn absent_id(&self, number: usize) -> Option<&ChunkId> {
         self.absent_ids.get(number)
@@ -181,3 +199,5 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
 
 /// Not the number of any id.
 pub(super) const NONE: u32 = u32::MAX;
+/// Numbers before the references of a page.
+pub(super) const HEAD: usize = 3;

@@ -4,7 +4,7 @@
 use core::ops::Range;
 
 use super::bits::{Bits, Ranked};
-use super::graph::{Graph, NONE};
+use super::graph::{Graph, HEAD, NONE};
 use crate::id::ChunkId;
 use crate::room::{Column, List};
 
@@ -103,7 +103,7 @@ impl<B: AsRef<[u8]>> Graph<'_, B> {
         let mut lies_at: Column<u64> = Column::new(self.scratch, known.count() as usize);
         for (height, level) in self.levels.iter().enumerate() {
             for (page, references) in records(level) {
-                let at = references.start - 2;
+                let at = references.start - HEAD;
                 lies_at.set(known.rank(page) as usize, (at * self.levels.len() + height + 1) as u64);
             }
         }
@@ -123,7 +123,8 @@ impl<B: AsRef<[u8]>> Graph<'_, B> {
                 let Some(place) = lies_at.get(known.rank(number) as usize).checked_sub(1) else { continue };
                 let (at, height) = (place as usize / self.levels.len(), place as usize % self.levels.len());
                 let level = &self.levels[height];
-                let below = (at + 2..at + 2 + level.get(at + 1) as usize).rev().map(|at| level.get(at));
+                let first = at + HEAD;
+                let below = (first..first + level.get(first - 1) as usize).rev().map(|at| level.get(at));
                 open.extend(below.filter(|number| *number < self.count()));
             }
         }
@@ -137,12 +138,13 @@ fn pages(level: &List<u32>) -> impl Iterator<Item = (u32, impl Iterator<Item = u
 }
 
 /// The pages of one height that the domain has, with the places of their references.
-fn records(level: &List<u32>) -> impl Iterator<Item = (u32, Range<usize>)> + '_ {
+pub(super) fn records(level: &List<u32>) -> impl Iterator<Item = (u32, Range<usize>)> + '_ {
     let mut at = 0;
     let all = core::iter::from_fn(move || {
         let start = Some(at).filter(|start| *start < level.len())?;
-        at = start + 2 + level.get(start + 1) as usize;
-        Some((level.get(start), start + 2..at))
+        let first = start + HEAD;
+        at = first + level.get(first - 1) as usize;
+        Some((level.get(start), first..at))
     });
     all.filter(|(page, _)| *page != NONE)
 }

@@ -58,12 +58,17 @@ impl Made {
 
     fn graph(&self) -> Graph<'static, Vec<u8>> {
         let mut graph = Graph::new(self.segments(), &Memory).unwrap();
-        for (page, height, references) in self.pages.iter().flatten() {
+        for (pack, (page, height, references)) in self.rows() {
             let references: Vec<ChunkId> = references.iter().map(|reference| id(*reference)).collect();
-            graph.add_page(&id(*page), *height, &references).unwrap();
+            graph.add_page(pack, &id(*page), view(*height, &references)).unwrap();
         }
         graph.finish().unwrap();
         graph
+    }
+
+    /// All pages, each with the number of its pack.
+    fn rows(&self) -> impl Iterator<Item = (u32, &MadePage)> {
+        (0..).zip(&self.pages).flat_map(|(pack, pages)| pages.iter().map(move |page| (pack, page)))
     }
 
     fn present(&self) -> BTreeSet<u8> {
@@ -90,6 +95,10 @@ impl Made {
         }
         reached
     }
+}
+
+fn view(height: u8, references: &[ChunkId]) -> PageView<'_> {
+    PageView { replaces: None, height, references }
 }
 
 fn ids<'a>(numbers: impl IntoIterator<Item = &'a u8>) -> BTreeSet<ChunkId> {
@@ -122,6 +131,15 @@ proptest! {
         let present = made.present();
         let absent = made.references().into_values().flatten().filter(|number| !present.contains(number)).collect::<BTreeSet<_>>();
         prop_assert_eq!(made.graph().absent_ids().copied().collect::<BTreeSet<_>>(), ids(&absent));
+    }
+
+    #[test]
+    fn packs_that_refer_to_what_nobody_has_are_known(made in made(), sought in 0u8..85) {
+        let present = made.present();
+        let lacks = |number: &u8| !present.contains(number) && *number != sought;
+        let rows = made.rows().filter(|(_, (_, _, references))| references.iter().any(lacks));
+        let packs: BTreeSet<u32> = rows.map(|(pack, _)| pack).collect();
+        prop_assert_eq!(made.graph().packs_lacking(|absent| *absent != id(sought)), packs);
     }
 
     #[test]
@@ -184,11 +202,11 @@ proptest! {
 fn a_page_whose_references_nobody_knows_is_unread_only_if_it_is_reached() {
     let made = Made { chunks: vec![], pages: vec![vec![(41, 1, vec![]), (42, 2, vec![])]] };
     let mut graph = Graph::new(made.segments(), &Memory).unwrap();
-    graph.add_page(&id(42), 2, &[id(41)]).unwrap();
+    graph.add_page(0, &id(42), view(2, &[id(41)])).unwrap();
     graph.finish().unwrap();
     assert_eq!(graph.reach([id(42)]).unread, [id(41)]);
     let mut other = Graph::new(made.segments(), &Memory).unwrap();
-    other.add_page(&id(42), 2, &[]).unwrap();
+    other.add_page(0, &id(42), view(2, &[])).unwrap();
     other.finish().unwrap();
     assert_eq!(other.reach([id(42)]).unread, []);
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use copal_engine::id::{ChunkId, DomainId, PackId};
 use copal_engine::mark::Marks;
+use copal_engine::pack::PackKind;
 use copal_engine::plan::{self, Plan, Rules, plan};
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
@@ -65,7 +66,7 @@ impl Part<'_> {
         let mut inventory = self.inventory(work.tables, proposal).await?;
         let old = self.marks(&inventory);
         let mut rules = self.rules(work.allowance, work.entries);
-        let mut is_full = false;
+        let (mut is_full, mut damaged) = (false, BTreeSet::new());
         let (plan, moved) = loop {
             let mut plan = self.plan(&inventory, &old, roots, work.copies, &rules);
             if self.options.is_dry_run {
@@ -87,9 +88,14 @@ impl Part<'_> {
                 work.wanted += wanted;
                 break (plan, moved);
             }
-            // What the plan removes may rely on a pack that has just been found damaged: decide again without it.
-            for number in moved.damaged {
-                let item = &mut inventory.packs[number as usize];
+            // What the plan removes may rely on a pack that has just been found damaged, or on its table: decide again
+            // without it.
+            damaged.extend(moved.damaged.iter().map(|number| inventory.packs[*number as usize].id));
+            if moved.damaged.iter().any(|number| inventory.packs[*number as usize].kind == PackKind::Tree) {
+                damaged.iter().for_each(|id| work.tables.doubt(*id));
+                inventory = self.inventory(work.tables, proposal).await?;
+            }
+            for item in inventory.packs.iter_mut().filter(|item| damaged.contains(&item.id)) {
                 item.is_healthy = false;
                 let record = &self.view.state.packs[&item.id];
                 proposal.delta.packs.insert(item.id, Some(PackRecord { is_damaged: true, ..record.clone() }));
