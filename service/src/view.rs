@@ -12,7 +12,7 @@ use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
 use copal_engine::index::{Bits, Index, Overlay, OverlayRun, Segment};
 use copal_engine::layout;
 use copal_engine::root::Root;
-use copal_engine::state::{RunKind, RunReader, State, StateFold};
+use copal_engine::state::{PackRecord, RunKind, RunReader, State, StateFold};
 use copal_store::{Store, StoreError};
 
 use crate::error::JobError;
@@ -144,12 +144,19 @@ impl View {
 
     /// Reads the snapshots, which [`Parts::HEADS`] leaves out.
     pub async fn load_snapshots(&mut self, store: &dyn Store) -> Result<(), JobError> {
-        let Some((root, _)) = &self.root else { return Ok(()) };
-        match read_records(store, root, &[RunKind::Snapshots]).await? {
-            Ok(state) => self.state.snapshots = state.snapshots,
-            Err(gone) => return Err(JobError::StateLost { evidence: self.needs(&gone) }),
-        }
+        self.state.snapshots = self.records(store, &[RunKind::Snapshots]).await?.snapshots;
         Ok(())
+    }
+
+    /// The packs, which it leaves out, too.
+    pub(crate) async fn packs(&self, store: &dyn Store) -> Result<BTreeMap<PackId, PackRecord>, JobError> {
+        Ok(self.records(store, &[RunKind::Packs]).await?.packs)
+    }
+
+    async fn records(&self, store: &dyn Store, kinds: &'static [RunKind]) -> Result<State, JobError> {
+        let Some((root, _)) = &self.root else { return Ok(State::default()) };
+        let read = read_records(store, root, kinds).await?;
+        read.map_err(|gone| JobError::StateLost { evidence: self.needs(&gone) })
     }
 
     fn needs(&self, gone: &str) -> String {

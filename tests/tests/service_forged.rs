@@ -2,8 +2,12 @@
 
 use copal_engine::client::Role;
 use copal_engine::id::PackId;
+use copal_engine::index::Status;
+use copal_engine::layout::{self, Place};
+use copal_engine::receipt::Outcome;
 use copal_service::check::{self, Depth, Harm, Kind};
-use copal_tests::kit::{World, noise};
+use copal_tests::kit::craft::{data_pack, id};
+use copal_tests::kit::{How, World, noise};
 use futures::executor::block_on;
 
 /// A world with a file, and its first pack.
@@ -48,4 +52,27 @@ fn a_rebuild_acquits_none_that_a_run_of_the_state_tells_of() {
     assert_eq!(report.packs_forged.len(), 1);
     let record = world.view().state.packs[&pack].clone();
     assert!(record.is_forged() && record.is_damaged);
+}
+
+#[test]
+fn a_forged_pack_that_a_manifest_names_again_stays_forged() {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    let (forged, sound) = (data_pack(client.domain, 1, &[id(1)]), data_pack(client.domain, 2, &[id(2)]));
+    let packs = [&forged, &sound].map(|pack| (pack.id, pack.bytes.len() as u64));
+    let claim = || {
+        let view = world.view();
+        block_on(client.write_manifest(&world.host(), &view, &packs, None, &How::default())).unwrap();
+        let receipts = world.ingest().unwrap();
+        assert_eq!(receipts.iter().map(|receipt| receipt.outcome).collect::<Vec<_>>(), [Outcome::Accepted]);
+    };
+    [&forged, &sound].iter().for_each(|pack| world.put(&layout::pack(Place::Packs, pack.id), pack.bytes.clone()));
+    claim();
+    let found = Harm { damaged: [forged.id, sound.id].into(), forged: [forged.id].into(), ..Harm::default() };
+    block_on(check::note(&world.host(), &found)).unwrap();
+    claim();
+    let view = world.view();
+    let index = view.index(client.domain).unwrap();
+    assert!(view.state.packs[&forged.id].is_forged() && !view.state.packs[&sound.id].is_damaged);
+    assert_eq!([id(1), id(2)].map(|id| index.status(&id)), [Status::Lost, Status::Present]);
 }

@@ -1,12 +1,15 @@
 //! Accepting: what a manifest that was accepted changes in the state.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use copal_engine::client::{ClientRecord, Role};
-use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackTag};
+use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag};
 use copal_engine::index::{Bits, Mark, NewSegment, Segment, SegmentWriter, merge};
 use copal_engine::ingest::Finding;
 use copal_engine::layout::{self, Place};
 use copal_engine::manifest::VerifiedManifest;
+use copal_engine::pack::PackTable;
 use copal_engine::state::{Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 use copal_store::StoreError;
@@ -27,21 +30,22 @@ impl Pass<'_> {
     ) -> Result<(), JobError> {
         let manifest = &verified.manifest;
         let domain = manifest.domain;
-        self.clear_lost(domain, &findings).await?;
+        let forged = self.clear_lost(domain, &findings).await?;
         self.added.entry(domain).or_default().add(heights_of(&findings));
         for ((id, finding), (_, length)) in findings.into_iter().zip(&manifest.packs) {
             let Finding::Sound(table) = finding else { continue };
             let random = self.host.random();
             let writer = self.writers.entry(domain).or_insert_with(|| SegmentWriter::new(domain, random));
             writer.add_pack(id, Place::Packs, &table)?;
+            let is_damaged = forged.contains(&id);
             let pack = PackRecord {
                 domain,
                 kind: table.kind,
                 length: *length,
                 place: Place::Packs,
                 is_missing: false,
-                is_damaged: false,
-                read: Time(0),
+                is_damaged,
+                read: if is_damaged { PackRecord::FORGED } else { Time(0) },
                 accepted: self.now,
             };
             self.proposal.delta.packs.insert(id, Some(pack));
@@ -68,21 +72,40 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Ids that had no copy left have one again, and a pack that was lost and came back is lost no more.
-    async fn clear_lost(&mut self, domain: DomainId, findings: &Findings) -> Result<(), JobError> {
-        let mut packs: Vec<(ChunkId, PackTag)> = Vec::new();
-        for (id, finding) in findings {
-            let Finding::Sound(table) = finding else { continue };
-            packs.extend(table.ids.iter().map(|of| (*of, id.tag())));
+    /// Ids that had no copy left have one again, and a pack that was lost and came back is lost no more; but for those of
+    /// which somebody with the key has found out that they do not hold what they say. Gives these.
+    async fn clear_lost(&mut self, domain: DomainId, findings: &Findings) -> Result<BTreeSet<PackId>, JobError> {
+        let tables = || {
+            findings.iter().filter_map(|(id, finding)| match finding {
+                Finding::Sound(table) => Some((id, table)),
+                _ => None,
+            })
+        };
+        let copies = |of: &mut dyn Iterator<Item = (&PackId, &PackTable)>| {
+            let copies = of.flat_map(|(id, table)| table.ids.iter().map(|of| (*of, id.tag())));
+            let mut copies: Vec<(ChunkId, PackTag)> = copies.collect();
+            copies.sort_unstable();
+            copies
+        };
+        let named = copies(&mut tables());
+        let mut lost = self.lost(domain, &named).await?;
+        lost.retain(|(id, tag, _)| *tag == PackTag::NONE || named.binary_search(&(*id, *tag)).is_ok());
+        let mut forged = BTreeSet::new();
+        let (mut whole, is_known) = (named, lost.iter().any(|(_, tag, _)| *tag != PackTag::NONE));
+        if is_known {
+            let packs = self.view.packs(self.host.store).await?;
+            let is_forged = |id: &PackId| packs.get(id).is_some_and(PackRecord::is_forged);
+            forged.extend(tables().map(|(id, _)| *id).filter(is_forged));
+            whole = copies(&mut tables().filter(|(id, _)| !forged.contains(id)));
         }
-        packs.sort_unstable();
-        for (id, tag, old) in self.lost(domain, &packs).await? {
-            if tag == PackTag::NONE || packs.binary_search(&(id, tag)).is_ok() {
+        for (id, tag, old) in lost {
+            let at = whole.partition_point(|copy| *copy < (id, tag));
+            if whole.get(at).is_some_and(|copy| *copy == (id, tag) || (tag == PackTag::NONE && copy.0 == id)) {
                 let bits = old.bits.without(Bits::LOST | Bits::WANTED);
                 self.proposal.overlay.entry(domain).or_default().insert((id, tag), Mark { bits, ..old });
             }
         }
-        Ok(())
+        Ok(forged)
     }
 
     /// Folds the new entries with smaller segments and gives everything to commit.
