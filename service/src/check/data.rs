@@ -105,7 +105,7 @@ pub(super) async fn check(
 }
 
 /// The packs that are read: first those of the share, and how many these are; then, of those that were found damaged before,
-/// a share of their own, another one each day. What stays damaged is never noted as read: it would be first for ever, and
+/// a share of their own, others each day. What stays damaged is never noted as read: it would be first for ever, and
 /// take the place of what is sound.
 pub fn due<'a>(
     packs: impl Iterator<Item = (&'a PackId, &'a PackRecord)>,
@@ -124,7 +124,9 @@ pub fn due<'a>(
     }
     let (share, also) = (share_of(packs.len()), share_of(harmed.len()));
     let days = now.0.max(0) as u64 / DAY;
-    let first = days as usize * also % harmed.len().max(1);
+    // By the golden section of all, so that each has its turn whether a check runs every day, every week or every month:
+    // counted in steps of any length, it comes near every place.
+    let first = (u128::from(days.wrapping_mul(GOLDEN)) * harmed.len() as u128 >> 64) as usize;
     harmed.rotate_left(first);
     packs.truncate(share);
     let share = packs.len();
@@ -143,6 +145,8 @@ async fn read(host: &Host<'_>, id: PackId, record: &PackRecord) -> Result<Result
     })
 }
 
+/// The golden section, of 2^64.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Nanoseconds.
 const DAY: u64 = 24 * 3600 * 1_000_000_000;
 /// Which packs there are.
@@ -174,5 +178,23 @@ mod tests {
         assert_eq!(of(Order::Longest, 1), (vec![2, 3], 1), "another damaged one each day");
         assert_eq!(of(Order::Behind(Some(ids[1])), 0), (vec![2, 0], 1));
         assert_eq!(of(Order::Behind(Some(ids[2])), 0), (vec![1, 0], 1), "round and round");
+    }
+
+    #[test]
+    fn every_damaged_pack_has_its_turn_however_many_days_lie_between_checks() {
+        for count in [1, 2, 7, 28, 30, 31, 90] {
+            let packs: Vec<(PackId, PackRecord)> =
+                (0..count).map(|at| (PackId([at; 32]), pack(Time(0), true))).collect();
+            for (days, part) in [(1, 1), (2, 1), (7, 1), (14, 1), (28, 1), (30, 1), (31, 1), (90, 1), (365, 1), (7, 3)]
+            {
+                let mut read = BTreeSet::new();
+                for check in 0..40 * i64::from(count) {
+                    let share = Share { part, parts: 60, order: Order::Longest };
+                    let now = Time((20_000 + check * days) * DAY as i64);
+                    read.extend(due(packs.iter().map(|(id, of)| (id, of)), share, now).0.into_iter().map(|(id, _)| id));
+                }
+                assert_eq!(read.len(), usize::from(count), "{part} of {count}, every {days} days");
+            }
+        }
     }
 }
