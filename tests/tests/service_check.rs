@@ -108,6 +108,30 @@ fn a_harmed_pack_is_damage_as_long_as_a_kept_snapshot_needs_anything_of_it() {
 }
 
 #[test]
+fn a_check_acquits_no_pack_of_what_happened_to_it_after_it_was_read() {
+    for harm in 0..2 {
+        let (world, client, _) = begin();
+        let name = pack_of(&world, PackKind::Data);
+        let ids = pack::parse(&world.read(&name)).unwrap().ids;
+        let (report, learned) = block_on(check::inspect(&world.host(), Depth::Data { part: 1, parts: 1 })).unwrap();
+        assert!(report.is_ok());
+        match harm {
+            0 => world.destroy(&name),
+            _ => world.flip(&name),
+        }
+        assert!(!world.check().is_ok());
+        let before = world.view().state.packs[&layout::pack_of(&name).unwrap().1].clone();
+        assert_eq!((before.is_missing, before.is_damaged), (harm == 0, harm == 1));
+        world.wait(DAY);
+        block_on(check::note(&world.host(), &learned.unwrap())).unwrap();
+        let view = world.view();
+        assert_eq!(view.state.packs[&layout::pack_of(&name).unwrap().1].is_damaged, before.is_damaged);
+        assert_eq!(view.state.packs[&layout::pack_of(&name).unwrap().1].is_missing, before.is_missing);
+        assert!(ids.iter().all(|id| view.index(client.domain).unwrap().status(id) == Status::Lost));
+    }
+}
+
+#[test]
 fn a_pack_that_was_never_found_harmed_before_is_damage_whatever_needs_it() {
     let (world, client, tree) = begin();
     let old = world.view().state.snapshots.values().next().unwrap().id;

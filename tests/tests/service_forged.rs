@@ -35,7 +35,7 @@ fn a_pack_that_was_found_forged_with_the_key_is_acquitted_only_with_the_key() {
         assert!(record().is_forged(), "{depth:?}");
     }
     let now = block_on(world.host().now()).unwrap();
-    let opened = Harm { whole: [(pack, now)].into(), opened: [pack].into(), ..Harm::default() };
+    let opened = Harm { whole: [(pack, now)].into(), opened: [pack].into(), accused: [pack].into(), ..Harm::default() };
     note(&opened);
     assert!(!record().is_damaged && record().read == now);
     assert_eq!(world.check().findings, []);

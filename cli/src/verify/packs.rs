@@ -36,6 +36,8 @@ pub(super) struct Opened {
     whole: BTreeMap<PackId, Time>,
     /// Packs that have the hash of their name and do not hold what they say.
     forged: BTreeSet<PackId>,
+    /// What the state said of the packs before.
+    before: BTreeMap<PackId, PackRecord>,
     /// Packs whose table could be read, so that every block was tried.
     tried: BTreeSet<PackId>,
     /// What can be read of the packs among them that are not whole.
@@ -71,12 +73,12 @@ impl Opened {
             match fault.kind {
                 _ if !fault.is_certain => {}
                 DamageKind::Missing => drop(harm.missing.insert(*id)),
-                _ => drop(harm.damaged.insert(*id)),
+                _ => harm.add_damaged(*id, &self.before[id]),
             }
         }
         harm.forged.extend(&self.forged);
         for (id, time) in &self.whole {
-            harm.whole.insert(*id, *time);
+            harm.add_whole(*id, &self.before[id], *time);
             harm.opened.insert(*id);
             // Its table was found unsound before, and is sound now that all of it was read.
             harm.damaged.remove(id);
@@ -100,6 +102,8 @@ pub(super) fn open(
         (domain, (blocks, repository.domain_keys(domain)))
     });
     let readers: BTreeMap<DomainId, (BlockReader, DomainKeys)> = readers.collect();
+    // Read no earlier than that, however long it takes.
+    let now = wait(repository.host().now_to_note())?;
     let todo = Mutex::new(packs.iter());
     let next = || todo.lock().expect("no worker panics").next();
     let opened = Mutex::new(Ok(Opened::default()));
@@ -125,8 +129,8 @@ pub(super) fn open(
     });
     let mut opened = opened.into_inner().expect("no worker panics")?;
     wait(witnessed.verdict())?;
-    let now = wait(repository.host().now_to_note())?;
     opened.whole.values_mut().for_each(|time| *time = now);
+    opened.before = packs.iter().map(|(id, record)| (*id, (*record).clone())).collect();
     Ok(opened)
 }
 

@@ -29,9 +29,9 @@ pub(super) async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<Ha
             Err(trouble) => Err(trouble),
         };
         match found {
-            Ok(()) => drop(harm.whole.insert(*id, host.now().await?)),
+            Ok(()) => harm.add_whole(*id, record, host.now().await?),
             Err(Trouble::Missing) => drop(harm.missing.insert(*id)),
-            Err(Trouble::Damaged(_)) => drop(harm.damaged.insert(*id)),
+            Err(Trouble::Damaged(_)) => harm.add_damaged(*id, record),
             Err(Trouble::Forbidden(_)) => drop(harm.forbidden.insert(*id)),
         }
     }
@@ -86,14 +86,14 @@ pub(super) async fn check(
         }
         let name = layout::pack(record.place, id);
         match found {
-            Ok(()) => drop(harm.whole.insert(id, host.now_to_note().await?)),
+            Ok(()) => harm.add_whole(id, record, host.now_to_note().await?),
             Err(Trouble::Missing) => {
                 report.add_pack(Kind::Missing, name, id, "it is not there");
                 harm.missing.insert(id);
             }
             Err(Trouble::Damaged(why)) => {
                 report.add_pack(Kind::Damaged, name, id, why);
-                harm.damaged.insert(id);
+                harm.add_damaged(id, record);
             }
             Err(Trouble::Forbidden(why)) => {
                 report.add_pack(Kind::Damaged, name, id, why);

@@ -32,6 +32,9 @@ pub struct Harm {
     pub whole: BTreeMap<PackId, Time>,
     /// Those of them that were opened with the key.
     pub opened: BTreeSet<PackId>,
+    /// Packs that the state called missing or damaged before they were looked at. Only these are acquitted: what was
+    /// said of a pack since then may have happened to it since then.
+    pub accused: BTreeSet<PackId>,
     /// Domains of which every pack was looked for.
     pub seen: BTreeSet<DomainId>,
 }
@@ -46,10 +49,29 @@ impl Harm {
         self.hits(pack) || self.forbidden.contains(pack)
     }
 
-    /// Whether a pack that the state called missing was looked for and is there. Of one that nobody has looked for it
-    /// is not known.
+    /// Takes note that the bytes of a pack, of which the state said this before, were read at this time and are whole.
+    pub fn add_whole(&mut self, pack: PackId, record: &PackRecord, time: Time) {
+        self.whole.insert(pack, time);
+        self.hear(pack, record);
+    }
+
+    /// Takes note that a pack, of which the state said this before, is there and not what it should be.
+    pub fn add_damaged(&mut self, pack: PackId, record: &PackRecord) {
+        self.damaged.insert(pack);
+        self.hear(pack, record);
+    }
+
+    fn hear(&mut self, pack: PackId, record: &PackRecord) {
+        if record.is_missing || record.is_damaged {
+            self.accused.insert(pack);
+        }
+    }
+
+    /// Whether a pack that the state called missing was looked for and is there. Of one that nobody has looked for since
+    /// it is not known.
     fn has_found(&self, pack: &PackId) -> bool {
-        self.returned.contains(pack) || self.damaged.contains(pack) || self.whole.contains_key(pack)
+        let is_there = self.damaged.contains(pack) || self.whole.contains_key(pack);
+        self.returned.contains(pack) || (is_there && self.accused.contains(pack))
     }
 
     /// Whether what the state says against a pack still stands.
@@ -59,7 +81,8 @@ impl Harm {
 
     /// Whether a pack was found whole by who can tell: that one has its hash was known when it was found forged.
     fn has_found_whole(&self, pack: &PackId, record: &PackRecord) -> bool {
-        if record.is_forged() { self.opened.contains(pack) } else { self.whole.contains_key(pack) }
+        let is_whole = if record.is_forged() { self.opened.contains(pack) } else { self.whole.contains_key(pack) };
+        is_whole && self.accused.contains(pack)
     }
 
     /// Reports the packs that were found harmed before and that nobody has found whole since.
@@ -96,7 +119,7 @@ pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
             };
             if harm.forged.contains(id) {
                 changed.read = PackRecord::FORGED;
-            } else if let Some(time) = harm.whole.get(id).filter(|_| !record.is_forged() || !changed.is_damaged) {
+            } else if let Some(time) = harm.whole.get(id).filter(|_| !changed.is_damaged) {
                 changed.read = *time;
             }
             if changed != *record {

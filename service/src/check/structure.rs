@@ -134,12 +134,20 @@ pub(super) async fn inventory<'a>(
                 }
                 Err(trouble) => {
                     let is_known = harm.is_told(id);
-                    let (told, kind, why) = match trouble {
-                        Trouble::Missing => (&mut harm.missing, Kind::Missing, "it is not there".to_owned()),
-                        Trouble::Damaged(why) => (&mut harm.damaged, Kind::Damaged, why),
-                        Trouble::Forbidden(why) => (&mut harm.forbidden, Kind::Damaged, why),
+                    let (kind, why) = match trouble {
+                        Trouble::Missing => {
+                            harm.missing.insert(**id);
+                            (Kind::Missing, "it is not there".to_owned())
+                        }
+                        Trouble::Damaged(why) => {
+                            harm.add_damaged(**id, record);
+                            (Kind::Damaged, why)
+                        }
+                        Trouble::Forbidden(why) => {
+                            harm.forbidden.insert(**id);
+                            (Kind::Damaged, why)
+                        }
                     };
-                    told.insert(**id);
                     if let Some(report) = report.as_mut().filter(|_| !is_known) {
                         report.add_pack(kind, layout::pack(record.place, **id), **id, why);
                     }

@@ -1,7 +1,6 @@
 //! Every refusal, each with its stable name.
 
 use axum::body::Body;
-use axum::http::Request as HttpRequest;
 use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::layout::{self, Place};
 use copal_engine::receipt::IngestBy;
