@@ -50,6 +50,39 @@ fn a_check_that_is_cut_short_finds_the_damage_of_the_last_pack_all_the_same() {
 }
 
 #[test]
+fn damage_is_noted_before_it_is_asked_whom_it_harms() {
+    let world = Arc::new(filled());
+    world.names("packs/").iter().for_each(|name| world.flip(name));
+    let (watched, after) = (world.clone(), Arc::new(AtomicU64::new(0)));
+    let seen = after.clone();
+    let budget = Budget::until(move || {
+        let world = watched.clone();
+        // The job itself waits in this thread.
+        let is_noted = std::thread::spawn(move || world.view().state.packs.values().any(|record| record.is_damaged));
+        seen.fetch_add(u64::from(is_noted.join().unwrap()), Ordering::Relaxed);
+        false
+    });
+    let report = block_on(check_until(&world.host(), Depth::Data { part: 1, parts: 1 }, &budget)).unwrap();
+    let named: BTreeSet<_> = report.findings.iter().flat_map(|finding| &finding.snapshots).collect();
+    assert_eq!((named.len(), report.has_unnamed), (3, false), "{:?}", report.findings);
+    assert!(after.load(Ordering::Relaxed) > 0);
+}
+
+#[test]
+fn a_check_without_time_names_one_snapshot_that_is_harmed_and_says_that_there_may_be_more() {
+    let world = filled();
+    world.names("packs/").iter().for_each(|name| world.flip(name));
+    let reports = (0..world.view().state.packs.len()).map(|_| {
+        world.wait(Duration::from_secs(60));
+        block_on(check_until(&world.host(), Depth::Data { part: 1, parts: 1 }, &asked(0))).unwrap()
+    });
+    let last = reports.last().unwrap();
+    let named: BTreeSet<_> = last.findings.iter().flat_map(|finding| &finding.snapshots).collect();
+    assert_eq!((named.len(), last.has_unnamed), (1, true), "{:?}", last.findings);
+    assert!(!last.is_ok());
+}
+
+#[test]
 fn prunes_that_may_write_one_root_each_end_where_one_prune_ends() {
     let (whole, parts) = (half_forgotten(), half_forgotten());
     whole.prune(Duration::ZERO);

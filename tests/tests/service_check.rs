@@ -1,6 +1,7 @@
 //! Check: finds what is damaged, says whom it harms, and lets clients heal it.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use copal_engine::change::Operation;
 use copal_engine::client::Role;
@@ -9,6 +10,7 @@ use copal_engine::index::Status;
 use copal_engine::layout;
 use copal_engine::pack::{self, PackKind};
 use copal_engine::receipt::Outcome;
+use copal_engine::retention::Floor;
 use copal_engine::state::{RunKind, SegmentRecord};
 use copal_service::check::{self, Depth, Finding, Kind};
 use copal_service::commit::{Proposal, commit};
@@ -16,7 +18,7 @@ use copal_service::view::{self, Parts};
 use copal_tests::kit::repository::key;
 use futures::executor::block_on;
 
-use copal_tests::kit::{Client, DAY, How, Tree, World, noise};
+use copal_tests::kit::{Client, DAY, How, Tree, World, guarded, noise};
 
 fn files(seed: u64, count: usize) -> Tree {
     noise(seed, count, 2_000)
@@ -105,6 +107,46 @@ fn a_harmed_pack_is_damage_as_long_as_a_kept_snapshot_needs_anything_of_it() {
         }
         assert_eq!(world.check().findings, [], "harm {harm}");
     }
+}
+
+#[test]
+fn a_harmed_pack_is_damage_as_long_as_a_policy_guards_what_needs_it() {
+    let (world, client, tree) = begin();
+    let old = world.view().state.snapshots.values().next().unwrap().id;
+    let floor = Floor { last: 1, age: Duration::ZERO };
+    world.change(&client, vec![guarded(9, floor, None), Operation::Forget(vec![old])]);
+    let name = pack_of(&world, PackKind::Data);
+    world.flip(&name);
+    for _ in 0..3 {
+        let report = world.check();
+        let found = about(&report.findings, &name);
+        assert_eq!(
+            found.iter().map(|of| (of.kind, &of.snapshots[..])).collect::<Vec<_>>(),
+            [(Kind::Damaged, &[old][..])]
+        );
+        world.prune(DAY);
+        world.wait(DAY * 2);
+    }
+    world.back_up(&client, &files(2, 2));
+    assert!(world.check().is_ok(), "another one is the last: {:?}", world.check().findings);
+    world.change(&client, vec![Operation::Undelete(vec![old])]);
+    world.back_up(&client, &tree);
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
+}
+
+#[test]
+fn where_the_policy_cannot_be_read_what_was_forgotten_is_needed() {
+    let (world, client, _) = begin();
+    let old = world.view().state.snapshots.values().next().unwrap().id;
+    world.change(&client, vec![guarded(9, Floor::default(), None), Operation::Forget(vec![old])]);
+    world.back_up(&client, &files(2, 2));
+    let name = pack_of(&world, PackKind::Data);
+    world.flip(&name);
+    world.check();
+    let told = |world: &World| about(&world.check().findings, &name).iter().map(|of| of.kind).collect::<Vec<_>>();
+    assert_eq!(told(&world), [Kind::Replaced]);
+    world.flip(&world.names("changes/")[0].clone());
+    assert_eq!(told(&world), [Kind::Damaged]);
 }
 
 #[test]

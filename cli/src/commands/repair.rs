@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::id::{ChunkId, DomainId};
 use copal_engine::index::{Bits, Status};
+use copal_service::check::Needed;
 use copal_service::view::View;
 
 use super::context::Context;
@@ -17,6 +18,7 @@ use crate::report::progress::Progress;
 use crate::report::upkeep::RepairReport;
 use crate::repository::{restore_copies, restore_descriptor, restore_record_copies};
 use crate::verify::{Hits, look_again, walk};
+use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let mut repository = context.open_bare()?;
@@ -36,7 +38,8 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let lost_before = lost(&before);
     let mut hits = Hits::default();
     if !fates.are_all_good(&view) || !lost_before.is_empty() {
-        hits = walk(&repository, &view, &history, &fates, &Progress::default()).map_err(of_store)?;
+        let needed = wait(Needed::of(&repository.host(), &view)).map_err(of_job)?;
+        hits = walk(&repository, (&view, &needed), &history, &fates, &Progress::default()).map_err(of_store)?;
     }
     let is_back = |(domain, id): &&(DomainId, ChunkId)| {
         view.index(*domain).is_some_and(|index| !matches!(index.status(id), Status::Lost | Status::Absent))

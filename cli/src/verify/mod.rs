@@ -12,7 +12,7 @@ mod turn;
 use copal_engine::id::PackId;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
-use copal_service::check::{Depth, Harm, Order, Share, due, inspect};
+use copal_service::check::{Depth, Harm, Needed, Order, Share, due, inspect};
 use copal_service::error::JobError;
 use copal_service::view::{self, View};
 use copal_service::witness::Witnessed;
@@ -150,7 +150,8 @@ fn dig(
             return Ok(());
         }
         let history = History::read(repository, &view)?;
-        let hits = walk(repository, &view, &history, &fates, progress)?;
+        let needed = wait(Needed::of(&repository.host(), &view))?;
+        let hits = walk(repository, (&view, &needed), &history, &fates, progress)?;
         // A prune that runs at the same time deletes what an older root still names.
         let is_superseded =
             || Ok::<_, JobError>(wait(view::read(repository.store().as_ref()))?.number() > view.number());

@@ -1,4 +1,4 @@
-//! Trees: every page of every kept snapshot, read once however many snapshots share it, and everything it refers to.
+//! Trees: every page of every snapshot that a prune leaves whole, read once however many snapshots share it, and everything it refers to.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -7,6 +7,7 @@ use copal_engine::id::{ChunkId, DomainId};
 use copal_engine::limits::HEIGHT;
 use copal_engine::path::TreePath;
 use copal_engine::tree::{Child, Content, Entry, ListChild, PageContent, Piece};
+use copal_service::check::Needed;
 use copal_service::view::View;
 use copal_store::StoreError;
 
@@ -17,21 +18,21 @@ use crate::reader::{PageReader, ReadError};
 use crate::report::progress::Progress;
 use crate::repository::Repository;
 
-/// Walks the trees of all kept snapshots, and says what cannot be read.
+/// Walks the trees of all snapshots that a prune leaves whole, and says what cannot be read.
 pub fn walk(
     repository: &Repository,
-    view: &View,
+    (view, needed): (&View, &Needed),
     history: &History,
     fates: &Fates,
     progress: &Progress,
 ) -> Result<Hits, StoreError> {
     let mut hits = Hits::default();
-    let kept = || history.snapshots.iter().filter(|snapshot| snapshot.is_kept());
-    let domains: BTreeSet<DomainId> = kept().map(|snapshot| snapshot.domain).collect();
+    let needed = || history.snapshots.iter().filter(|of| needed.has(&of.record) && !of.record.partial);
+    let domains: BTreeSet<DomainId> = needed().map(|snapshot| snapshot.domain).collect();
     for domain in domains {
         let reader = pages(repository, view, domain);
         let mut trees = Trees { reader: &reader, view, domain, fates, progress, seen: HashMap::new(), hits };
-        for snapshot in kept().filter(|snapshot| snapshot.domain == domain) {
+        for snapshot in needed().filter(|snapshot| snapshot.domain == domain) {
             let tree = trees.visit(snapshot.root, HEIGHT + 1)?;
             let mut hits = tree.hits.clone();
             match &tree.shape {

@@ -55,6 +55,23 @@ fn what_is_lost_heals_also_where_nothing_has_changed_and_no_snapshot_is_wanted_o
     assert!([0, 1].into_iter().all(|kind| (0..100).any(|_| heals(kind))));
 }
 
+#[test]
+fn damage_of_what_was_forgotten_and_the_policy_keeps_is_told_by_every_check() {
+    let machine = one();
+    std::fs::write(machine.path("policy.toml"), "keep-last = 5\nfloor-last = 1\n").unwrap();
+    machine.ok(&["policy", "set", "policy.toml"]);
+    let snapshot = machine.snapshots().remove(0);
+    machine.ok(&["forget", &snapshot]);
+    machine.damage(&machine.packs(0)[0], Harm::Flip);
+    for how in ["--read-data", "--full", "--read-data"] {
+        let (code, report) = machine.check(&[how]);
+        assert!(code == 4 && report.to_string().contains(&snapshot), "{how}: {report}");
+    }
+    machine.backup(&[]);
+    let (code, report) = machine.check(&["--full"]);
+    assert_eq!(code, 0, "{report}");
+}
+
 /// Of a file with many chunks the tree names a list, which may be whole while what it lists is lost.
 #[test]
 fn what_is_lost_of_a_huge_unchanged_file_heals_too() {

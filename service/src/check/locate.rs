@@ -1,20 +1,33 @@
-//! Locate: which kept snapshots are harmed by what a check has found, and what of it a newer root has done away with.
+//! Locate: which needed snapshots are harmed by what a check has found, and what of it a newer root has done away with.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use copal_engine::id::{DomainId, PackId};
 use copal_engine::layout;
 use copal_engine::mark::{Bits, CopyItem};
-use copal_engine::state::{PackRecord, SnapshotState};
+use copal_engine::state::PackRecord;
 
-use super::{Finding, Harm, Kind, Report, structure};
+use super::{Finding, Harm, Kind, Needed, Report, structure};
+use crate::budget::Budget;
 use crate::error::JobError;
 use crate::host::Host;
 use crate::view::{self, Parts, View};
 
+/// Says of everything whom it harms, and drops what is no damage.
+pub(super) async fn all(
+    host: &Host<'_>,
+    (view, budget): (&mut View, &Budget),
+    harm: &Harm,
+    report: &mut Report,
+) -> Result<(), JobError> {
+    locate(host, (view, budget), harm, report).await?;
+    drop_deleted(host, report).await
+}
+
 /// Drops what was found about packs and segments that a newer root does not name any more: a prune that ran meanwhile
 /// has deleted them.
-pub(super) async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
     let is_deletable = |finding: &Finding| finding.pack.is_some() || finding.object.starts_with("index/");
     if !report.findings.iter().any(is_deletable) {
         return Ok(());
@@ -41,58 +54,100 @@ pub(super) async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result
     Ok(())
 }
 
-/// Says of each harmed pack, and of each dangling reference, which kept snapshots reach it; and of packs that were known
-/// to be harmed whether anything does.
-pub(super) async fn locate(host: &Host<'_>, view: &mut View, harm: &Harm, report: &mut Report) -> Result<(), JobError> {
+/// Says of each harmed pack, and of each dangling reference, which needed snapshots reach it; and of packs that were known
+/// to be harmed whether anything does. It looks at one domain and one snapshot at least, and at others until the budget is
+/// over.
+async fn locate(
+    host: &Host<'_>,
+    (view, budget): (&mut View, &Budget),
+    harm: &Harm,
+    report: &mut Report,
+) -> Result<(), JobError> {
     let packs = report.findings.iter().filter_map(|finding| finding.pack);
     let mut domains: BTreeSet<DomainId> = packs.filter_map(|pack| Some(view.state.packs.get(&pack)?.domain)).collect();
     if report.findings.iter().any(|finding| finding.kind == Kind::Dangling) {
         domains.extend(&harm.seen);
     }
-    for domain in domains {
+    let needed = Needed::of(host, view).await?;
+    let known: BTreeSet<PackId> =
+        view.state.packs.iter().filter(|(_, of)| of.is_missing || of.is_damaged).map(|(id, _)| *id).collect();
+    for (at, domain) in domains.into_iter().enumerate() {
+        if at > 0 && budget.is_over() {
+            report.has_unnamed = true;
+            break;
+        }
         if structure::turn_to(host, view, domain).await?.is_some() {
             continue;
         }
         let inventory = structure::inventory(host, view, domain, &mut harm.clone(), None).await?;
-        locate_in(view, domain, &inventory, harm, report);
+        Domain { view, domain, needed: &needed, known: &known, harm, inventory }.locate(budget, report);
     }
     Ok(())
 }
 
-fn locate_in(view: &View, domain: DomainId, inventory: &structure::Inventory<'_>, harm: &Harm, report: &mut Report) {
-    let graph = &inventory.graph;
-    // What was found before and is not read this time is no better for that.
-    let is_bad =
-        |pack: &PackId| harm.is_told(pack) || view.state.packs.get(pack).is_some_and(|of| harm.lets_stand(pack, of));
-    let bad = only_in(inventory, is_bad);
-    let kept = view.state.snapshots.values().filter(|snapshot| snapshot.domain == domain);
-    let kept: Vec<_> = kept.filter(|of| of.state == SnapshotState::Kept && !of.partial).collect();
-    let all = graph.reach(kept.iter().map(|snapshot| snapshot.root));
-    let is_harmed = |reference: Option<u32>| reference.is_none_or(|number| bad.has(number));
-    let above = graph.above(is_harmed, |page| !all.reached.has(page));
-    let nothing = Bits::new(graph.scratch(), 0);
-    for snapshot in kept {
-        if graph.number(&snapshot.root).is_some_and(|root| !above.has(root) && !bad.has(root)) {
-            continue;
+/// What is looked at to locate harm in one domain.
+struct Domain<'a> {
+    view: &'a View,
+    domain: DomainId,
+    needed: &'a Needed,
+    /// Packs that the state called harmed before the check noted anything.
+    known: &'a BTreeSet<PackId>,
+    harm: &'a Harm,
+    inventory: structure::Inventory<'a>,
+}
+
+impl Domain<'_> {
+    fn locate(&self, budget: &Budget, report: &mut Report) {
+        let graph = &self.inventory.graph;
+        let bad = only_in(&self.inventory, |pack| self.is_bad(pack));
+        let snapshots = self.view.state.snapshots.values().filter(|snapshot| snapshot.domain == self.domain);
+        let mut needed: Vec<_> = snapshots.filter(|of| self.needed.has(of) && !of.partial).collect();
+        needed.sort_by_key(|snapshot| (Reverse(snapshot.accepted), snapshot.id));
+        let all = graph.reach(needed.iter().map(|snapshot| snapshot.root));
+        if all.unread.is_empty() {
+            self.tell_replaced(&self.packs_of(&all.reached, &bad), report);
         }
-        let reach = graph.reach([snapshot.root]);
-        let hit = reach.reached.and_without(&bad, &nothing);
-        let copies = hit.flat_map(|id| inventory.copies_of(id)).map(|copy| inventory.copy(copy));
-        let hit: BTreeSet<PackId> = copies.map(|copy| inventory.pack_of(&copy).id).collect();
-        let unresolved: BTreeSet<String> = reach.unresolved.iter().map(|id| id.to_string()).collect();
-        for finding in &mut report.findings {
-            let is_hit = finding.pack.is_some_and(|pack| hit.contains(&pack));
-            if is_hit || (finding.kind == Kind::Dangling && unresolved.contains(&finding.object)) {
+        let is_harmed = |reference: Option<u32>| reference.is_none_or(|number| bad.has(number));
+        let above = graph.above(is_harmed, |page| !all.reached.has(page));
+        needed.retain(|of| graph.number(&of.root).is_none_or(|root| above.has(root) || bad.has(root)));
+        // A pack may be needed by all snapshots, and all packs of a disk may be harmed.
+        let mut left = NAMED.saturating_sub(report.findings.iter().map(|finding| finding.snapshots.len()).sum());
+        for (at, snapshot) in needed.into_iter().enumerate() {
+            if at > 0 && (left == 0 || budget.is_over()) {
+                report.has_unnamed = true;
+                return;
+            }
+            let reach = graph.reach([snapshot.root]);
+            let hit = self.packs_of(&reach.reached, &bad);
+            let unresolved: BTreeSet<String> = reach.unresolved.iter().map(|id| id.to_string()).collect();
+            let is_hit = |of: &Finding| of.pack.is_some_and(|pack| hit.contains(&pack));
+            let is_dangling = |of: &Finding| of.kind == Kind::Dangling && unresolved.contains(&of.object);
+            for finding in report.findings.iter_mut().filter(|of| is_hit(of) || is_dangling(of)) {
                 finding.snapshots.push(snapshot.id);
+                left = left.saturating_sub(1);
             }
         }
     }
-    let is_all_read = all.unread.is_empty();
-    // What lies below a page that cannot be read may need any pack.
-    let is_known = |of: &PackRecord| of.domain == domain && (of.is_missing || of.is_damaged);
-    let is_replaced = |pack: &PackId| is_bad(pack) && view.state.packs.get(pack).is_some_and(is_known);
-    for finding in report.findings.iter_mut().filter(|finding| is_all_read && finding.snapshots.is_empty()) {
-        if finding.pack.as_ref().is_some_and(is_replaced) {
+
+    /// Whether a pack is harmed. What was found before and is not read this time is no better for that.
+    fn is_bad(&self, pack: &PackId) -> bool {
+        let stands = |of: &PackRecord| self.harm.lets_stand(pack, of);
+        self.harm.is_told(pack) || self.view.state.packs.get(pack).is_some_and(stands)
+    }
+
+    /// The packs that hold what was reached, of what only harmed ones hold.
+    fn packs_of(&self, reached: &Bits, bad: &Bits) -> BTreeSet<PackId> {
+        let nothing = Bits::new(self.inventory.graph.scratch(), 0);
+        let hit = reached.and_without(bad, &nothing).flat_map(|id| self.inventory.copies_of(id));
+        hit.map(|copy| self.inventory.pack_of(&self.inventory.copy(copy)).id).collect()
+    }
+
+    /// Says of the packs that were known to be harmed whether anything still needs them.
+    fn tell_replaced(&self, needed: &BTreeSet<PackId>, report: &mut Report) {
+        let is_here = |pack: &PackId| self.view.state.packs.get(pack).is_some_and(|of| of.domain == self.domain);
+        let is_replaced =
+            |pack: &PackId| self.known.contains(pack) && is_here(pack) && self.is_bad(pack) && !needed.contains(pack);
+        for finding in report.findings.iter_mut().filter(|of| of.pack.as_ref().is_some_and(is_replaced)) {
             finding.kind = Kind::Replaced;
             finding.why.push_str(", and nothing kept needs it any more");
         }
@@ -116,3 +171,6 @@ fn only_in(inventory: &structure::Inventory<'_>, is_meant: impl Fn(&PackId) -> b
     }
     ids
 }
+
+/// Snapshots that all findings together name.
+const NAMED: usize = 1 << 20;

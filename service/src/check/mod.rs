@@ -6,6 +6,7 @@ mod data;
 mod harm;
 mod locate;
 mod lost;
+mod needed;
 mod records;
 mod structure;
 
@@ -13,6 +14,7 @@ use std::collections::BTreeSet;
 
 pub use data::{Order, Share, due};
 pub use harm::{Harm, note};
+pub use needed::Needed;
 
 use copal_engine::id::{ObjectHash, PackId, SnapshotId};
 
@@ -20,7 +22,7 @@ use crate::budget::Budget;
 use crate::error::JobError;
 use crate::host::Host;
 use crate::progress::{self, Progress};
-use crate::view::{self, Parts};
+use crate::view::{self, Parts, View};
 use crate::witness::Witnessed;
 
 /// How thorough a check is.
@@ -83,7 +85,7 @@ pub struct Finding {
     pub object: String,
     /// In words.
     pub why: String,
-    /// The kept snapshots it harms.
+    /// The snapshots it harms, of those that are kept or guarded.
     pub snapshots: Vec<SnapshotId>,
     /// The pack it is about, if it is one.
     pub pack: Option<PackId>,
@@ -106,6 +108,9 @@ pub struct Report {
     pub packs_left: u64,
     /// Domains whose structure was not looked at because the budget was over. The next check begins with them.
     pub domains_left: u64,
+    /// Whether findings may harm snapshots that they do not name, or be no damage any more: there are too many, or the
+    /// budget was over.
+    pub has_unnamed: bool,
 }
 
 impl Report {
@@ -155,15 +160,17 @@ pub async fn check(host: &Host<'_>, depth: Depth) -> Result<Report, JobError> {
 /// domain in `work/check/`.
 pub async fn check_until(host: &Host<'_>, depth: Depth, budget: &Budget) -> Result<Report, JobError> {
     let progress = if budget.is_limited() { progress::last(host, JOB).await? } else { Progress::default() };
-    let Inspected { report, harm, next } = inspect_from(host, depth, budget, progress).await?;
-    if let Some(harm) = harm {
-        note(host, &harm).await?;
+    let mut inspected = inspect_from(host, depth, budget, progress).await?;
+    // First, for whom it harms may take longer to find out than there is time, and what is noted heals.
+    if let Some(harm) = inspected.to_note() {
+        note(host, harm).await?;
     }
+    inspected.locate(host, budget).await?;
     // Last, so that what was found is never passed by.
-    if budget.is_limited() && next != progress {
-        progress::note(host, JOB, &next).await?;
+    if budget.is_limited() && inspected.next != progress {
+        progress::note(host, JOB, &inspected.next).await?;
     }
-    Ok(report)
+    Ok(inspected.report)
 }
 
 /// Looks at packs that somebody found harmed, or whole again, and notes what is so; gives how many are not whole.
@@ -176,17 +183,51 @@ pub async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<u64, JobE
 /// Checks without noting anything. What was learned about packs may be noted afterwards, with what else the caller has
 /// learned; none if the newest state cannot be read, and then nothing may be written.
 pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Harm>), JobError> {
-    let inspected = inspect_from(host, depth, &Budget::unlimited(), Progress::default()).await?;
-    Ok((inspected.report, inspected.harm))
+    let budget = Budget::unlimited();
+    let mut inspected = inspect_from(host, depth, &budget, Progress::default()).await?;
+    inspected.locate(host, &budget).await?;
+    let harm = inspected.to_note().cloned();
+    Ok((inspected.report, harm))
 }
 
 /// What an inspection came to.
 struct Inspected {
     report: Report,
-    /// What was learned about packs; none if something of the newest state cannot be read.
-    harm: Option<Harm>,
+    /// What it looked at, and what was learned about packs; none if the newest state cannot be read.
+    state: Option<(View, Harm)>,
+    /// Whether all of that state could be read, so that what was learned may be noted.
+    is_readable: bool,
     /// Where the next one goes on.
     next: Progress,
+}
+
+impl Inspected {
+    fn to_note(&self) -> Option<&Harm> {
+        self.state.as_ref().filter(|_| self.is_readable).map(|(_, harm)| harm)
+    }
+
+    /// Says whom the damage harms, and drops what is none.
+    async fn locate(&mut self, host: &Host<'_>, budget: &Budget) -> Result<(), JobError> {
+        let report = &mut self.report;
+        if let Some((view, harm)) = &mut self.state {
+            let witnessed = Witnessed::new(host.store);
+            let host = &Host { store: &witnessed, ..*host };
+            if let Err(error) = locate::all(host, (view, budget), harm, report).await {
+                let (kind, object, why) = match error {
+                    JobError::StateLost { evidence } => (Kind::Missing, "roots/".to_owned(), evidence),
+                    error => error.blame().map(|(object, why)| (Kind::Damaged, object, why))?,
+                };
+                report.add_once(kind, object, why);
+                self.is_readable = false;
+            }
+            witnessed.verdict().await?;
+        }
+        // What is needed is not stale.
+        let is_needed = |finding: &&Finding| finding.kind != Kind::Stale;
+        let needed: BTreeSet<String> = report.findings.iter().filter(is_needed).map(|of| of.object.clone()).collect();
+        report.findings.retain(|finding| finding.kind != Kind::Stale || !needed.contains(&finding.object));
+        Ok(())
+    }
 }
 
 async fn inspect_from(
@@ -202,27 +243,32 @@ async fn inspect_from(
     if progress.after.is_none() {
         records::check(host, &mut report).await?;
     }
-    let (harm, next) = match inspect_state(host, depth, budget, progress, &mut report).await {
+    let nothing = Looked { state: None, is_readable: false, next: progress };
+    let looked = match inspect_state(host, depth, budget, progress, &mut report).await {
         Err(JobError::StateLost { evidence }) => {
             if !lost::check(host, &mut report).await? {
                 report.add(Kind::Missing, "roots/", evidence);
             }
-            (None, progress)
+            nothing
         }
         Err(error) => {
             let (object, why) = error.blame()?;
             report.add_once(Kind::Damaged, object, why);
             lost::check(host, &mut report).await?;
-            (None, progress)
+            nothing
         }
-        Ok(inspected) => inspected,
+        Ok(looked) => looked,
     };
     witnessed.verdict().await?;
-    // What is needed is not stale.
-    let is_needed = |finding: &&Finding| finding.kind != Kind::Stale;
-    let needed: BTreeSet<String> = report.findings.iter().filter(is_needed).map(|of| of.object.clone()).collect();
-    report.findings.retain(|finding| finding.kind != Kind::Stale || !needed.contains(&finding.object));
-    Ok(Inspected { report, harm, next })
+    let Looked { state, is_readable, next } = looked;
+    Ok(Inspected { report, state, is_readable, next })
+}
+
+/// What a look at the newest state came to.
+struct Looked {
+    state: Option<(View, Harm)>,
+    is_readable: bool,
+    next: Progress,
 }
 
 /// Inspects what the newest root names.
@@ -232,7 +278,7 @@ async fn inspect_state(
     budget: &Budget,
     progress: Progress,
     report: &mut Report,
-) -> Result<(Option<Harm>, Progress), JobError> {
+) -> Result<Looked, JobError> {
     let mut view = view::read_parts(host.store, &Parts::RECORDS).await?;
     report.root = view.number();
     let is_newest = match progress.after {
@@ -256,9 +302,7 @@ async fn inspect_state(
         next.owes_rest = report.packs_left > 0;
     }
     harm.tell_standing(&view, report);
-    locate::locate(host, &mut view, &harm, report).await?;
-    locate::drop_deleted(host, report).await?;
-    Ok(((is_newest && structure.is_readable).then_some(harm), next))
+    Ok(Looked { state: Some((view, harm)), is_readable: is_newest && structure.is_readable, next })
 }
 
 fn hash_in(name: &str) -> Option<ObjectHash> {

@@ -9,10 +9,10 @@ use copal_engine::index::{Bits, Segment};
 use copal_engine::layout;
 use copal_engine::mark::{InventoryBuilder, PackItem};
 use copal_engine::pack::PackTable;
-use copal_engine::state::{PackRecord, SnapshotState};
+use copal_engine::state::PackRecord;
 use copal_store::StoreError;
 
-use super::{Harm, Kind, Report};
+use super::{Harm, Kind, Needed, Report};
 use crate::budget::Budget;
 use crate::error::JobError;
 use crate::host::Host;
@@ -41,6 +41,7 @@ pub(super) async fn check(
     let of_packs = view.state.packs.values().map(|record| record.domain);
     let all: BTreeSet<DomainId> = view.domains().into_iter().chain(of_packs).collect();
     let due = progress::behind(all.into_iter().collect(), after);
+    let needed = Needed::of(host, view).await?;
     let mut is_readable = true;
     for (at, domain) in due.iter().enumerate() {
         if at > 0 && budget.is_over() {
@@ -54,7 +55,7 @@ pub(super) async fn check(
         }
         check_segments(view, *domain, report);
         let inventory = inventory(host, view, *domain, harm, Some(report)).await?;
-        check_closure(view, *domain, &inventory, report);
+        check_closure(view, *domain, (&inventory, &needed), report);
         harm.seen.insert(*domain);
     }
     Ok(Looked { after: None, is_readable })
@@ -260,12 +261,12 @@ fn count_down(
 /// What a table says of an entry: its id, the table's number, the block's offset, the entry's position in the block.
 type Said = (ChunkId, usize, u32, u16);
 
-fn check_closure(view: &View, domain: DomainId, inventory: &Inventory, report: &mut Report) {
-    let kept = view.state.snapshots.values();
-    let kept = kept.filter(|snapshot| snapshot.domain == domain && snapshot.state == SnapshotState::Kept);
+fn check_closure(view: &View, domain: DomainId, (inventory, needed): (&Inventory, &Needed), report: &mut Report) {
+    let snapshots = view.state.snapshots.values();
+    let needed = snapshots.filter(|snapshot| snapshot.domain == domain && needed.has(snapshot));
     let graph = &inventory.graph;
     let mut unresolved: Vec<ChunkId> = graph.absent_ids().copied().collect();
-    unresolved.extend(kept.map(|snapshot| snapshot.root).filter(|root| graph.number(root).is_none()));
+    unresolved.extend(needed.map(|snapshot| snapshot.root).filter(|root| graph.number(root).is_none()));
     unresolved.sort_unstable();
     unresolved.dedup();
     let is_lost = |id: &ChunkId| {
