@@ -1,15 +1,16 @@
 //! Blocks: chunks or pages gathered, compressed and sealed as one. The unit of compression, encryption and deletion.
 
+mod fault;
 mod pending;
 mod plaintext;
 
-use crate::compress::{Compressor, DecompressError, Decompressor, Parameters};
+use crate::compress::{Compressor, Decompressor, Parameters};
 use crate::id::ChunkId;
 use crate::limits::{BLOCK_ENTRIES, CHUNK_BYTES, CLEAR_SHARE, SESSION_RECORD_BYTES};
-use crate::seal::{BlockKind, Counter, NONCE, OpenError, SessionCipher};
-use crate::wire::DecodeError;
+use crate::seal::{BlockKind, Counter, NONCE, SessionCipher};
 use plaintext::{Codec, Parts};
 
+pub use fault::{BlockError, SealFault};
 pub use pending::PendingBlock;
 pub use plaintext::padme;
 
@@ -335,49 +336,6 @@ impl OpenBlock {
         let end = *self.bounds.get(ordinal.checked_add(1)?)?;
         Some(&self.bytes[self.bounds[ordinal]..end])
     }
-}
-
-/// A stored block that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BlockError {
-    /// It does not open.
-    #[error(transparent)]
-    Sealed(#[from] OpenError),
-    /// Who knew the key sealed something that is not a block.
-    #[error("malformed block {counter}")]
-    Malformed {
-        /// The block's number in its session.
-        counter: u64,
-        /// What is wrong, and where.
-        source: DecodeError,
-    },
-    /// What was sealed does not unpack.
-    #[error("block {counter} does not decompress")]
-    Compression {
-        /// The block's number in its session.
-        counter: u64,
-        /// Why.
-        source: DecompressError,
-    },
-}
-
-/// A block that does not read back right after it was sealed: this program, or this machine, cannot be trusted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SealFault {
-    /// It does not open, or not as a block.
-    #[error("block {counter} cannot be read back after sealing")]
-    Unreadable {
-        /// The block's number in its session.
-        counter: u64,
-        /// Why.
-        source: BlockError,
-    },
-    /// It opens to something else.
-    #[error("block {counter} reads back as other bytes than were sealed")]
-    Differs {
-        /// The block's number in its session.
-        counter: u64,
-    },
 }
 
 fn row_length(page: Option<&PageClear>) -> u64 {

@@ -3,7 +3,7 @@ use crate::id::{RepositoryId, SessionId};
 use crate::keys::secret::Secret;
 use crate::keys::session::SessionKey;
 use crate::limits::BLOCK_BYTES;
-use crate::seal::Counters;
+use crate::seal::{Counters, OpenError};
 use proptest::prelude::*;
 
 fn cipher() -> SessionCipher {
