@@ -6,7 +6,7 @@ use crate::limits::PATH_BYTES;
 
 /// Names joined by `/`, without one at either end; empty for the top directory. Ordered with `/` below every other
 /// byte, so that a directory's content follows it as one contiguous range.
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[derive(PartialEq, Eq, Hash, Default)]
 pub struct TreePath(Vec<u8>);
 
 /// A path that no tree can hold.
@@ -27,11 +27,16 @@ impl TreePath {
     /// Checks the names.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, BadPath> {
         let bytes = bytes.into();
-        if bytes.len() > PATH_BYTES {
-            return Err(BadPath::Long(bytes.len()));
-        }
-        let sound = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && !name.contains(&0);
-        if bytes.is_empty() || bytes.split(|&b| b == b'/').all(sound) { Ok(Self(bytes)) } else { Err(BadPath::Name) }
+        check(&bytes)?;
+        Ok(Self(bytes))
+    }
+
+    /// Makes this another path, in the same memory; one that is none leaves it as it was.
+    pub fn set(&mut self, bytes: &[u8]) -> Result<(), BadPath> {
+        check(bytes)?;
+        self.0.clear();
+        self.0.extend_from_slice(bytes);
+        Ok(())
     }
 
     /// The path's bytes.
@@ -72,6 +77,16 @@ impl TreePath {
         Some(Self(self.0[..end].to_vec()))
     }
 
+    /// Whether `directory` is the one that holds this entry.
+    pub fn is_directly_in(&self, directory: &TreePath) -> bool {
+        let name = match self.0.strip_prefix(directory.0.as_slice()) {
+            Some(rest) if directory.0.is_empty() => rest,
+            Some([b'/', name @ ..]) => name,
+            _ => return false,
+        };
+        !name.is_empty() && !name.contains(&b'/')
+    }
+
     /// Whether this is `directory` itself or lies below it.
     pub fn is_within(&self, directory: &TreePath) -> bool {
         match self.0.strip_prefix(directory.0.as_slice()) {
@@ -92,8 +107,54 @@ impl TreePath {
     /// Compares two paths' bytes in tree order.
     pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
         let rank = |byte: u8| if byte == b'/' { 0 } else { byte };
-        let at = a.iter().zip(b).position(|(x, y)| x != y);
-        at.map_or_else(|| a.len().cmp(&b.len()), |i| rank(a[i]).cmp(&rank(b[i])))
+        let at = Self::shared(a, b);
+        match (a.get(at), b.get(at)) {
+            (Some(&a), Some(&b)) => rank(a).cmp(&rank(b)),
+            _ => a.len().cmp(&b.len()),
+        }
+    }
+
+    /// How many bytes two paths begin with alike. By words: paths that follow each other share most of what they have.
+    pub fn shared(a: &[u8], b: &[u8]) -> usize {
+        let mut at = 0;
+        while let (Some(x), Some(y)) = (a[at..].first_chunk::<8>(), b[at..].first_chunk::<8>()) {
+            let differing = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
+            if differing != 0 {
+                return at + differing.trailing_zeros() as usize / 8;
+            }
+            at += 8;
+        }
+        at + a[at..].iter().zip(&b[at..]).take_while(|(x, y)| x == y).count()
+    }
+}
+
+/// What is wrong with a path, if anything.
+fn check(bytes: &[u8]) -> Result<(), BadPath> {
+    if bytes.len() > PATH_BYTES {
+        return Err(BadPath::Long(bytes.len()));
+    }
+    let sound = |name: &[u8]| !matches!(name, b"" | b"." | b"..");
+    let (mut begin, mut has_zero) = (0, false);
+    for (at, &byte) in bytes.iter().enumerate() {
+        has_zero |= byte == 0;
+        if byte == b'/' {
+            if !sound(&bytes[begin..at]) {
+                return Err(BadPath::Name);
+            }
+            begin = at + 1;
+        }
+    }
+    if bytes.is_empty() || !has_zero && sound(&bytes[begin..]) { Ok(()) } else { Err(BadPath::Name) }
+}
+
+impl Clone for TreePath {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    // Whoever remembers the last of many paths does so in memory that it has.
+    fn clone_from(&mut self, other: &Self) {
+        self.0.clone_from(&other.0);
     }
 }
 
@@ -149,6 +210,47 @@ mod tests {
             assert_eq!(TreePath::new(bad), Err(BadPath::Name), "{bad:?}");
         }
         assert!(TreePath::TOP.join(b"a/b").is_err());
+    }
+
+    #[test]
+    fn paths_compare_by_the_first_byte_that_differs_wherever_it_lies() {
+        let long = b"Photos/2024/a directory of a name that takes some words/file";
+        for at in 0..long.len() {
+            for byte in [1, b'/', b'0', 0xff] {
+                let mut other = *long;
+                other[at] = byte;
+                let rank = |byte: u8| if byte == b'/' { 0 } else { byte };
+                assert_eq!(TreePath::compare(long, &other), rank(long[at]).cmp(&rank(byte)), "{at}, {byte}");
+                assert_eq!(TreePath::shared(long, &other) == at, long[at] != byte);
+            }
+            assert_eq!(TreePath::compare(long, &long[..at]), Ordering::Greater);
+            assert_eq!(TreePath::shared(&long[..at], long), at);
+        }
+    }
+
+    #[test]
+    fn a_path_that_is_set_is_checked_like_a_new_one() {
+        let mut set = path("a/b");
+        for bad in ["/a", "a/", "a//b", "..", "a/../b", ".", "a\0b", "a/b\0"] {
+            assert_eq!(set.set(bad.as_bytes()), Err(BadPath::Name), "{bad:?}");
+        }
+        assert_eq!(set.set(&[b'a'; PATH_BYTES + 1]), Err(BadPath::Long(PATH_BYTES + 1)));
+        assert_eq!(set, path("a/b"));
+        for good in ["", "...", "c/.d/e..", "f"] {
+            set.set(good.as_bytes()).unwrap();
+            assert_eq!(set, path(good));
+        }
+    }
+
+    #[test]
+    fn only_the_parent_holds_an_entry_directly() {
+        let all = ["", "a", "a/b", "a/b/c", "a/bc", "ab", "ab/c"].map(path);
+        for entry in &all {
+            for directory in &all {
+                let is_parent = entry.parent().as_ref() == Some(directory);
+                assert_eq!(entry.is_directly_in(directory), is_parent, "{entry} in {directory}");
+            }
+        }
     }
 
     #[test]

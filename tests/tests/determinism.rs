@@ -72,7 +72,7 @@ impl Made {
         let mut run = Run { session: Session::begin(start).unwrap(), cipher, workers, packs: Vec::new() };
         for (path, content) in files(input) {
             let entry = run.read(&repository, &keys, path, &content);
-            run.session.add_entry(entry, |_| false).unwrap();
+            run.session.add_entry(&entry, |_| false).unwrap();
             run.work(false);
         }
         let root = run.session.finish_tree(|_| false).unwrap().root;

@@ -161,8 +161,8 @@ impl Session {
     }
 
     /// Takes the next entry, in path order. Everything its content refers to must have been taken or be known.
-    pub fn add_entry(&mut self, entry: Entry, is_known: impl Fn(&ChunkId) -> bool) -> Result<(), SessionError> {
-        self.builder.push(&entry)?;
+    pub fn add_entry(&mut self, entry: &Entry, is_known: impl Fn(&ChunkId) -> bool) -> Result<(), SessionError> {
+        self.builder.push(entry)?;
         let pages = self.builder.take_pages();
         self.add_pages(pages, &is_known)
     }
@@ -274,24 +274,25 @@ impl Session {
 
     fn add_pages(&mut self, pages: Vec<Page>, is_known: &impl Fn(&ChunkId) -> bool) -> Result<(), SessionError> {
         for page in pages {
+            if !self.seen.contains(&page.id) && !is_known(&page.id) {
+                self.store_page(&page)?;
+            }
             if let Some(kept) = &mut self.kept {
-                kept.push(page.clone());
-            }
-            if self.seen.contains(&page.id) || is_known(&page.id) {
-                continue;
-            }
-            self.seen.insert(&page.id);
-            self.tally.pages_new += 1;
-            let clear = PageClear { height: page.height, references: page.references, replaces: page.replaces };
-            if !self.tree.block.wants(page.plaintext.len(), Some(&clear)) {
-                self.close_tree_block()?;
-            }
-            self.tree.block.push(page.id, &page.plaintext, Some(clear));
-            if self.tree.block.is_full() {
-                self.close_tree_block()?;
+                kept.push(page);
             }
         }
         Ok(())
+    }
+
+    fn store_page(&mut self, page: &Page) -> Result<(), SessionError> {
+        self.seen.insert(&page.id);
+        self.tally.pages_new += 1;
+        let clear = PageClear { height: page.height, references: page.references.clone(), replaces: page.replaces };
+        if !self.tree.block.wants(page.plaintext.len(), Some(&clear)) {
+            self.close_tree_block()?;
+        }
+        self.tree.block.push(page.id, &page.plaintext, Some(clear));
+        if self.tree.block.is_full() { self.close_tree_block() } else { Ok(()) }
     }
 
     /// Counts a new chunk, and closes the block that has no room for it.

@@ -103,6 +103,26 @@ fn a_blocks_bytes_do_not_depend_on_what_was_sealed_before() {
 }
 
 #[test]
+fn a_block_that_is_not_read_back_is_the_same_block() {
+    let chunks = [&b"some text, some text, some text"[..], &noise(90)];
+    assert_eq!(job(&chunks).run_unread(&mut tools(), &cipher()), sealed(&chunks));
+}
+
+#[test]
+fn bytes_that_differ_anywhere_are_not_the_same() {
+    for length in [0, 1, 63, 64, 65, 200] {
+        let bytes = noise(length);
+        assert!(is_same(&bytes, &bytes.clone()), "{length}");
+        assert!(!is_same(&bytes, &noise(length + 1)), "{length}");
+        for at in 0..length {
+            let mut other = bytes.clone();
+            other[at] ^= 0x10;
+            assert!(!is_same(&bytes, &other), "{at} of {length}");
+        }
+    }
+}
+
+#[test]
 fn altered_block_is_reported_as_forged() {
     let block = sealed(&[b"hello", b"world"]);
     for at in 0..block.bytes.len() {

@@ -92,7 +92,7 @@ impl TreeBuilder {
             LevelError::Large => BuildError::Large { path: path() },
             LevelError::TooHigh => BuildError::TooHigh,
         })?;
-        self.last = Some(path());
+        self.last.get_or_insert_default().clone_from(&entry.path);
         self.entries += 1;
         self.bytes = self.bytes.saturating_add(entry.size);
         Ok(())

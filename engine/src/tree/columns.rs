@@ -125,8 +125,13 @@ impl ReferenceWriter {
         }
     }
 
-    pub(super) fn finish(self) -> Vec<ChunkId> {
-        self.ids
+    pub(super) fn take(&mut self) -> Vec<ChunkId> {
+        core::mem::take(&mut self.ids)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.ids.clear();
+        self.positions.clear();
     }
 }
 
@@ -173,7 +178,7 @@ impl PathWriter {
     /// Adds a path; gives how many of its bytes are not shared with the one before.
     pub(super) fn put(&mut self, path: &TreePath) -> usize {
         let path = path.as_bytes();
-        let shared = path.iter().zip(&self.last).take_while(|(a, b)| a == b).count();
+        let shared = TreePath::shared(path, &self.last);
         let rest = &path[shared..];
         varint::put(&mut self.lengths, shared as u64);
         varint::put(&mut self.lengths, rest.len() as u64);
@@ -188,8 +193,12 @@ impl PathWriter {
     }
 
     /// The path added last.
-    pub(super) fn into_last(self) -> TreePath {
-        TreePath::new(self.last).expect("these are the bytes of a path")
+    pub(super) fn last(&self) -> TreePath {
+        TreePath::new(self.last.as_slice()).expect("these are the bytes of a path")
+    }
+
+    pub(super) fn clear(&mut self) {
+        [&mut self.lengths, &mut self.bytes, &mut self.last].into_iter().for_each(Vec::clear);
     }
 }
 

@@ -64,7 +64,7 @@ impl PageWriter for EntriesWriter {
         path + content + extras + ITEM_WEIGHT
     }
 
-    fn close(self, naming: Naming<'_>) -> (Page, Child) {
+    fn close(&mut self, naming: Naming<'_>) -> (Page, Child) {
         let [lengths, bytes] = self.paths.columns();
         let [owners, owner_table] = self.owners.columns();
         let [ctimes, mtime_codes, mtimes, birth_codes, births] = self.times.columns();
@@ -86,14 +86,43 @@ impl PageWriter for EntriesWriter {
             self.extras.column(),
         ];
         let plaintext = columns::join(Kind::Entries, self.count, &columns);
-        let page = naming.page(self.references.finish(), plaintext);
-        let last_path = self.paths.into_last();
+        let page = naming.page(self.references.take(), plaintext);
+        let last_path = self.paths.last();
         let child = Child { last_path, id: page.id, entries: self.count, bytes: self.logical_bytes };
+        self.clear();
         (page, child)
     }
 }
 
 impl EntriesWriter {
+    /// Begins anew, in the memory that the page before has left: fifteen columns that grow from nothing are a tenth of what
+    /// a page costs.
+    fn clear(&mut self) {
+        // Every field is named, so that one that is added is not forgotten here.
+        let Self {
+            count,
+            logical_bytes,
+            last_inode,
+            references,
+            paths,
+            modes,
+            owners,
+            times,
+            inodes,
+            sizes,
+            contents,
+            inline,
+            extras,
+        } = self;
+        (*count, *logical_bytes, *last_inode) = (0, 0, 0);
+        references.clear();
+        paths.clear();
+        owners.clear();
+        times.clear();
+        extras.clear();
+        [modes, inodes, sizes, contents, inline].into_iter().for_each(Vec::clear);
+    }
+
     fn put_content(&mut self, entry: &Entry) -> usize {
         varint::put(&mut self.sizes, entry.size);
         let out = &mut self.contents;

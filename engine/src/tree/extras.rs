@@ -30,6 +30,12 @@ impl ExtrasWriter {
         xattrs + extras.link_target.as_ref().map_or(0, Vec::len)
     }
 
+    pub(super) fn clear(&mut self) {
+        let Self { column, passed_over } = self;
+        column.clear();
+        *passed_over = 0;
+    }
+
     pub(super) fn column(&self) -> &[u8] {
         &self.column
     }

@@ -107,6 +107,10 @@ impl Frontier {
         self.entries.next()
     }
 
+    pub(super) fn pass_entry(&mut self) {
+        self.entries.next();
+    }
+
     /// Puts what the next page holds in its place.
     pub(super) fn open(&mut self, page: VerifiedPage) -> Result<(), WalkError> {
         let (id, height) = (page.id(), page.height());

@@ -25,8 +25,8 @@ pub(super) trait PageWriter: Default {
     /// Adds an item; gives its weight.
     fn push(&mut self, item: &Self::Item) -> usize;
 
-    /// Ends the page.
-    fn close(self, naming: Naming<'_>) -> (Page, Self::Link);
+    /// Ends the page, and is ready for the next.
+    fn close(&mut self, naming: Naming<'_>) -> (Page, Self::Link);
 }
 
 /// Room for a reference and the length beside it. So large that a page within its bytes is within its references, too.
@@ -85,13 +85,14 @@ where
 
     /// Adds an item that refers to pages of at most the height `below`.
     pub(super) fn push(&mut self, item: &L::Item, below: u8) -> Result<(), LevelError> {
-        if L::room(item) > ITEMS_ROOM {
+        let room = L::room(item);
+        if room > ITEMS_ROOM {
             return Err(LevelError::Large);
         }
-        if !self.bottom.has_room(item) {
+        if !self.bottom.has_room(room) {
             self.close_bottom()?;
         }
-        self.bottom.push(item, below);
+        self.bottom.push(item, room, below);
         if self.bottom.ends_after(item, &self.params, &self.keys) { self.close_bottom() } else { Ok(()) }
     }
 
@@ -135,11 +136,12 @@ where
         if index == self.levels.len() {
             self.levels.push(Level::new(index as u8 + 1));
         }
-        if !self.levels[index].has_room(link) {
+        let room = B::room(link);
+        if !self.levels[index].has_room(room) {
             self.close(index)?;
         }
         let level = &mut self.levels[index];
-        level.push(link, below);
+        level.push(link, room, below);
         if level.ends_after(link, &self.params, &self.keys) { self.close(index) } else { Ok(()) }
     }
 }
@@ -162,13 +164,14 @@ impl<W: PageWriter> Level<W> {
         Self { number, writer: W::default(), items: 0, weight: 0, room: 0, height: 1, pages: 0, last: None }
     }
 
-    fn has_room(&self, item: &W::Item) -> bool {
-        self.items == 0 || self.room + W::room(item) <= ITEMS_ROOM
+    fn has_room(&self, room: usize) -> bool {
+        self.items == 0 || self.room + room <= ITEMS_ROOM
     }
 
-    fn push(&mut self, item: &W::Item, below: u8) {
+    /// Adds an item that takes so much room.
+    fn push(&mut self, item: &W::Item, room: usize, below: u8) {
         self.items += 1;
-        self.room += W::room(item);
+        self.room += room;
         self.weight += self.writer.push(item);
         self.height = self.height.max(below + 1);
     }
@@ -184,7 +187,7 @@ impl<W: PageWriter> Level<W> {
         if height > HEIGHT {
             return Err(LevelError::TooHigh);
         }
-        let (page, link) = mem::take(&mut self.writer).close(Naming { keys, height });
+        let (page, link) = self.writer.close(Naming { keys, height });
         self.pages += 1;
         (self.items, self.weight, self.room) = (0, 0, 0);
         self.last = Some(Top { root: page.id, height });

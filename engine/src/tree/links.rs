@@ -45,13 +45,14 @@ impl PageWriter for DirectoryWriter {
         path + ChunkId::LEN + ITEM_WEIGHT
     }
 
-    fn close(self, naming: Naming<'_>) -> (Page, Child) {
-        let [lengths, bytes] = self.paths.columns();
-        let columns = [lengths, bytes, &self.pages, &self.entries, &self.bytes];
-        let plaintext = columns::join(Kind::Directory, self.count, &columns);
-        let page = naming.page(self.references.finish(), plaintext);
-        let last_path = self.paths.into_last();
-        let child = Child { last_path, id: page.id, entries: self.entries_below, bytes: self.bytes_below };
+    fn close(&mut self, naming: Naming<'_>) -> (Page, Child) {
+        let mut full = core::mem::take(self);
+        let [lengths, bytes] = full.paths.columns();
+        let columns = [lengths, bytes, &full.pages, &full.entries, &full.bytes];
+        let plaintext = columns::join(Kind::Directory, full.count, &columns);
+        let page = naming.page(full.references.take(), plaintext);
+        let last_path = full.paths.last();
+        let child = Child { last_path, id: page.id, entries: full.entries_below, bytes: full.bytes_below };
         (page, child)
     }
 }
@@ -101,7 +102,7 @@ impl PageWriter for PiecesWriter {
         self.lists.push(&ListChild { id: piece.id, bytes: u64::from(piece.length) })
     }
 
-    fn close(self, naming: Naming<'_>) -> (Page, ListChild) {
+    fn close(&mut self, naming: Naming<'_>) -> (Page, ListChild) {
         self.lists.close_as(Kind::List, naming)
     }
 }
@@ -136,16 +137,17 @@ impl PageWriter for ListsWriter {
         ChunkId::LEN + ITEM_WEIGHT
     }
 
-    fn close(self, naming: Naming<'_>) -> (Page, ListChild) {
+    fn close(&mut self, naming: Naming<'_>) -> (Page, ListChild) {
         self.close_as(Kind::Lists, naming)
     }
 }
 
 impl ListsWriter {
-    fn close_as(self, kind: Kind, naming: Naming<'_>) -> (Page, ListChild) {
-        let plaintext = columns::join(kind, self.count, &[&self.ids, &self.bytes]);
-        let page = naming.page(self.references.finish(), plaintext);
-        let child = ListChild { id: page.id, bytes: self.bytes_below };
+    fn close_as(&mut self, kind: Kind, naming: Naming<'_>) -> (Page, ListChild) {
+        let mut full = core::mem::take(self);
+        let plaintext = columns::join(kind, full.count, &[&full.ids, &full.bytes]);
+        let page = naming.page(full.references.take(), plaintext);
+        let child = ListChild { id: page.id, bytes: full.bytes_below };
         (page, child)
     }
 }

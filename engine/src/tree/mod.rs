@@ -31,4 +31,4 @@ pub use list::{FinishedList, ListBuilder};
 pub use list_walk::{ListStep, ListWalk};
 pub use page::{Child, ListChild, Page, PageContent, PageError, VerifiedPage, decode, verify};
 pub use params::{BadParams, TreeParams};
-pub use walk::{Step, TreeWalk};
+pub use walk::{Found, Step, TreeWalk};

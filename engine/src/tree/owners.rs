@@ -28,6 +28,13 @@ impl OwnersWriter {
         varint::put(&mut self.indices, position);
     }
 
+    pub(super) fn clear(&mut self) {
+        let Self { indices, table, positions, last } = self;
+        [indices, table].into_iter().for_each(Vec::clear);
+        positions.clear();
+        *last = None;
+    }
+
     pub(super) fn columns(&self) -> [&[u8]; 2] {
         [&self.indices, &self.table]
     }

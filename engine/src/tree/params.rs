@@ -7,6 +7,8 @@ pub struct TreeParams {
     inner_fanout: u32,
     page_min: u32,
     page_max: u32,
+    /// Below which a boundary value ends a page: of the lowest level, and of those above.
+    thresholds: [u64; 2],
 }
 
 /// Sizes that no tree can be cut by.
@@ -34,7 +36,9 @@ impl TreeParams {
         if page_min > page_max || page_max == 0 || page_max > PAGE_MAX {
             return Err(BadParams::Sizes { min: page_min, max: page_max });
         }
-        Ok(Self { leaf_fanout, inner_fanout, page_min, page_max })
+        // At most half of 2^64, since a fan-out is two at least.
+        let thresholds = [leaf_fanout, inner_fanout].map(|fanout| ((1u128 << 64) / u128::from(fanout)) as u64);
+        Ok(Self { leaf_fanout, inner_fanout, page_min, page_max, thresholds })
     }
 
     /// One item in this many ends a page of entries, or of a list's pieces.
@@ -59,9 +63,8 @@ impl TreeParams {
 
     /// Whether a page of this weight ends after an item of this boundary value, which is asked for only if needed.
     pub(super) fn ends(&self, level: u8, weight: usize, boundary: impl FnOnce() -> u64) -> bool {
-        let fanout = if level == 0 { self.leaf_fanout } else { self.inner_fanout };
-        let threshold = (1u128 << 64) / u128::from(fanout);
-        weight >= self.page_max as usize || weight >= self.page_min as usize && u128::from(boundary()) < threshold
+        let threshold = self.thresholds[usize::from(level > 0)];
+        weight >= self.page_max as usize || weight >= self.page_min as usize && boundary() < threshold
     }
 }
 
@@ -71,6 +74,15 @@ const PAGE_MAX: u32 = 8 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_boundary_value_in_as_many_as_the_fanout_ends_a_page() {
+        let params = TreeParams::new(2, 3, 5, 9).unwrap();
+        let ends = |level, weight, boundary: u64| params.ends(level, weight, || boundary);
+        assert!(ends(0, 5, (1 << 63) - 1) && !ends(0, 5, 1 << 63));
+        assert!(ends(1, 5, u64::MAX / 3 - 1) && !ends(1, 5, u64::MAX / 3));
+        assert!(!ends(0, 4, 0) && ends(0, 9, u64::MAX));
+    }
 
     #[test]
     fn sizes_that_would_never_end_a_tree_are_refused() {

@@ -35,12 +35,12 @@ impl TimesWriter {
         varint::put_signed(&mut self.ctimes, ctime.0.wrapping_sub(self.last.ctime.0));
         let code = times.mtime_code(self.last.mtime);
         self.mtime_codes.push(code);
-        let (seconds, nanoseconds) = mtime.to_unix();
         if code >= WHOLE_SECONDS {
+            let (seconds, nanoseconds) = mtime.to_unix();
             varint::put_signed(&mut self.mtimes, seconds - self.last.mtime.to_unix().0);
-        }
-        if code == OTHER {
-            self.mtimes.extend_from_slice(&nanoseconds.to_le_bytes());
+            if code == OTHER {
+                self.mtimes.extend_from_slice(&nanoseconds.to_le_bytes());
+            }
         }
         let code = times.birth_code();
         self.birth_codes.push(code);
@@ -48,6 +48,12 @@ impl TimesWriter {
             varint::put_signed(&mut self.births, birth.0.wrapping_sub(ctime.0));
         }
         self.last = times;
+    }
+
+    pub(super) fn clear(&mut self) {
+        let Self { last, ctimes, mtime_codes, mtimes, birth_codes, births } = self;
+        *last = Times::default();
+        [ctimes, mtime_codes, mtimes, birth_codes, births].into_iter().for_each(Vec::clear);
     }
 
     pub(super) fn columns(&self) -> [&[u8]; 5] {

@@ -1,5 +1,7 @@
 //! Walk: the entries of a tree in order, from pages that the caller fetches on demand.
 
+use core::cmp::Ordering;
+
 use super::entry::Entry;
 use super::frontier::{Frontier, Head, LostRange, WalkError};
 use super::page::VerifiedPage;
@@ -11,6 +13,17 @@ use crate::path::TreePath;
 pub struct TreeWalk {
     frontier: Frontier,
     start: Option<TreePath>,
+}
+
+/// What a tree has at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// This entry.
+    Entry(Box<Entry>),
+    /// It is not known without this page, which must be supplied or skipped.
+    Need(ChunkId),
+    /// Nothing.
+    Nothing,
 }
 
 /// What a walk does next.
@@ -52,6 +65,25 @@ impl TreeWalk {
                         _ => {}
                     }
                 }
+            }
+        }
+    }
+
+    /// Takes the entry at a path, if there is one, and passes over those before it, which are not moved for that. Goes
+    /// forward only.
+    pub fn find(&mut self, path: &TreePath) -> Found {
+        loop {
+            match self.frontier.head() {
+                Head::End => return Found::Nothing,
+                Head::Page(id, _) => return Found::Need(id),
+                Head::Entry(entry) => match entry.path.cmp(path) {
+                    Ordering::Less => self.frontier.pass_entry(),
+                    Ordering::Equal => {
+                        let entry = self.frontier.take_entry().expect("it is the head");
+                        return Found::Entry(Box::new(entry));
+                    }
+                    Ordering::Greater => return Found::Nothing,
+                },
             }
         }
     }

@@ -51,7 +51,7 @@ impl Run<'_> {
             Some(known) => known,
             None => self.read_file(path, content, mtime, is_good)?,
         };
-        self.session.add_entry(remembered.entry.clone(), is_good)?;
+        self.session.add_entry(&remembered.entry, is_good)?;
         Ok(remembered)
     }
 
@@ -121,7 +121,7 @@ impl Run<'_> {
         is_good: &impl Fn(&ChunkId) -> bool,
     ) -> Result<(Vec<(PackId, u64)>, ChunkId), Failure> {
         let stored = self.session.content_of(file, is_good)?;
-        self.session.add_entry(entry(path, content, version(content), stored), is_good)?;
+        self.session.add_entry(&entry(path, content, version(content), stored), is_good)?;
         let finished = self.session.finish_tree(is_good)?;
         Ok((self.close(host.store).await?, finished.root))
     }

@@ -6,7 +6,7 @@ use copal_engine::id::ChunkId;
 use copal_engine::index::Status;
 use copal_engine::path::TreePath;
 use copal_engine::time::Time;
-use copal_engine::tree::{Content, Entry, EntryKind, ListStep, ListWalk, Piece, Step, TreeWalk, VerifiedPage};
+use copal_engine::tree::{Content, Entry, EntryKind, Found, ListStep, ListWalk, Piece, TreeWalk, VerifiedPage};
 
 use super::files::{FileFacts, FileKind};
 use super::{Backup, Stage};
@@ -37,33 +37,27 @@ pub(super) enum Compared {
 /// A kept tree, read beside what is found, in constant memory.
 pub(super) struct Lane {
     walk: TreeWalk,
-    next: Option<Entry>,
     begun: Time,
 }
 
 impl Lane {
     pub(super) fn new(tree: &KeptTree) -> Self {
-        Self { walk: TreeWalk::new(tree.snapshot.root), next: None, begun: tree.snapshot.begun }
+        Self { walk: TreeWalk::new(tree.snapshot.root), begun: tree.snapshot.begun }
     }
 
     /// What the tree has at a path; paths must be asked for in order. Pages that cannot be read are passed over: their
     /// files are then read again.
-    fn at(&mut self, path: &TreePath, page: impl Fn(&ChunkId) -> Option<VerifiedPage>) -> Option<Entry> {
+    fn at(&mut self, path: &TreePath, page: impl Fn(&ChunkId) -> Option<VerifiedPage>) -> Option<Box<Entry>> {
         loop {
-            match &self.next {
-                Some(entry) if entry.path < *path => self.next = None,
-                Some(entry) if entry.path == *path => return self.next.take(),
-                Some(_) => return None,
-                None => match self.walk.step() {
-                    Step::Entry(entry) => self.next = Some(entry),
-                    Step::Done => return None,
-                    Step::Need(id) => {
-                        let supplied = page(&id).is_some_and(|page| self.walk.supply(page).is_ok());
-                        if !supplied {
-                            self.walk.skip(id)?;
-                        }
+            match self.walk.find(path) {
+                Found::Entry(entry) => return Some(entry),
+                Found::Nothing => return None,
+                Found::Need(id) => {
+                    let supplied = page(&id).is_some_and(|page| self.walk.supply(page).is_ok());
+                    if !supplied {
+                        self.walk.skip(id)?;
                     }
-                },
+                }
             }
         }
     }
@@ -82,7 +76,7 @@ impl Backup {
             return Err(Fault::new(Code::BadPath, "the top has no entry of its own"));
         }
         self.compare_parents(&file.path)?;
-        self.last_compared = Some(file.path.clone());
+        self.last_compared.get_or_insert_default().clone_from(&file.path);
         if file.kind == FileKind::Directory {
             let modified = if file.modified == Time(0) { self.now } else { file.modified };
             let entry = self.directory(file.path.clone(), modified);
@@ -97,7 +91,7 @@ impl Backup {
                     Look { mode: FILE_MODE, size: file.size, mtime: file.modified, ctime: file.modified, inode: 0 };
                 let signs = Signs { inode: false, ctime: false, basis_begun: Some(begun) };
                 if is_unchanged(&entry, &look, signs) && self.may_reuse(&entry) {
-                    self.compared.push_back(Compared::Same(Box::new(entry)));
+                    self.compared.push_back(Compared::Same(entry));
                     return Ok(Verdict::Same);
                 }
                 Verdict::Changed
@@ -109,6 +103,10 @@ impl Backup {
 
     /// Makes entries of the directories above that the host did not name.
     fn compare_parents(&mut self, path: &TreePath) -> Result<(), Fault> {
+        // Directories are open with all those above them, and most files are in the one that was before.
+        if self.directories.last().is_some_and(|directory| path.is_directly_in(directory)) {
+            return Ok(());
+        }
         self.directories.retain(|directory| path.is_within(directory));
         let mut above = Vec::new();
         let mut parent = path.parent();
@@ -131,14 +129,14 @@ impl Backup {
     /// The entry of a directory: as it was, so that pages stay the same, or a new one.
     fn directory(&mut self, path: TreePath, modified: Time) -> Box<Entry> {
         let old = self.old(&path).map(|(entry, _)| entry).filter(|entry| entry.kind() == EntryKind::Directory);
-        let entry =
-            old.unwrap_or_else(|| super::files::entry(path.clone(), DIRECTORY_MODE, modified, 0, Content::None));
+        let new = || Box::new(super::files::entry(path.clone(), DIRECTORY_MODE, modified, 0, Content::None));
+        let entry = old.unwrap_or_else(new);
         self.directories.push(path);
-        Box::new(entry)
+        entry
     }
 
     /// The entry of the first kept tree that has one at a path, and when that tree's backup was begun.
-    fn old(&mut self, path: &TreePath) -> Option<(Entry, Time)> {
+    fn old(&mut self, path: &TreePath) -> Option<(Box<Entry>, Time)> {
         let (keys, trees) = (&self.keys, &self.kept_before);
         let mut found = None;
         for lane in &mut self.lanes {

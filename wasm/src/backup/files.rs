@@ -59,7 +59,7 @@ impl Backup {
                     self.tally.bytes_unchanged += entry.size;
                 }
                 self.kept.take_over(&entry.content, &self.kept_before)?;
-                self.add(*entry)
+                self.add(&entry)
             }
             other => {
                 self.compared.push_front(other);
@@ -166,7 +166,7 @@ impl Backup {
             Verdict::New => &mut self.tally.summary.new,
             _ => &mut self.tally.summary.changed,
         } += 1;
-        self.add(entry(open.path, FILE_MODE, file.modified, file.size, content))
+        self.add(&entry(open.path, FILE_MODE, file.modified, file.size, content))
     }
 
     /// The next file that was compared; directories before it are added.
@@ -183,13 +183,15 @@ impl Backup {
 
     /// Adds the directories that come next and that the host did not name.
     fn add_above(&mut self) -> Result<(), Fault> {
-        while let Some(Compared::Above(entry)) = self.compared.pop_front_if(|next| matches!(next, Compared::Above(_))) {
-            self.add(*entry)?;
+        while matches!(self.compared.front(), Some(Compared::Above(_))) {
+            if let Some(Compared::Above(entry)) = self.compared.pop_front() {
+                self.add(&entry)?;
+            }
         }
         Ok(())
     }
 
-    fn add(&mut self, entry: Entry) -> Result<(), Fault> {
+    fn add(&mut self, entry: &Entry) -> Result<(), Fault> {
         let counts = &mut self.tally.counts;
         match entry.kind() {
             EntryKind::File => {

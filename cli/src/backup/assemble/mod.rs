@@ -201,7 +201,7 @@ impl Assembly<'_, '_> {
     fn add(&mut self, entry: Entry) -> Result<(), BackupError> {
         let (kind, size) = (entry.kind(), entry.size);
         let known = Known::new(&self.index, self.carried);
-        if let Err(error) = self.session.add_entry(entry, |id| known.has(id)) {
+        if let Err(error) = self.session.add_entry(&entry, |id| known.has(id)) {
             let trouble = refused(error)?;
             self.trouble(trouble);
             return Ok(());

@@ -50,6 +50,32 @@ fn seeking_midway_passes_over_what_lies_between_and_never_goes_back() {
 }
 
 #[test]
+fn every_entry_is_found_at_its_path_and_nothing_beside_it() {
+    let entries = files(300);
+    let (finished, mut store) = build(small_pages(), &entries, usize::MAX);
+    let mut walk = TreeWalk::new(finished.root);
+    let mut find = |path: &TreePath| loop {
+        match walk.find(path) {
+            Found::Need(id) => walk.supply(store.fetch(id).unwrap()).unwrap(),
+            Found::Entry(entry) => break Some(entry),
+            Found::Nothing => break None,
+        }
+    };
+    for (at, entry) in entries.iter().enumerate() {
+        // Some are never asked for, and some twice.
+        if at % 7 == 3 {
+            continue;
+        }
+        assert_eq!(find(&entry.path).as_deref(), Some(entry));
+        if at % 5 == 0 {
+            assert_eq!(find(&entry.path), None, "it was taken");
+            assert_eq!(find(&TreePath::new([entry.path.as_bytes(), b"!"].concat()).unwrap()), None);
+        }
+    }
+    assert_eq!(find(&path("~")), None);
+}
+
+#[test]
 fn skipping_any_page_tells_exactly_which_entries_are_lost() {
     let entries = files(300);
     let (finished, store) = build(small_pages(), &entries, usize::MAX);
