@@ -60,7 +60,7 @@ async function backUp() {
     const facts = files.slice(start, start + 512).map((content, at) => (
       { path: names[start + at], size: content.length, modified: NOW - 1_000_000 }
     ));
-    backup.compare(facts);
+    backup.compare(copal.inColumns(facts));
     for (const [at, entry] of facts.entries()) {
       const content = files[start + at];
       if (content.length <= parameters.inlineMax) {

@@ -57,11 +57,9 @@ function backUp(kept) {
   };
   for (let start = 0; start < files.length; start += 512) {
     const batch = files.slice(start, start + 512);
-    for (const verdict of backup.compare(batch)) if ((verdict === 0) !== isKnown) throw new Error("another verdict");
-    for (const facts of batch) {
-      if (isKnown) backup.takeSame();
-      else backup.inline(facts, content);
-    }
+    for (const verdict of backup.compare(copal.inColumns(batch))) if ((verdict === 0) !== isKnown) throw new Error("another verdict");
+    if (isKnown) backup.takeSame(batch.length);
+    else for (const facts of batch) backup.inline(facts, content);
     act();
   }
   backup.finish();

@@ -99,11 +99,11 @@ found.sort((a, b) => copal.comparePaths(a.path, b.path));
 let taken = 0;
 for (let at = 0; at < found.length; at += 1000) {
   const batch = found.slice(at, at + 1000);
-  const verdicts = backup.compare(batch);
+  const verdicts = backup.compare(copal.inColumns(batch));
   for (const [number, facts] of batch.entries()) {
     taken += 1;
     if (verdicts[number] === 0) {
-      backup.takeSame();
+      backup.takeSame(1);
       continue;
     }
     const bytes = new Uint8Array(readFileSync(join(folder, "..", facts.path)));

@@ -105,7 +105,7 @@ export async function run(copal, given, crypto) {
   for (const [at, [path, length, bits]] of FILES.entries()) {
     const bytes = content(at === AGAIN[0] ? AGAIN[1] : at, length, bits);
     const facts = { path, size: length, modified: NOW - 1_000_000 + at * 1001 };
-    if (backup.compare([facts])[0] !== 1) throw new Error(`${path} is not new`);
+    if (backup.compare(copal.inColumns([facts]))[0] !== 1) throw new Error(`${path} is not new`);
     if (length <= parameters.inlineMax) {
       backup.inline(facts, bytes);
     } else {

@@ -37,11 +37,13 @@ pub(crate) fn run() -> Result<Tally, String> {
     }
     let alone = succeed(node("first.mjs").arg(package()).arg(workspace().join("tests/golden/session.txt")));
     check("Node unlocks and does a worker's work with the first file alone", alone.is_ok());
+    let columns = succeed(node("columns.mjs").arg(package()).arg(workspace().join("tests/golden/session.txt")));
+    check("Node hands files over in columns, and none that do not fit each other", columns.is_ok());
     let read = succeed(node("golden.mjs").arg(package()).arg(workspace().join("tests/golden")));
     check("Node restores the golden repository", read.is_ok());
     let saved = round_trip();
     check("the command restores what Node has saved", saved.is_ok());
-    [alone, read, saved].into_iter().filter_map(Result::err).for_each(|reason| println!("{reason}"));
+    [alone, columns, read, saved].into_iter().filter_map(Result::err).for_each(|reason| println!("{reason}"));
 
     let session = module("examples/session.wasm", &["--example", "session", "--no-default-features"])?;
     let bytes = std::fs::read(&session).map_err(|error| format!("{}: {error}", session.display()))?;

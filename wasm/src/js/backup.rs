@@ -8,9 +8,10 @@ use wasm_bindgen::{JsCast, JsValue};
 use zeroize::Zeroizing;
 
 use super::clients::{Client, Descriptor};
+use super::columns::Columns;
 use super::convert::{
-    Thrown, bytes_field, count, exact, field, hex, ids, list, number_field, object, optional, text_field, texts_field,
-    time, wrong,
+    Thrown, bytes_field, count, exact, field, hex, ids, list, number, number_field, object, optional, text_field,
+    texts_field, time, wrong,
 };
 use super::view::View;
 use crate::backup::{self, Action, FileFacts, FileKind, Start};
@@ -86,18 +87,20 @@ impl Backup {
 
     pub fn compare(
         &mut self,
-        #[wasm_bindgen(unchecked_param_type = "FileFacts[]")] files: &Array,
+        #[wasm_bindgen(unchecked_param_type = "FactsColumns")] found: &JsValue,
     ) -> Thrown<Uint8Array> {
-        let mut verdicts = Vec::with_capacity(files.length() as usize);
-        for file in files.iter() {
-            verdicts.push(self.0.compare(&facts(&file)?)? as u8);
-        }
+        let found = Columns::of(found)?;
+        let mut verdicts = Vec::with_capacity(found.len());
+        found.each(|file| {
+            verdicts.push(self.0.compare(file)? as u8);
+            Ok(())
+        })?;
         Ok(Uint8Array::from(verdicts.as_slice()))
     }
 
     #[wasm_bindgen(js_name = takeSame)]
-    pub fn take_same(&mut self) -> Thrown<()> {
-        Ok(self.0.take_same()?)
+    pub fn take_same(&mut self, count: u32) -> Thrown<()> {
+        (0..count).try_for_each(|_| self.0.take_same()).map_err(JsValue::from)
     }
 
     pub fn inline(
@@ -243,8 +246,8 @@ impl Backup {
     }
 }
 
-// Every file of a folder passes here: properties that are read by their names, which cross the border as texts, would take
-// most of the time of a run that finds all as it was.
+// Every file that is new passes here: properties that are read by their names, which cross the border as texts, would take
+// most of the time of the smallest.
 #[wasm_bindgen]
 extern "C" {
     type Facts;
@@ -254,8 +257,6 @@ extern "C" {
     fn size(this: &Facts) -> f64;
     #[wasm_bindgen(method, getter, structural)]
     fn modified(this: &Facts) -> f64;
-    #[wasm_bindgen(method, getter, structural)]
-    fn kind(this: &Facts) -> JsValue;
 }
 
 fn facts(file: &JsValue) -> Thrown<FileFacts> {
@@ -263,15 +264,11 @@ fn facts(file: &JsValue) -> Thrown<FileFacts> {
         return Err(wrong("file", "an object"));
     }
     let file: &Facts = file.unchecked_ref();
-    let kind = match file.kind().dyn_ref::<js_sys::JsString>() {
-        Some(kind) if *kind == "directory" => FileKind::Directory,
-        _ => FileKind::File,
-    };
     let path = file.path().as_string().ok_or_else(|| wrong("path", "a text"))?;
-    let number = |value: f64, name| if value.is_nan() { Err(wrong(name, "a number")) } else { Ok(value) };
+    let path = TreePath::new(path).map_err(Fault::from)?;
     let size = number(file.size(), "size")? as u64;
     let modified = time(number(file.modified(), "modified")?);
-    Ok(FileFacts { path: TreePath::new(path).map_err(Fault::from)?, size, modified, kind })
+    Ok(FileFacts { path, size, modified, kind: FileKind::File })
 }
 
 const PACK_TARGET: u32 = 16 << 20;

@@ -6,7 +6,7 @@ use copal_engine::id::ChunkId;
 use copal_engine::request::{Headers, Request};
 use copal_engine::time::Time;
 use copal_engine::tree::{Entry, EntryKind};
-use js_sys::{Array, Object, Reflect, Uint8Array};
+use js_sys::{Array, Float64Array, Object, Reflect, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue};
 
 use crate::fault::{Code, Fault};
@@ -57,9 +57,19 @@ pub(super) fn bytes_field(object: &JsValue, name: &str) -> Thrown<Vec<u8>> {
     value.dyn_ref::<Uint8Array>().map(Uint8Array::to_vec).ok_or_else(|| wrong(name, "an Uint8Array"))
 }
 
+pub(super) fn numbers_field(object: &JsValue, name: &str) -> Thrown<Vec<f64>> {
+    let value = field(object, name);
+    value.dyn_ref::<Float64Array>().map(Float64Array::to_vec).ok_or_else(|| wrong(name, "a Float64Array"))
+}
+
 pub(super) fn texts_field(object: &JsValue, name: &str) -> Thrown<Vec<String>> {
     let list = field(object, name).dyn_into::<Array>().map_err(|_| wrong(name, "an array"))?;
     list.iter().map(|text| text.as_string().ok_or_else(|| wrong(name, "an array of texts"))).collect()
+}
+
+/// Refuses what JavaScript calls not a number.
+pub(super) fn number(value: f64, name: &str) -> Thrown<f64> {
+    if value.is_nan() { Err(wrong(name, "a number")) } else { Ok(value) }
 }
 
 pub(super) fn wrong(name: &str, what: &str) -> JsValue {

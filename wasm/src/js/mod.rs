@@ -5,6 +5,7 @@
 
 mod backup;
 mod clients;
+mod columns;
 mod convert;
 mod look;
 mod view;

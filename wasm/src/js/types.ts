@@ -59,6 +59,8 @@ export interface BackupStart {
   program: string; user: string; packTarget?: number /* default 16 MiB */;
 }
 export interface FileFacts { path: string; size: number; /** Milliseconds. */ modified: number; kind?: "file" | "directory" }
+/** Facts of many files, made by `inColumns`: UTF-8 with a zero byte between two paths; kinds: 1 for a directory. */
+export interface FactsColumns { paths: Uint8Array; sizes: Float64Array; times: Float64Array; kinds: Uint8Array }
 export type Action =
   /** Hand it to a Sealer, then `sealed` or `seal`. In any order, as many at once as you like. `raw` is there for pages; for
    * data it is the bytes of the chunks that `chunks` has told to be new, in the same order. */

@@ -119,6 +119,28 @@ describe("channel", () => {
     expect(taken).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
+  test("an item that counts for several takes the room of several", async () => {
+    const channel = new Channel<number>(5, (item) => item);
+    let put = 0;
+    const putting = (async () => {
+      for (const item of [4, 3, 1, 9, 1]) {
+        await channel.put(item);
+        put += 1;
+      }
+    })();
+    const items = channel[Symbol.asyncIterator]();
+    const settled = () => new Promise((resolve) => setTimeout(resolve, 1));
+    await settled();
+    expect(put).toBe(2);
+    await items.next();
+    await settled();
+    // 3, 1 and 9: there was room for the last of them when it came.
+    expect(put).toBe(4);
+    for (const item of [3, 1, 9]) expect((await items.next()).value).toBe(item);
+    await putting;
+    expect((await items.next()).value).toBe(1);
+  });
+
   test("an error comes behind the items before it, and puts are refused", async () => {
     const channel = new Channel<number>(9);
     await channel.put(1);

@@ -1,10 +1,19 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 
-import { type Item, Reader, readAll } from "../../src/core/backup/reading";
 import { Control } from "../../src/core/coordinator/control";
-import type { FileFacts } from "../../src/core/engine";
+import type { Item } from "../../src/core/backup/reading";
+import type { FactsColumns, FileFacts } from "../../src/core/engine";
 import type { Scanned } from "../../src/core/source/tree";
 import type { Labour } from "../../src/core/work/pool";
+
+vi.mock("../../src/core/engine", () => ({ inColumns: (files: FileFacts[]) => files }));
+
+const { Reader, readAll } = await import("../../src/core/backup/reading");
+
+/** An engine that says the same of every entry, or what it is told. */
+function comparing(verdict: (file: FileFacts) => number) {
+  return { compare: (columns: FactsColumns) => Uint8Array.from(columns as unknown as FileFacts[], verdict) };
+}
 
 /** A worker that reads in its own time, later files sooner. */
 function labour(note: { files: number; most: number; bytes: number }): Labour {
@@ -41,12 +50,12 @@ const note = () => ({ files: 0, most: 0, bytes: 0 });
 describe("reader", () => {
   test("items come in the scan's order, and only what has changed is read", async () => {
     const seen: string[] = [];
-    const compare = (files: FileFacts[]) => {
-      seen.push(...files.map(({ path }) => path));
-      return Uint8Array.from(files, ({ path }) => (path.endsWith("0") ? 0 : 1));
-    };
+    const engine = comparing(({ path }) => {
+      seen.push(path);
+      return path.endsWith("0") ? 0 : 1;
+    });
     const work = note();
-    const reader = new Reader({ compare }, labour(work), new Control());
+    const reader = new Reader(engine, labour(work), new Control());
     const paths = Array.from({ length: 2_000 }, (_, at) => `P/${String(at).padStart(4, "0")}`);
     void reader.run(all([{ kind: "directory", path: "P" }, ...paths.map((path) => scanned(path, path))]));
     const items: Item[] = [];
@@ -59,15 +68,28 @@ describe("reader", () => {
         reader.taken(item);
       }
     }
-    expect(items.map((item) => (item.kind === "left-out" ? "" : item.facts.path))).toEqual(["P", ...paths]);
+    // The directory and the first file are as they were; after that every tenth file is.
+    const first = [{ kind: "same", entries: 2, files: 1, bytes: 6 }, ...paths.slice(1, 10)];
+    const tens = Array.from({ length: 199 }, (_, ten) => [{ kind: "same", entries: 1, files: 1, bytes: 6 }, ...paths.slice(10 * ten + 11, 10 * ten + 20)]);
+    expect(items.map((item) => ("facts" in item ? item.facts.path : item))).toEqual([...first, ...tens.flat()]);
     expect(seen).toEqual(["P", ...paths]);
     expect(work.files).toBe(1_800);
     expect(reader.found).toEqual({ files: 2_000, bytes: 12_000, isComplete: true });
   });
 
+  test("entries that are as they were come together, up to one that is not", async () => {
+    const reader = new Reader(comparing(({ path }) => (path === "P/5" ? 1 : 0)), labour(note()), new Control());
+    const entries = [...Array(9).keys()].map((at) => scanned(`P/${at}`, "x".repeat(at)));
+    entries.splice(3, 0, { kind: "left-out", path: "P/3-", why: "bad-name", detail: null }, { kind: "directory", path: "P/3d" });
+    void reader.run(all(entries));
+    const items: unknown[] = [];
+    for await (const item of reader.items) items.push(item.kind === "read" ? item.facts.path : item.kind === "left-out" ? item.found.path : item);
+    expect(items).toEqual([{ kind: "same", entries: 3, files: 3, bytes: 3 }, "P/3-", { kind: "same", entries: 3, files: 2, bytes: 7 }, "P/5", { kind: "same", entries: 3, files: 3, bytes: 21 }]);
+  });
+
   test("what is read ahead stays within its budget", async () => {
     const work = note();
-    const reader = new Reader({ compare: (files) => new Uint8Array(files.length).fill(1) }, labour(work), new Control());
+    const reader = new Reader(comparing(() => 1), labour(work), new Control());
     const content = "x".repeat(1 << 20);
     void reader.run(all(Array.from({ length: 100 }, (_, at) => scanned(`P/${at}`, content))));
     let waiting = 0;
@@ -87,7 +109,7 @@ describe("reader", () => {
       begun.push(file.name);
       return { next: async () => ({ done: true, value: undefined }), return: async () => void dropped.push(file.name) } as never;
     };
-    const reader = new Reader({ compare: (files) => new Uint8Array(files.length).fill(1) }, { ...labour(note()), stream }, new Control());
+    const reader = new Reader(comparing(() => 1), { ...labour(note()), stream }, new Control());
     const large = (path: string): Scanned => ({ kind: "file", path, size: 5 << 20, modified: 1, open: async () => new File([], path) });
     const running = reader.run(all(["a", "b", "c", "d", "e"].map(large)));
     const items = reader.items[Symbol.asyncIterator]();
@@ -109,17 +131,17 @@ describe("reader", () => {
     const endless = (async function* (): AsyncGenerator<Scanned> {
       for (; scanned < 5_000; scanned++) yield { kind: "directory", path: `${scanned}` };
     })();
-    const reader = new Reader({ compare: (files) => new Uint8Array(files.length) }, labour(note()), new Control());
+    const reader = new Reader(comparing(() => 0), labour(note()), new Control());
     void reader.run(endless);
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(scanned).toBeLessThanOrEqual(2 * 512);
     let taken = 0;
-    for await (const _ of reader.items) taken += 1;
+    for await (const item of reader.items) taken += item.kind === "same" ? item.entries : 1;
     expect(taken).toBe(5_000);
   });
 
   test("what fails in the scan reaches whoever takes", async () => {
-    const reader = new Reader({ compare: (files) => new Uint8Array(files.length) }, labour(note()), new Control());
+    const reader = new Reader(comparing(() => 0), labour(note()), new Control());
     const broken = (async function* () {
       yield scanned("a", "a");
       throw new DOMException("", "NotFoundError");

@@ -4,9 +4,10 @@ import { Control } from "../../src/core/coordinator/control";
 import type { Scanned } from "../../src/core/source/tree";
 import type { Block, Read } from "../../src/core/work/protocol";
 
-const said = vi.hoisted(() => ({ missed: 0, begun: 0, isFinished: false, actions: [] as unknown[], unlisted: 0, due: Infinity }));
+const said = vi.hoisted(() => ({ missed: 0, same: 0, begun: 0, isFinished: false, actions: [] as unknown[], unlisted: 0, due: Infinity }));
 
 vi.mock("../../src/core/engine", () => ({
+  inColumns: (files: unknown[]) => files,
   // As far as the end of the scan. All chunks are new, and every second file fills a block.
   Backup: class {
     source = "s";
@@ -25,7 +26,7 @@ vi.mock("../../src/core/engine", () => ({
     basis = () => false;
     takeBlockKey = () => new Uint8Array(32);
     compare = (files: { size: number }[]) => Uint8Array.from(files, ({ size }) => (size > 1 ? 1 : 0));
-    takeSame = () => {};
+    takeSame = (count: number) => void (said.same += count);
     actions = () => said.actions.splice(0);
     sealerKey = () => new Uint8Array(64);
     sealed = () => {};
@@ -52,7 +53,7 @@ vi.mock("../../src/core/engine", () => ({
 
 const { BackupRun } = await import("../../src/core/backup/run");
 
-beforeEach(() => Object.assign(said, { missed: 0, begun: 0, isFinished: false, actions: [], unlisted: 0, due: Infinity }));
+beforeEach(() => Object.assign(said, { missed: 0, same: 0, begun: 0, isFinished: false, actions: [], unlisted: 0, due: Infinity }));
 
 /** A run up to the end of the scan, or of what follows it. */
 async function run(scan: () => AsyncGenerator<Scanned>, labour: object = {}, gateway: object = {}, ending = "enough") {
@@ -85,6 +86,15 @@ test("what could not be saved makes the snapshot incomplete, what was left out o
   });
   expect(said.missed).toBe(2);
   expect(ledger.leftOut).toMatchObject({ excluded: 1, unreadable: 1, badNames: 1 });
+});
+
+test("entries that are as they were are taken over, and of them files are counted", async () => {
+  const { ledger } = await run(async function* () {
+    yield { kind: "directory", path: "P" };
+    for (const path of ["P/a", "P/b", "P/c"]) yield { kind: "file", path, size: 1, modified: 1, open: () => Promise.reject() };
+  });
+  expect(said.same).toBe(4);
+  expect(ledger).toMatchObject({ filesDone: 3, unchangedFiles: 3, unchangedBytes: 3, bytesDone: 3 });
 });
 
 test("what is left out is counted once, also if the run begins anew because another one was faster", async () => {

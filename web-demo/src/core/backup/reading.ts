@@ -1,6 +1,6 @@
 //! Reading: what the scan finds, compared with the last backup, and the files that have to be read, read ahead.
 
-import type { Backup, FileFacts } from "../engine";
+import { type Backup, type FileFacts, inColumns } from "../engine";
 import type { Labour } from "../work/pool";
 import type { Read } from "../work/protocol";
 import type { Window } from "../work/stream";
@@ -9,12 +9,21 @@ import type { Scanned } from "../source/tree";
 import { Budget, Channel } from "../coordinator/channel";
 import type { Control } from "../coordinator/control";
 
-/** One entry on its way to the session, in tree order. */
+/** What is on its way to the session, in tree order: entries that are read each by itself, others as many as follow each
+ * other. */
 export type Item =
-  | { kind: "same"; facts: FileFacts }
+  | Same
   | { kind: "read"; facts: FileFacts; open: () => Promise<File | Content>; result: Promise<Opened>; cost: number }
   | { kind: "stream"; facts: FileFacts; open: () => Promise<File>; begun: Promise<Begun>; cost: number }
   | { kind: "left-out"; found: Extract<Scanned, { kind: "left-out" }> };
+
+/** Entries that are as they were; of them files, and the bytes of these. */
+export interface Same {
+  kind: "same";
+  entries: number;
+  files: number;
+  bytes: number;
+}
 
 /** A file that was read whole, as it was found then. */
 export interface Opened {
@@ -42,7 +51,7 @@ export interface Found {
 
 /** Goes through a scan ahead of the session. */
 export class Reader {
-  readonly items = new Channel<Item>(ITEMS_AHEAD);
+  readonly items = new Channel<Item>(ENTRIES_AHEAD, (item) => (item.kind === "same" ? item.entries : 1));
   readonly found: Found = { files: 0, bytes: 0, isComplete: false };
   #budget = new Budget(BYTES_AHEAD);
   /** Large files that were begun and not taken yet. */
@@ -95,19 +104,28 @@ export class Reader {
 
   async #pass(batch: Scanned[]): Promise<boolean> {
     const facts = batch.flatMap((found) => factsOf(found) ?? []);
-    const verdicts = this.backup.compare(facts);
-    let at = 0;
+    const verdicts = this.backup.compare(inColumns(facts));
+    let [at, same] = [0, none()];
     for (const found of batch) {
-      const item = found.kind === "left-out" ? ({ kind: "left-out", found } as const) : await this.#item(found, facts[at]!, verdicts[at++]!);
+      const number = found.kind === "left-out" ? -1 : at++;
+      if (found.kind === "directory" || verdicts[number] === SAME) {
+        same.entries += 1;
+        if (found.kind !== "file") continue;
+        same.files += 1;
+        same.bytes += found.size;
+        continue;
+      }
+      if (same.entries > 0 && !(await this.items.put(same))) return false;
+      same = none();
+      const item = found.kind === "left-out" ? ({ kind: "left-out", found } as const) : await this.#read(found, facts[number]!);
       if (item === null || !(await this.items.put(item))) return false;
     }
     this.#send();
-    return true;
+    return same.entries === 0 || this.items.put(same);
   }
 
-  /** What becomes of an entry; null if nobody takes any more. */
-  async #item(found: Exclude<Scanned, { kind: "left-out" }>, facts: FileFacts, verdict: number): Promise<Item | null> {
-    if (found.kind === "directory" || verdict === SAME) return { kind: "same", facts };
+  /** Has a file read; null if nobody takes any more. */
+  async #read(found: Extract<Scanned, { kind: "file" }>, facts: FileFacts): Promise<Item | null> {
     if (found.size > WHOLE) return this.#stream(found.open, facts);
     const cost = found.size + ITEM;
     if (!this.#budget.has(cost) || this.#group.bytes + found.size > GROUP_BYTES || this.#group.files.length >= GROUP_FILES) this.#send();
@@ -168,6 +186,10 @@ export async function readAll(files: (() => Promise<File | Content>)[], labour: 
   });
 }
 
+function none(): Same {
+  return { kind: "same", entries: 0, files: 0, bytes: 0 };
+}
+
 function factsOf(found: Scanned): FileFacts | null {
   switch (found.kind) {
     case "file":
@@ -186,7 +208,7 @@ const WHOLE = 4 << 20;
 /** Entries compared at once. */
 const BATCH = 512;
 /** Entries and bytes that are ahead of the session. */
-const ITEMS_AHEAD = 512;
+const ENTRIES_AHEAD = 512;
 const BYTES_AHEAD = 32 << 20;
 /** What is ahead of a large file: two windows, and what was behind the last cut of the one before. */
 const STREAM = 10 << 20;

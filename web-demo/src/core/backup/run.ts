@@ -169,13 +169,11 @@ class Attempt {
         ledger.leave(item.found.path, item.found.why, item.found.detail);
         return;
       case "same":
-        this.#backup.takeSame();
-        if (item.facts.kind !== "directory") {
-          ledger.filesDone += 1;
-          ledger.unchangedFiles += 1;
-          ledger.unchangedBytes += item.facts.size;
-          ledger.bytesDone += item.facts.size;
-        }
+        this.#backup.takeSame(item.entries);
+        ledger.filesDone += item.files;
+        ledger.unchangedFiles += item.files;
+        ledger.unchangedBytes += item.bytes;
+        ledger.bytesDone += item.bytes;
         return;
       case "read":
         ledger.currentFile = item.facts.path;

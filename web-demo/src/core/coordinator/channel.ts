@@ -1,18 +1,23 @@
 //! Channel: what one task makes and another takes, a bounded number ahead. And a budget, for what is counted in bytes.
 
-/** A bounded queue between two tasks. */
+/** A bounded queue between two tasks. Items may count for more than one. */
 export class Channel<T> {
   #items: T[] = [];
+  #weight = 0;
   #end: { error: unknown } | "open" | "closed" = "open";
   #wake: (() => void)[] = [];
 
-  constructor(private readonly most: number) {}
+  constructor(
+    private readonly most: number,
+    private readonly weigh: (item: T) => number = () => 1,
+  ) {}
 
-  /** Adds an item once there is room; false if nobody takes any more. */
+  /** Adds an item once there is room for another one; false if nobody takes any more. */
   async put(item: T): Promise<boolean> {
-    while (this.#end === "open" && this.#items.length >= this.most) await this.#change();
+    while (this.#end === "open" && this.#weight >= this.most) await this.#change();
     if (this.#end !== "open") return false;
     this.#items.push(item);
+    this.#weight += this.weigh(item);
     this.#tell();
     return true;
   }
@@ -29,6 +34,7 @@ export class Channel<T> {
     for (;;) {
       if (this.#items.length > 0) {
         const item = this.#items.shift()!;
+        this.#weight -= this.weigh(item);
         this.#tell();
         yield item;
       } else if (this.#end === "open") {

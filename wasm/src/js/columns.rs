@@ -1,0 +1,52 @@
+//! Columns: facts of many files at once. Every file of a folder passes here: a call for each of them, and objects whose
+//! properties are read by their names, would take a quarter of the time of a run that finds all as it was.
+
+use copal_engine::path::TreePath;
+use copal_engine::time::Time;
+use wasm_bindgen::JsValue;
+
+use super::convert::{Thrown, bytes_field, number, numbers_field, time, wrong};
+use crate::backup::{FileFacts, FileKind};
+use crate::fault::Fault;
+
+/// What `inColumns` of the loader makes of files.
+pub(super) struct Columns {
+    paths: Vec<u8>,
+    sizes: Vec<f64>,
+    times: Vec<f64>,
+    kinds: Vec<u8>,
+}
+
+impl Columns {
+    pub(super) fn of(value: &JsValue) -> Thrown<Self> {
+        let columns = Self {
+            paths: bytes_field(value, "paths")?,
+            sizes: numbers_field(value, "sizes")?,
+            times: numbers_field(value, "times")?,
+            kinds: bytes_field(value, "kinds")?,
+        };
+        // What else a path may not hold is looked at where it is made.
+        let zeros = columns.paths.iter().filter(|byte| **byte == 0).count();
+        let paths = if columns.kinds.is_empty() { columns.paths.len() } else { zeros + 1 };
+        let lengths = [paths, columns.sizes.len(), columns.times.len()];
+        if lengths == [columns.len(); 3] { Ok(columns) } else { Err(wrong("a column", "as long as the others")) }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// Gives the facts of one after another, in the same memory.
+    pub(super) fn each(&self, mut act: impl FnMut(&FileFacts) -> Result<(), Fault>) -> Thrown<()> {
+        let mut facts = FileFacts { path: TreePath::TOP, size: 0, modified: Time(0), kind: FileKind::File };
+        let numbers = self.sizes.iter().zip(&self.times);
+        for ((path, kind), (size, modified)) in self.paths.split(|byte| *byte == 0).zip(&self.kinds).zip(numbers) {
+            facts.path.set(path).map_err(Fault::from)?;
+            facts.size = number(*size, "size")? as u64;
+            facts.modified = time(number(*modified, "modified")?);
+            facts.kind = if *kind == 0 { FileKind::File } else { FileKind::Directory };
+            act(&facts)?;
+        }
+        Ok(())
+    }
+}
