@@ -64,9 +64,12 @@ impl<S: Store> Witnessed<S> {
     /// nothing else can be. A pack is vouched for only by another pack: they may lie on a disk of their own, and what is
     /// small is read from memory when the disk is long gone.
     pub async fn verdict(&self) -> Result<(), StoreError> {
-        let refused = self.heard().refused.clone();
+        let (refused, is_away) = {
+            let heard = self.heard();
+            (heard.refused.clone(), heard.is_away)
+        };
         // Whatever becomes of what was refused: nothing was asked for since.
-        if let (true, Some((key, asked))) = (self.heard().is_away, refused.iter().next()) {
+        if let (true, Some((key, asked))) = (is_away, refused.iter().next()) {
             return Err(match self.ask_again(key, asked).await {
                 Err(denied @ StoreError::Denied { .. }) => denied,
                 _ => away(Op::Read, key),

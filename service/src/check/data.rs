@@ -126,7 +126,7 @@ pub fn due<'a>(
     let days = now.0.max(0) as u64 / DAY;
     // By the golden section of all, so that each has its turn whether a check runs every day, every week or every month:
     // counted in steps of any length, it comes near every place.
-    let first = (u128::from(days.wrapping_mul(GOLDEN)) * harmed.len() as u128 >> 64) as usize;
+    let first = ((u128::from(days.wrapping_mul(GOLDEN)) * harmed.len() as u128) >> 64) as usize;
     harmed.rotate_left(first);
     packs.truncate(share);
     let share = packs.len();

@@ -55,7 +55,7 @@ async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobErr
 }
 
 /// Says of each harmed pack, and of each dangling reference, which needed snapshots reach it; and of packs that were known
-/// to be harmed whether anything does. It looks at one domain and one snapshot at least, and at others until the budget is
+/// to be harmed whether anything does. It looks at one snapshot of each domain at least, and at others until the budget is
 /// over.
 async fn locate(
     host: &Host<'_>,
@@ -71,11 +71,7 @@ async fn locate(
     let needed = Needed::of(host, view).await?;
     let known: BTreeSet<PackId> =
         view.state.packs.iter().filter(|(_, of)| of.is_missing || of.is_damaged).map(|(id, _)| *id).collect();
-    for (at, domain) in domains.into_iter().enumerate() {
-        if at > 0 && budget.is_over() {
-            report.has_unnamed = true;
-            break;
-        }
+    for domain in domains {
         if structure::turn_to(host, view, domain).await?.is_some() {
             continue;
         }

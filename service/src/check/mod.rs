@@ -108,8 +108,7 @@ pub struct Report {
     pub packs_left: u64,
     /// Domains whose structure was not looked at because the budget was over. The next check begins with them.
     pub domains_left: u64,
-    /// Whether findings may harm snapshots that they do not name, or be no damage any more: there are too many, or the
-    /// budget was over.
+    /// Whether findings may harm snapshots that they do not name: there are too many, or the budget was over.
     pub has_unnamed: bool,
 }
 
