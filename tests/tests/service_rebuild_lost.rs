@@ -255,3 +255,44 @@ fn a_pack_that_the_medium_does_not_give_is_left_out_alone() {
     assert_eq!((left, &report.packs_lost), (vec![&packs[0]], &vec![packs[0].clone()]));
     assert_eq!(world.restore(kept), Ok(tree));
 }
+
+#[test]
+fn what_a_rebuild_flags_stays_for_a_week_and_for_the_grace_period() {
+    for (grace, before, after) in [(Duration::ZERO, 6, 2), (DAY, 6, 2), (DAY * 20, 19, 2)] {
+        let (world, client) = begin();
+        let (old, packs) = back_up(&world, &client, &files(1, 3));
+        let (later, others) = back_up(&world, &client, &files(2, 3));
+        world.change(&client, vec![Operation::Forget(vec![old])]);
+        world.wait(DAY * 30);
+        lose(&world, LOSSES[1]);
+        world.rebuild();
+        world.prune(grace);
+        world.wait(DAY * before);
+        world.prune(grace);
+        assert!(packs.iter().all(|name| world.has(name)), "{before} days after the rebuild, grace {grace:?}");
+        // What is forgotten since has only the policy's time.
+        world.change(&client, vec![Operation::Forget(vec![later])]);
+        world.prune(grace);
+        assert_eq!(others.iter().any(|name| world.has(name)), grace > Duration::ZERO);
+        world.wait(DAY * after);
+        world.prune(grace);
+        assert!(!packs.iter().any(|name| world.has(name)), "grace {grace:?}");
+    }
+}
+
+#[test]
+fn runs_of_the_state_that_a_rebuild_has_found_stay_as_long_for_another_one() {
+    let (world, client) = begin();
+    back_up(&world, &client, &files(1, 3));
+    let runs = world.names("state/");
+    world.wait(DAY * 30);
+    lose(&world, LOSSES[0]);
+    world.rebuild();
+    world.prune(DAY);
+    world.wait(DAY * 6);
+    world.prune(DAY);
+    assert!(runs.iter().all(|name| world.has(name)));
+    world.wait(DAY * 2);
+    world.prune(DAY);
+    assert!(!runs.iter().any(|name| world.has(name)));
+}

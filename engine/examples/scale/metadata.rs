@@ -170,6 +170,7 @@ pub(crate) fn merged(segments: &[Segment<Vec<u8>>]) -> Result<Vec<Segment<Vec<u8
 pub(crate) fn rules() -> Rules {
     Rules {
         grace: Duration::from_secs(24 * 3600),
+        spared: None,
         now: Time(1 << 60),
         dead_most: 2,
         trapped_most: 5,

@@ -22,6 +22,8 @@ pub use sparse::sparse_blocks;
 pub struct Rules {
     /// How long a copy stays flagged before it is removed.
     pub grace: Duration,
+    /// What was flagged no later stays, however long ago that was.
+    pub spared: Option<Time>,
     /// The store's time.
     pub now: Time,
     /// So much of what is live may lie dead beside it, in blocks without a present copy, in percent: if there is more,
@@ -112,8 +114,8 @@ pub fn plan<B: AsRef<[u8]>>(
     let live = live_copies(inventory, |_, id| kept.reached.has(id));
     let best = best_copies(inventory, &live, old, &kept.reached);
     let flagged = |copy: u32| (!best.has(copy)).then(|| old.get(copy).flagged.unwrap_or(rules.now));
-    let is_candidate =
-        |copy: u32| flagged(copy).is_some_and(|since| rules.now.since(since) >= rules.grace && since <= rules.now);
+    let is_due = |since: Time| rules.now.since(since) >= rules.grace && since <= rules.now;
+    let is_candidate = |copy: u32| flagged(copy).is_some_and(|since| is_due(since) && rules.spared < Some(since));
 
     let mut staying_pages = Bits::new(scratch, graph.count() as usize);
     for (copy, item) in inventory.copies().filter(|(_, item)| graph.is_page(item.id)) {

@@ -12,6 +12,7 @@ use copal_engine::time::Time;
 use super::copies::Copies;
 use super::garbage::Stored;
 use super::inventory::Inventory;
+use super::rebuilt::Rebuilt;
 use super::repack::move_blocks;
 use super::sabotage::sabotage;
 use super::tables::Tables;
@@ -29,6 +30,8 @@ pub(super) struct Part<'a> {
     pub(super) stored: &'a Stored,
     pub(super) domain: DomainId,
     pub(super) now: Time,
+    /// What the last rebuild has flagged stays for a while.
+    pub(super) rebuilt: Option<Rebuilt>,
     /// Whether this is the run's first root: what dies whole is freed before anything is copied.
     pub(super) is_first: bool,
 }
@@ -156,6 +159,7 @@ impl Part<'_> {
     fn rules(&self, allowance: u64, entries: u64) -> Rules {
         Rules {
             grace: self.options.grace,
+            spared: self.rebuilt.map(|rebuilt| rebuilt.time),
             now: self.now,
             dead_most: self.options.dead_most,
             trapped_most: TRAPPED_MOST,
@@ -214,10 +218,11 @@ impl Part<'_> {
         let (mut dead, mut freed, mut trapped) = (now.dead_bytes, now.freed_bytes, now.trapped_bytes);
         if let Some(first) = first {
             let grace = core::time::Duration::ZERO;
-            let without_grace = Rules { grace, rewrite_entries: u64::MAX, ..rules.clone() };
+            let without_grace = Rules { grace, spared: None, rewrite_entries: u64::MAX, ..rules.clone() };
             let all = plan(inventory, roots, old, |_| false, &without_grace);
             report.bytes_pending += all.freed_bytes.saturating_sub(now.freed_bytes);
             let from = Time(first.0.saturating_add(rules.grace.as_nanos() as i64));
+            let from = self.rebuilt.filter(|of| first <= of.time).map_or(from, |of| of.until.max(from));
             report.pending_from = Some(report.pending_from.map_or(from, |other| other.min(from)));
             (dead, freed, trapped) = (all.dead_bytes, all.freed_bytes, all.trapped_bytes);
         }

@@ -12,7 +12,6 @@ use copal_store::Stat;
 
 use super::Report;
 use super::deletion::doom;
-use super::rebuilt;
 use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted, windows};
@@ -42,12 +41,12 @@ impl Stored {
 }
 
 /// Lists objects as doomed that no root names and that are too old to belong to anything under way. Packs that a rebuild has
-/// left out stay as long after it, and for the grace period.
+/// left out stay as long after it, and for the grace period; so do the runs that it found, for what they tell another one.
 pub(super) async fn doom_orphans(
     host: &Host<'_>,
     view: &View,
     stored: &Stored,
-    (now, grace): (Time, Duration),
+    (now, is_rebuilt): (Time, bool),
     proposal: &mut Proposal,
     report: &mut Report,
 ) -> Result<(), JobError> {
@@ -61,7 +60,6 @@ pub(super) async fn doom_orphans(
         return Ok(());
     }
     let named_runs = runs_named(host).await?;
-    let mut is_rebuilt = None;
     for name in old {
         let is_named = match layout::pack_of(name) {
             Some((_, pack)) => view.state.packs.contains_key(&pack) || proposal.delta.packs.contains_key(&pack),
@@ -78,14 +76,9 @@ pub(super) async fn doom_orphans(
         if is_named || doomed == Some(DoomedState::Doomed) {
             continue;
         }
-        if layout::pack_of(name).is_some() && doomed.is_none() {
-            let is_rebuilt = match is_rebuilt {
-                Some(known) => known,
-                None => *is_rebuilt.insert(rebuilt::is_recent(host, now, windows().orphan_age.max(grace)).await?),
-            };
-            if is_rebuilt {
-                continue;
-            }
+        let tells = layout::pack_of(name).is_some() || name.starts_with("state/");
+        if is_rebuilt && tells && doomed.is_none() {
+            continue;
         }
         doom(view, name.clone(), now, proposal);
         report.orphans += 1;

@@ -2,6 +2,7 @@
 //! there. It was told to a person, who needs time to do something about it.
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 
 use copal_engine::layout;
 use copal_engine::root::{Deletion, Root};
@@ -10,30 +11,53 @@ use copal_store::Listed;
 
 use crate::error::JobError;
 use crate::host::Host;
-use crate::objects;
+use crate::objects::{self, Call};
 
-/// Whether the state was rebuilt less than so long ago. Its root tells, and once that is deleted the record without names
-/// that was left with it. One that cannot be read may tell the same.
-pub(super) async fn is_recent(host: &Host<'_>, now: Time, age: Duration) -> Result<bool, JobError> {
-    let is_young = |listed: &Listed| now.since(Time(listed.stat.created.0)) < age;
-    for listed in objects::list(host.store, "roots/").await?.into_iter().filter(is_young) {
-        let Some(number) = layout::root_number(listed.key.as_str()) else { continue };
-        if tells(host, &listed, |bytes| Root::decode(number, bytes).map_or(true, |root| root.rebuilt)).await? {
-            return Ok(true);
-        }
-    }
-    for listed in objects::list(host.store, "deletions/").await?.into_iter().filter(is_young) {
-        let is_empty = |bytes: &[u8]| Deletion::decode(bytes).map_or(true, |deletion| deletion.names.is_empty());
-        if tells(host, &listed, is_empty).await? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+/// The last rebuild, while what it has left out or flagged must stay.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rebuilt {
+    /// When it was; what it flagged, it flagged then or before.
+    pub(super) time: Time,
+    /// When it is over.
+    pub(super) until: Time,
 }
 
-async fn tells(host: &Host<'_>, listed: &Listed, is_told: impl Fn(&[u8]) -> bool) -> Result<bool, JobError> {
-    match objects::read(host.store, listed.key.as_str()).await.map_err(JobError::from) {
-        Ok(bytes) => Ok(bytes.is_some_and(|bytes| is_told(&bytes))),
-        Err(error) => error.blame().map(|_| true),
-    }
+/// The last rebuild if it is less than so long ago. Its root tells, and once that is deleted the record without names that
+/// was left with it. One that cannot be read may tell the same.
+pub(super) async fn within(host: &Host<'_>, now: Time, age: Duration) -> Result<Option<Rebuilt>, JobError> {
+    let is_young = |listed: &&Listed| now.since(Time(listed.stat.created.0)) < age;
+    let roots = objects::list(host.store, "roots/").await?;
+    let numbers: BTreeSet<u64> = roots.iter().filter_map(|root| layout::root_number(root.key.as_str())).collect();
+    // No root was ever made of the number before that of a rebuilt one.
+    let is_first = |root: &&Listed| {
+        let number = layout::root_number(root.key.as_str());
+        number.is_some_and(|number| !numbers.contains(&number.wrapping_sub(1)))
+    };
+    let records = objects::list(host.store, "deletions/").await?;
+    let is_short = |record: &&Listed| record.stat.length <= EMPTY_MOST;
+    let roots = roots.iter().filter(is_young).filter(is_first).map(|root| (root, true));
+    let told = roots.chain(records.iter().filter(is_young).filter(is_short).map(|record| (record, false)));
+    let calls = told.map(|(listed, is_root)| -> Call<'_, Option<Time>> { Box::pin(time_of(host, listed, is_root)) });
+    let last = objects::together(calls).await?.into_iter().flatten().max();
+    let until = |time: Time| Time(time.0.saturating_add(i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)));
+    Ok(last.map(|time| Rebuilt { time, until: until(time) }).filter(|rebuilt| now < rebuilt.until))
 }
+
+/// The time of a rebuild, if this tells of one.
+async fn time_of(host: &Host<'_>, listed: &Listed, is_root: bool) -> Result<Option<Time>, JobError> {
+    let created = Time(listed.stat.created.0);
+    let name = listed.key.as_str();
+    let bytes = match objects::read(host.store, name).await.map_err(JobError::from) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        Err(error) => return error.blame().map(|_| Some(created)),
+    };
+    let is_told = match is_root {
+        true => Root::decode(layout::root_number(name).unwrap_or(0), &bytes).map_or(true, |root| root.rebuilt),
+        false => Deletion::decode(&bytes).map_or(true, |deletion| deletion.names.is_empty()),
+    };
+    Ok(is_told.then_some(created))
+}
+
+/// No record without names is longer.
+const EMPTY_MOST: u64 = 1024;

@@ -16,10 +16,10 @@ use super::domain::{Part, Work};
 use super::kept::{bury, roots_of};
 use super::notes::Notes;
 use super::tables::Tables;
-use super::{Options, Report, Sparse, garbage};
+use super::{Options, Report, Sparse, garbage, rebuilt};
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Fault, is_planted, windows};
 use crate::host::Host;
 use crate::objects;
 use crate::policy::Guarded;
@@ -76,7 +76,7 @@ pub(super) async fn sparse(
     }
     let stored = garbage::Stored::list(host).await?;
     let now = host.now().await?;
-    let part = Part { host, view: &view, options, stored: &stored, domain, now, is_first: true };
+    let part = Part { host, view: &view, options, stored: &stored, domain, now, rebuilt: None, is_first: true };
     let guarded = Guarded::of(host, &view, now).await?;
     part.sparse(&roots_of(&view, domain, now, options.grace, &guarded), trapped_most, most).await
 }
@@ -235,6 +235,8 @@ impl Run<'_> {
         // Taken after the root was read: a pack that a root names and this lacks is gone.
         let stored = garbage::Stored::list(self.host).await?;
         let now = self.host.now().await?;
+        let age = windows().orphan_age.max(self.options.grace);
+        let rebuilt = rebuilt::within(self.host, now, age).await?;
         clear(view, cleared, now, &mut proposal);
         self.copies.keep_own(view, &stored);
         // What this step has copied must do for it, or it would never end beside constant writers.
@@ -262,7 +264,7 @@ impl Run<'_> {
                 }
                 let options = self.options;
                 view.turn_to(self.host.store, domain).await?;
-                let part = Part { host: self.host, view, options, stored: &stored, domain, now, is_first };
+                let part = Part { host: self.host, view, options, stored: &stored, domain, now, rebuilt, is_first };
                 let roots = roots_of(view, domain, now, options.grace, &guarded);
                 part.propose(&roots, &mut work, &mut proposal, &mut report).await?;
                 last = Some(domain);
@@ -279,7 +281,7 @@ impl Run<'_> {
         let unused = self.copies.packs().keys().filter(|pack| !used.contains(pack));
         unused.for_each(|pack| doom(view, layout::pack(Place::Moved, *pack), now, &mut proposal));
         self.doom_left_over(view, now, &mut proposal).await?;
-        let ages = (now, self.options.grace);
+        let ages = (now, rebuilt.is_some());
         garbage::doom_orphans(self.host, view, &stored, ages, &mut proposal, &mut report).await?;
         garbage::expire_spent(view, now, &mut proposal);
         let has_more = report.bytes_postponed > 0 && self.may_copy > 0 && (has_put_off || !used.is_empty());
