@@ -256,6 +256,61 @@ fn a_pack_that_the_medium_does_not_give_is_left_out_alone() {
     assert_eq!(world.restore(kept), Ok(tree));
 }
 
+/// A client's snapshot that was forgotten and brought back, and rests on the pack of another client; that one's manifest is
+/// the first or the last of its chain. Gives both, and the pack.
+fn with_a_neighbour(is_last: bool) -> (World, SnapshotId, String, String) {
+    let (world, client) = begin();
+    let other = world.register(2, Role::Full);
+    let prune_one = || {
+        let (old, _) = back_up(&world, &client, &files(9, 4));
+        world.change(&client, vec![Operation::Forget(vec![old])]);
+        world.prune(Duration::ZERO);
+    };
+    if is_last {
+        prune_one();
+    }
+    let tree = files(1, 4);
+    let (_, packs) = back_up(&world, &client, &tree);
+    let manifest = world.names(&format!("manifests/{}/", client.id)).pop().unwrap();
+    if !is_last {
+        prune_one();
+    }
+    let (shared, own) = back_up(&world, &other, &tree);
+    assert!(own.is_empty());
+    world.change(&client, vec![Operation::Forget(vec![shared])]);
+    world.change(&client, vec![Operation::Undelete(vec![shared])]);
+    (world, shared, manifest, packs[0].clone())
+}
+
+#[test]
+fn a_pack_that_only_a_lost_or_damaged_manifest_named_takes_no_other_client_s_snapshot_with_it() {
+    for is_gone in [true, false] {
+        let (world, shared, manifest, pack) = with_a_neighbour(false);
+        if is_gone {
+            world.destroy(&manifest)
+        } else {
+            world.flip(&manifest)
+        }
+        world.destroy(&pack);
+        lose(&world, LOSSES[1]);
+        let report = world.rebuild();
+        assert_eq!(world.snapshot(shared).state, SnapshotState::Kept, "{is_gone} {report:?}");
+        assert_eq!(report.snapshots_harmed, [shared]);
+    }
+}
+
+#[test]
+fn a_damaged_pack_of_which_nobody_knows_what_it_held_takes_no_snapshot_with_it() {
+    let (world, shared, manifest, pack) = with_a_neighbour(true);
+    world.destroy(&manifest);
+    world.destroy(&manifest.replace("manifests/", "receipts/"));
+    world.store.corrupt(&copal_tests::kit::repository::key(&pack), |bytes| bytes.truncate(bytes.len() - 40)).unwrap();
+    lose(&world, LOSSES[1]);
+    let report = world.rebuild();
+    assert_eq!(world.snapshot(shared).state, SnapshotState::Kept, "{report:?}");
+    assert_eq!(report.snapshots_harmed, [shared]);
+}
+
 #[test]
 fn what_a_rebuild_flags_stays_for_a_week_and_for_the_grace_period() {
     for (grace, before, after) in [(Duration::ZERO, 6, 2), (DAY, 6, 2), (DAY * 20, 19, 2)] {

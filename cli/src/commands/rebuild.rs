@@ -63,6 +63,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     })?;
     context.report.note("run \"copal check --full\" to see that everything is whole");
     let is_damaged = !rebuilt.packs_damaged.is_empty() || !rebuilt.packs_forged.is_empty();
-    let is_harmed = rebuilt.lost > 0 || is_damaged || !rebuilt.unreadable.is_empty();
+    let is_left_out = !rebuilt.manifests_left_out.is_empty() || !rebuilt.packs_lost.is_empty();
+    let is_harmed = rebuilt.lost > 0 || is_damaged || is_left_out || !rebuilt.unreadable.is_empty();
     Ok(if is_harmed { Exit::Damage } else { Exit::Done })
 }

@@ -166,6 +166,47 @@ fn a_rebuild_names_the_snapshot_that_was_brought_back_and_the_pack_that_it_lacks
 }
 
 #[test]
+fn a_rebuild_without_receipts_keeps_what_lacks_a_pack_and_says_so() {
+    let machine = one();
+    machine.write("c", noise(3, 50_000));
+    machine.backup(&[]);
+    let before = machine.snapshots();
+    let data = machine.packs(0).remove(0);
+    machine.damage(&data, Harm::Delete);
+    for folder in ["roots", "state", "index", "receipts"] {
+        std::fs::remove_dir_all(machine.object(folder)).unwrap();
+    }
+    let run = machine.run(&["rebuild-index"]);
+    assert!(run.code == 4 && run.err.contains(&data), "{run}");
+    assert_eq!(machine.snapshots(), before);
+}
+
+#[test]
+fn a_manifest_that_a_rebuild_leaves_out_is_damage_and_counts_again_once_it_is_mended() {
+    let machine = one();
+    machine.write("c", noise(3, 50_000));
+    machine.backup(&[]);
+    let before = machine.snapshots();
+    let manifest = machine.names("manifests/").pop().unwrap();
+    let whole = std::fs::read(machine.object(&manifest)).unwrap();
+    let lose = || {
+        for folder in ["roots", "state", "index", "receipts"] {
+            std::fs::remove_dir_all(machine.object(folder)).unwrap();
+        }
+    };
+    lose();
+    machine.damage(&manifest, Harm::Flip);
+    let run = machine.run(&["rebuild-index"]);
+    assert!(run.code == 4 && run.err.contains(&manifest), "{run}");
+    assert_eq!(machine.snapshots().len(), before.len() - 1);
+    machine.run(&["status"]);
+    std::fs::write(machine.object(&manifest), whole).unwrap();
+    machine.ok(&["rebuild-index"]);
+    assert_eq!(machine.snapshots(), before);
+    assert_eq!(machine.check(&["--full"]).0, 0);
+}
+
+#[test]
 fn a_lost_root_or_run_is_made_again() {
     for prefix in ["roots/", "index/"] {
         let machine = one();

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{DomainId, ObjectHash, PackId};
+use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId};
 use copal_engine::layout::{self, Place};
 use copal_engine::state::{PackRecord, RunKind, RunReader, StateFold};
 
@@ -21,27 +21,41 @@ pub(super) struct Absence {
     bereft: BTreeSet<DomainId>,
     /// Domains of which packs were deleted.
     pruned: BTreeSet<DomainId>,
-    /// Whether a pack is there of which nobody can tell what it held, or for whom.
+    /// Domains that may have had packs of which nobody knows: a manifest of theirs is gone or damaged.
+    torn: BTreeSet<DomainId>,
+    /// The same of every domain; or a pack is there that is damaged, and nobody can tell what it held, or for whom.
     is_unsure: bool,
+    /// Whether there is no receipt at all.
+    is_unanswered: bool,
+    /// Whether anything else is gone or damaged than manifests that no receipt speaks of.
+    is_harmed: bool,
+    /// Manifests whose snapshots were accepted, as runs of the state tell.
+    accepted: BTreeSet<(ClientId, u64)>,
 }
 
 impl Absence {
     /// Looks for every pack that a manifest or a surviving run of the state names. Only the latter know what prunes have
     /// moved.
     pub(super) fn find(
-        recorded: &[(PackId, PackRecord)],
+        recorded: &Recorded,
         chains: &[Chain],
-        packs: &BTreeMap<PackId, Found>,
+        (packs, unread): (&BTreeMap<PackId, Found>, &BTreeSet<PackId>),
         deleted: &BTreeSet<String>,
         report: &mut Report,
     ) -> Self {
-        let is_unread = |(name, _): &(String, String)| name.starts_with("moved/");
-        let mut absence = Self { is_unsure: report.packs_left_out.iter().any(is_unread), ..Self::default() };
+        let mut absence = Self {
+            is_unanswered: chains.iter().all(|chain| chain.answered == 0),
+            is_harmed: chains.iter().any(|chain| chain.is_harmed() || chain.has_lost_answers()) || !unread.is_empty(),
+            accepted: recorded.accepted.clone(),
+            ..Self::default()
+        };
+        let named = named_by(chains);
+        absence.is_unsure = unread.iter().any(|id| !named.contains_key(id));
         let mut known: BTreeMap<String, (PackId, BTreeSet<DomainId>)> = BTreeMap::new();
-        for (id, domains) in named_by(chains) {
+        for (id, domains) in named {
             known.insert(layout::pack(Place::Packs, id), (id, domains));
         }
-        for (id, PackRecord { place, domain, .. }) in recorded {
+        for (id, PackRecord { place, domain, .. }) in &recorded.packs {
             known.entry(layout::pack(*place, *id)).or_insert_with(|| (*id, BTreeSet::new())).1.insert(*domain);
         }
         for (name, (id, domains)) in known {
@@ -52,36 +66,72 @@ impl Absence {
                 report.packs_lost.push(name);
             }
         }
+        let is_torn = |chain: &&Chain| chain.is_harmed() || absence.may_have_accepted_unproven(chain);
+        let torn: Vec<Option<DomainId>> = chains.iter().filter(is_torn).map(|chain| chain.domain).collect();
+        absence.is_unsure |= torn.contains(&None);
+        absence.torn = torn.into_iter().flatten().collect();
         absence
     }
 
     /// Whether what is absent from a domain was deleted, as far as its packs tell.
     pub(super) fn is_by_prune(&self, domain: DomainId) -> bool {
-        !self.is_unsure && !self.bereft.contains(&domain) && self.pruned.contains(&domain)
+        !self.has_lost(domain) && self.pruned.contains(&domain)
+    }
+
+    /// Whether a manifest that no receipt speaks of may lack what was there once. Where answers were lost nothing tells that it
+    /// was not accepted; and a pack that a prune has moved may be gone without a trace.
+    pub(super) fn may_have_lost(&self, chain: &Chain, domain: DomainId) -> bool {
+        self.has_lost(domain) || self.is_unanswered || chain.has_lost_answers()
+    }
+
+    /// Whether a manifest that does not prove what it is, and that no receipt speaks of, may have been accepted.
+    pub(super) fn may_be_accepted(&self, client: ClientId, number: u64) -> bool {
+        self.is_unanswered || self.is_harmed || !self.bereft.is_empty() || self.accepted.contains(&(client, number))
+    }
+
+    fn may_have_accepted_unproven(&self, chain: &Chain) -> bool {
+        let mut unproven = chain.links.iter().filter(|link| link.standing.is_unproven()).map(|link| link.number);
+        unproven.any(|number| self.may_be_accepted(chain.client, number))
+    }
+
+    fn has_lost(&self, domain: DomainId) -> bool {
+        self.is_unsure || self.torn.contains(&domain) || self.bereft.contains(&domain)
     }
 }
 
-/// The packs in those runs of the state that can be read, whichever root names them; each once for every run that does.
-pub(super) async fn recorded(host: &Host<'_>) -> Result<Vec<(PackId, PackRecord)>, JobError> {
-    let mut packs = Vec::new();
-    for listed in objects::list(host.store, "state/").await? {
-        let name = listed.key.as_str();
-        let Some(hash) = name.rsplit('/').next().and_then(|hash| ObjectHash::from_hex(hash).ok()) else { continue };
-        let bytes = match objects::map_hashed(host.store, name, hash).await {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => continue,
-            Err(error) => {
-                error.blame()?;
-                continue;
+/// What those runs of the state tell that can be read, whichever root names them.
+#[derive(Default)]
+pub(super) struct Recorded {
+    /// The packs; each once for every place, domain and verdict.
+    pub(super) packs: Vec<(PackId, PackRecord)>,
+    /// Manifests whose snapshots were accepted.
+    accepted: BTreeSet<(ClientId, u64)>,
+}
+
+impl Recorded {
+    pub(super) async fn read(host: &Host<'_>) -> Result<Self, JobError> {
+        let mut recorded = Self::default();
+        for listed in objects::list(host.store, "state/").await? {
+            let name = listed.key.as_str();
+            let Some(hash) = name.rsplit('/').next().and_then(|hash| ObjectHash::from_hex(hash).ok()) else { continue };
+            match objects::map_hashed(host.store, name, hash).await {
+                Ok(Some(bytes)) => recorded.take(&bytes),
+                Ok(None) => {}
+                Err(error) => drop(error.blame()?),
             }
-        };
-        let Ok(run) = RunReader::parse(&bytes) else { continue };
+        }
+        recorded.packs.sort_unstable_by_key(|(id, record)| (*id, record.place, record.domain, record.is_forged()));
+        recorded.packs.dedup_by_key(|(id, record)| (*id, record.place, record.domain, record.is_forged()));
+        Ok(recorded)
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        let Ok(run) = RunReader::parse(bytes) else { return };
         let mut fold = StateFold::default();
-        if run.kind() == RunKind::Packs && fold.add(&run).is_ok() {
-            packs.extend(fold.finish().packs);
+        if matches!(run.kind(), RunKind::Packs | RunKind::Snapshots) && fold.add(&run).is_ok() {
+            let state = fold.finish();
+            self.packs.extend(state.packs);
+            self.accepted.extend(state.snapshots.into_keys());
         }
     }
-    packs.sort_unstable_by_key(|(id, record)| (*id, record.place, record.domain, record.is_forged()));
-    packs.dedup_by_key(|(id, record)| (*id, record.place, record.domain, record.is_forged()));
-    Ok(packs)
 }

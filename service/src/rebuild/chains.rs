@@ -2,7 +2,7 @@
 //! only if everything it claims is there.
 
 use copal_engine::client::{ClientRecord, Role};
-use copal_engine::id::{ClientId, ObjectHash};
+use copal_engine::id::{ClientId, DomainId, ObjectHash};
 use copal_engine::layout;
 use copal_engine::manifest::{Manifest, VerifiedManifest};
 use copal_engine::receipt::{Outcome, Reason, Receipt};
@@ -18,11 +18,15 @@ use crate::objects;
 pub(super) struct Chain {
     pub(super) client: ClientId,
     pub(super) is_full: bool,
+    /// The only domain that the client may write to; none if that may be any.
+    pub(super) domain: Option<DomainId>,
     /// The highest number of a manifest or receipt, and the hash of that manifest.
     pub(super) head: (u64, ObjectHash),
     /// The highest number that was ever answered.
     pub(super) answered: u64,
     pub(super) links: Vec<Link>,
+    /// Whether manifests are gone: what they named nobody knows.
+    pub(super) has_gaps: bool,
     /// What of the client's record is stored once only.
     pub(super) missing: Vec<clients::Copy>,
 }
@@ -50,6 +54,14 @@ pub(super) enum Standing {
     Damaged,
 }
 
+impl Standing {
+    /// Whether nobody can tell that it is what the client has claimed, and no receipt speaks of it: what has become of the object,
+    /// or of the client's record, can be mended.
+    pub(super) fn is_unproven(&self) -> bool {
+        matches!(self, Self::Refused(Reason::BadSignature | Reason::UnknownClient, _))
+    }
+}
+
 impl Chain {
     /// The manifests that may count.
     pub(super) fn claims(&self) -> impl Iterator<Item = (&Link, &VerifiedManifest)> {
@@ -57,6 +69,17 @@ impl Chain {
             Standing::Accepted(verified, _) | Standing::Unanswered(verified) => Some((link, &**verified)),
             _ => None,
         })
+    }
+
+    /// Whether a manifest is gone, or one that was accepted is damaged.
+    pub(super) fn is_harmed(&self) -> bool {
+        self.has_gaps || self.links.iter().any(|link| matches!(link.standing, Standing::Damaged))
+    }
+
+    /// Whether answers are gone that the client was given.
+    pub(super) fn has_lost_answers(&self) -> bool {
+        let is_lost = |link: &Link| link.number < self.answered && matches!(link.standing, Standing::Unanswered(_));
+        self.links.iter().any(is_lost)
     }
 }
 
@@ -69,7 +92,17 @@ pub(super) async fn read_chain(
 ) -> Result<Chain, JobError> {
     let Known { record, missing } = clients::know(host, client).await?;
     let is_full = record.as_ref().is_some_and(|record| record.role == Role::Full);
-    let mut chain = Chain { client, is_full, head: (0, ObjectHash::NONE), answered: 0, links: Vec::new(), missing };
+    let domain = record.as_ref().filter(|record| record.role == Role::WriteOnly).map(|record| record.domain);
+    let mut chain = Chain {
+        client,
+        is_full,
+        domain,
+        head: (0, ObjectHash::NONE),
+        answered: 0,
+        links: Vec::new(),
+        has_gaps: false,
+        missing,
+    };
     for listed in objects::list(host.store, &format!("receipts/{client}/")).await? {
         chain.answered = chain.answered.max(layout::trailing_number(listed.key.as_str()).unwrap_or(0));
     }
@@ -88,7 +121,7 @@ pub(super) async fn read_chain(
         // Behind a manifest that is damaged or gone there is nothing left to compare with.
         let previous = (is_sound && before.0 + 1 == number).then_some(before.1);
         let standing = judge(host, record.as_ref(), (client, number), &bytes, previous, receipt.as_ref());
-        miss(client, before.0 + 1..number, report);
+        chain.has_gaps |= miss(client, before.0 + 1..number, report);
         match &standing {
             Standing::Refused(_, why) => report.manifests_left_out.push((name.to_owned(), why.to_owned())),
             Standing::Damaged => report.unreadable.push((name.to_owned(), "it is not what was accepted".into())),
@@ -108,7 +141,7 @@ pub(super) async fn read_chain(
         return Err(JobError::damaged(format!("clients/{client}"), why));
     }
     chain.head = before;
-    miss(client, before.0 + 1..chain.answered.saturating_add(1), report);
+    chain.has_gaps |= miss(client, before.0 + 1..chain.answered.saturating_add(1), report);
     if before.0 < chain.answered {
         // The last manifests are gone; the answer to the very last one knows its hash.
         let answer = objects::read(host.store, &layout::receipt(client, chain.answered)).await?;
@@ -118,10 +151,12 @@ pub(super) async fn read_chain(
     Ok(chain)
 }
 
-/// Manifests of a chain that are gone. Whoever damages names may leave gaps of any size.
-fn miss(client: ClientId, numbers: core::ops::Range<u64>, report: &mut Report) {
+/// Names the manifests of a chain that are gone; whether any is. Whoever damages names may leave gaps of any size.
+fn miss(client: ClientId, numbers: core::ops::Range<u64>, report: &mut Report) -> bool {
+    let has_gap = !numbers.is_empty();
     let names = numbers.take(GAP).map(|number| layout::manifest(client, number));
     report.unreadable.extend(names.map(|name| (name, "it is not there".to_owned())));
+    has_gap
 }
 
 fn judge(

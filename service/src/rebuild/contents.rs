@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use copal_engine::id::{ChunkId, DomainId, PackId};
+use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
 use copal_engine::layout::{self, Place};
 use copal_engine::manifest::VerifiedManifest;
 use copal_engine::pack::{PackKind, PackTable};
@@ -33,7 +33,8 @@ pub(super) fn named_by(chains: &[Chain]) -> HashMap<PackId, BTreeSet<DomainId>> 
 }
 
 /// The packs whose entries count: those that a manifest names which counts, of that manifest's domain, and those that
-/// prune has written. A pack nobody names may claim anything: it must have been found to be genuine.
+/// prune has written. A pack nobody names may claim anything: it must have been found to be genuine. Also gives the packs
+/// that are damaged so that nobody can tell what they hold.
 pub(super) async fn read_packs(
     host: &Host<'_>,
     deleted: &BTreeSet<String>,
@@ -41,9 +42,10 @@ pub(super) async fn read_packs(
     genuine: &BTreeSet<PackId>,
     now: Time,
     report: &mut Report,
-) -> Result<BTreeMap<PackId, Found>, JobError> {
+) -> Result<(BTreeMap<PackId, Found>, BTreeSet<PackId>), JobError> {
     let named = named_by(chains);
     let mut found = BTreeMap::new();
+    let mut unread = BTreeSet::new();
     for prefix in ["packs/", "moved/"] {
         for listed in objects::list(host.store, prefix).await? {
             let name = listed.key.as_str();
@@ -57,6 +59,10 @@ pub(super) async fn read_packs(
                 // Also one that the medium does not give is no reason to leave all others out.
                 Err(error) => {
                     leave_out(&error.blame()?.1);
+                    // What has the hash of its name never was a pack that anybody could rely on.
+                    if !is_whole(host, name, (id, listed.stat.length)).await? {
+                        unread.insert(id);
+                    }
                     continue;
                 }
             };
@@ -86,7 +92,15 @@ pub(super) async fn read_packs(
             found.insert(id, Found { record, table });
         }
     }
-    Ok(found)
+    Ok((found, unread))
+}
+
+/// Whether a pack can be read and has the hash of its name.
+pub(super) async fn is_whole(host: &Host<'_>, name: &str, (id, length): (PackId, u64)) -> Result<bool, JobError> {
+    match objects::hash(host.store, name, length).await.map_err(JobError::from) {
+        Ok(hash) => Ok(hash == Some(ObjectHash(id.0))),
+        Err(error) => error.blame().map(|_| false),
+    }
 }
 
 /// What the packs hold.

@@ -29,7 +29,7 @@ type Snapshots = BTreeMap<(ClientId, u64), Option<SnapshotRecord>>;
 /// snapshots that the guard of the policy keeps all the same.
 pub(super) async fn fold(
     host: &Host<'_>,
-    (contents, absence): (&Contents<'_>, &Absence),
+    (contents, absence, incomplete): (&Contents<'_>, &Absence, BTreeSet<SnapshotId>),
     now: Time,
     proposal: &mut Proposal,
     report: &mut Report,
@@ -46,7 +46,7 @@ pub(super) async fn fold(
     let policy = policy.map_or(0, |verified| verified.change.number);
     let in_doubt = unread.last().copied().filter(|number| *number > policy);
     let snapshots = &mut proposal.delta.snapshots;
-    let fates = Fates::of(contents, absence, &changes, &expiries, snapshots);
+    let fates = Fates::of((contents, absence, incomplete), &changes, &expiries, snapshots);
     // What was decided about an expiry cannot be told for sure: changes that it did not know may have come before it
     // was folded in. So nothing expires that the policy in force would keep with all that was changed since.
     let mut replay = Replay::new(&fates, now, snapshots.clone());
@@ -146,6 +146,8 @@ struct InForce {
 /// Which snapshots that are not whole a prune has removed.
 struct Fates<'a> {
     contents: &'a Contents<'a>,
+    /// Snapshots that lack something, and of which no receipt says that they ever had it.
+    incomplete: BTreeSet<SnapshotId>,
     /// Snapshots that were to leave at some time: what they lack may have been removed.
     left: BTreeSet<SnapshotId>,
     /// Domains of which everything that is absent was removed.
@@ -154,8 +156,7 @@ struct Fates<'a> {
 
 impl<'a> Fates<'a> {
     fn of(
-        contents: &'a Contents<'a>,
-        absence: &Absence,
+        (contents, absence, incomplete): (&'a Contents<'a>, &Absence, BTreeSet<SnapshotId>),
         changes: &[VerifiedChange],
         expiries: &[(String, Expiry)],
         snapshots: &Snapshots,
@@ -175,7 +176,7 @@ impl<'a> Fates<'a> {
         let is_by_prune =
             |domain: &DomainId| absence.is_by_prune(*domain) && contents.are_whole(*domain, stayed(*domain));
         let by_prune = domains.into_iter().filter(is_by_prune).collect();
-        Self { contents, left, by_prune }
+        Self { contents, incomplete, left, by_prune }
     }
 
     fn is_whole(&self, record: &SnapshotRecord) -> bool {
@@ -277,11 +278,12 @@ impl<'a> Replay<'a> {
     }
 
     /// Forgotten snapshots and checkpoints that are not whole cannot come back, unless they are guarded and what they lack was
-    /// lost. Of those that stay although they were to leave it is told what was lost.
+    /// lost. Those are named that stay although they were to leave, or no receipt vouches for them.
     fn finish(mut self, guarded: &BTreeSet<SnapshotId>, report: &mut Report) -> Snapshots {
         for record in self.snapshots.values_mut().flatten() {
             let is_needed = record.state == SnapshotState::Kept && !record.partial;
-            if is_needed && !self.fates.left.contains(&record.id) || self.fates.is_whole(record) {
+            let is_in_doubt = self.fates.left.contains(&record.id) || self.fates.incomplete.contains(&record.id);
+            if is_needed && !is_in_doubt || self.fates.is_whole(record) {
                 continue;
             }
             if is_needed || guarded.contains(&record.id) && self.fates.can_return(record) {

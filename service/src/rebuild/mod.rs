@@ -2,6 +2,7 @@
 //! lost. A repair by the operator: no other writer runs meanwhile.
 
 mod absence;
+mod answers;
 mod chains;
 mod contents;
 mod copies;
@@ -13,11 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use copal_engine::id::{DomainId, PackId, SnapshotId};
 use copal_engine::layout;
-use copal_engine::manifest::VerifiedManifest;
-use copal_engine::receipt::{Outcome, Reason};
 use copal_engine::repository::IngestBy;
 use copal_engine::root::Deletion;
-use copal_engine::state::{ClientHead, Decision, DoomedRecord, DoomedState, SnapshotRecord, SnapshotState, State};
+use copal_engine::state::{ClientHead, DoomedRecord, DoomedState, SnapshotRecord, SnapshotState, State};
 use copal_engine::time::Time;
 
 use crate::clients;
@@ -28,8 +27,9 @@ use crate::ingest::{receipt, write_receipt};
 use crate::objects;
 use crate::view::View;
 use crate::witness::Witnessed;
-use absence::Absence;
-use chains::{Chain, Link, Standing, read_chain};
+use absence::{Absence, Recorded};
+use answers::Answering;
+use chains::read_chain;
 use contents::{Contents, named_by, read_packs};
 
 /// What a rebuild found and did.
@@ -55,8 +55,8 @@ pub struct Report {
     pub packs_damaged: Vec<String>,
     /// Packs that a check with the key has found to hold something else than they say, as runs of the state tell.
     pub packs_forged: Vec<String>,
-    /// Snapshots that somebody had forgotten, or that had expired, and that stay, since they came back or the policy's guard keeps
-    /// them: what they lack was lost.
+    /// Snapshots that stay although they lack something: somebody had forgotten them, or they had expired, and they came back or the
+    /// policy's guard keeps them; or no receipt tells that they were accepted. What they lack was lost.
     pub snapshots_harmed: Vec<SnapshotId>,
     /// Records that cannot be read, and why: what they said is not known any more.
     pub unreadable: Vec<(String, String)>,
@@ -102,16 +102,17 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
     for client in clients::below(host.store, "manifests/").await? {
         chains.push(read_chain(host, client, &mut newest, &mut report).await?);
     }
-    let mut packs = read_packs(host, &deleted.names, &chains, genuine, now, &mut report).await?;
-    let recorded = absence::recorded(host).await?;
-    copies::compare(host, &mut packs, &recorded, now, &mut report).await?;
+    let (mut packs, unread) = read_packs(host, &deleted.names, &chains, genuine, now, &mut report).await?;
+    let recorded = Recorded::read(host).await?;
+    copies::compare(host, &mut packs, &chains, &recorded.packs, now, &mut report).await?;
     let contents = Contents::of(&packs);
-    let absence = Absence::find(&recorded, &chains, &packs, &deleted.names, &mut report);
+    let absence = Absence::find(&recorded, &chains, (&packs, &unread), &deleted.names, &mut report);
 
     let mut proposal = Proposal { rebuilt_as: Some(newest.saturating_add(ROOT_GAP)), ..Proposal::default() };
     let mut unanswered = Vec::new();
+    let mut answering = Answering::new(&contents, &absence, now);
     for chain in &chains {
-        let decisions = take_chain(chain, &contents, now, &mut proposal, &mut report);
+        let decisions = answering.take(chain, &mut proposal, &mut report);
         let kept = decisions.len().saturating_sub(DECISIONS);
         let (number, hash) = chain.head;
         let kept = decisions[kept..].iter().map(|(decision, _)| decision.clone()).collect();
@@ -119,7 +120,8 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
         proposal.delta.heads.insert(chain.client, Some(head));
         unanswered.extend(decisions.into_iter().map(|(decision, time)| (chain.client, decision, time)));
     }
-    let guarded = decisions::fold(host, (&contents, &absence), now, &mut proposal, &mut report).await?;
+    let incomplete = answering.finish();
+    let guarded = decisions::fold(host, (&contents, &absence, incomplete), now, &mut proposal, &mut report).await?;
     for name in deleted.names {
         let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: newest };
         proposal.delta.doomed.insert(name, Some(spent));
@@ -183,82 +185,7 @@ async fn read_deletions(host: &Host<'_>, report: &mut Report) -> Result<Deleted,
     Ok(deleted)
 }
 
-/// Takes over what counts of a chain; gives the decisions that nobody was told yet. A manifest behind the last answer
-/// counts if everything it claims is there, as ingest would have found; one before it was decided once, and counts if
-/// its root page tells that it was accepted.
-fn take_chain(
-    chain: &Chain,
-    contents: &Contents<'_>,
-    now: Time,
-    proposal: &mut Proposal,
-    report: &mut Report,
-) -> Vec<(Decision, Time)> {
-    let mut decisions = Vec::new();
-    for link in &chain.links {
-        let decision = |outcome, reasons| Decision {
-            number: link.number,
-            hash: link.hash,
-            outcome,
-            reasons,
-            missing: Vec::new(),
-            packs: Vec::new(),
-        };
-        match &link.standing {
-            Standing::Accepted(verified, time) => take_snapshot(chain, link, verified, *time, now, proposal),
-            Standing::Rejected | Standing::Damaged => {}
-            Standing::Refused(reason, why) => {
-                decisions.push((decision(Outcome::Rejected, vec![(*reason, why.clone())]), now));
-            }
-            Standing::Unanswered(verified) => {
-                let manifest = &verified.manifest;
-                let was_decided = link.number <= chain.answered
-                    && manifest.snapshot.as_ref().is_none_or(|claim| contents.has(manifest.domain, &claim.root));
-                if was_decided || contents.has_all_of(verified) {
-                    take_snapshot(chain, link, verified, link.stored, now, proposal);
-                    // A later rebuild takes the time from the receipt.
-                    decisions.push((decision(Outcome::Accepted, Vec::new()), link.stored.min(now)));
-                } else {
-                    let why = "no receipt vouches for it and not everything it claims is there";
-                    let name = layout::manifest(manifest.client, manifest.number);
-                    report.manifests_left_out.push((name, why.into()));
-                    decisions.push((decision(Outcome::Rejected, vec![(Reason::Unresolved, why.into())]), now));
-                }
-            }
-        }
-    }
-    decisions
-}
-
-fn take_snapshot(
-    chain: &Chain,
-    link: &Link,
-    verified: &VerifiedManifest,
-    accepted: Time,
-    now: Time,
-    proposal: &mut Proposal,
-) {
-    let manifest = &verified.manifest;
-    let Some(claim) = &manifest.snapshot else { return };
-    let record = SnapshotRecord {
-        id: verified.hash.snapshot(),
-        domain: manifest.domain,
-        root: claim.root,
-        partial: claim.partial,
-        client_time: claim.client_time,
-        accepted: accepted.min(now),
-        source: claim.source,
-        tags: claim.tags.clone(),
-        state: SnapshotState::Kept,
-        pinned: false,
-        state_time: now,
-        by_full_client: chain.is_full,
-        extent: manifest.extent(),
-        released: false,
-    };
-    proposal.delta.snapshots.insert((chain.client, link.number), Some(record));
-}
-
 /// So far above any number ever seen a rebuilt root stands.
 const ROOT_GAP: u64 = 1000;
-/// Decisions that a client's head may hold.
-const DECISIONS: usize = 64;
+/// Decisions that a client's head may hold: about a megabyte of a run's four.
+const DECISIONS: usize = 8192;

@@ -54,8 +54,18 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
         damage(world, random);
     }
     let Some(before) = world.store.watch.begin_rebuild() else { return };
-    let losses: [&[&str]; 5] = [&["roots/"], &["index/"], &["state/"], &["roots/", "index/", "state/"], &[]];
-    let prefixes = *random.pick(&losses);
+    let losses: [&[&str]; 7] = [
+        &["roots/"],
+        &["index/"],
+        &["state/"],
+        &["roots/", "index/", "state/"],
+        &[],
+        &["roots/", "receipts/"],
+        &["roots/", "index/", "state/", "receipts/"],
+    ];
+    // Without receipts what was rejected may count, and lack something.
+    let losses = if world.is_damaged { &losses[..] } else { &losses[..5] };
+    let prefixes = *random.pick(losses);
     world.store.watch.note(|| format!("ALL OF {prefixes:?} IS LOST"));
     block_on(async {
         for prefix in prefixes {
@@ -64,10 +74,14 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
             }
         }
     });
-    // With a pack damaged, what nobody was told of may be found incomplete, and is refused.
+    // What nobody was told of may be found incomplete, and is refused if every pack is there: nothing tells that one of these
+    // has a wrong id in its table.
+    let has_flipped = world.store.watch.seen().has_flipped();
+    let has_receipts = !prefixes.contains(&"receipts/");
     let is_owed = |client, number| {
         let receipt = key(&layout::receipt(client, number));
-        !world.is_damaged || block_on(memory.stat(&receipt)).is_ok_and(|stat| stat.is_some())
+        let has_receipt = || block_on(memory.stat(&receipt)).is_ok_and(|stat| stat.is_some());
+        !(has_flipped && has_receipts) || has_receipt()
     };
     let owed: BTreeSet<_> =
         before.state.snapshots.keys().copied().filter(|(of, number)| is_owed(*of, *number)).collect();

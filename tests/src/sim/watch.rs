@@ -282,6 +282,11 @@ impl Seen {
         self.damaged.iter().any(|name| name.starts_with("moved/"))
     }
 
+    /// Whether bits of a pack were flipped.
+    pub(super) fn has_flipped(&self) -> bool {
+        !self.hidden.is_empty()
+    }
+
     /// Snapshots of the newest root that are kept.
     pub(super) fn kept(&self) -> BTreeSet<SnapshotId> {
         let snapshots = self.live.iter().flat_map(|live| live.state.snapshots.values());

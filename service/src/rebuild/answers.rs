@@ -1,0 +1,127 @@
+//! Answers: which of the manifests count that no receipt speaks of, and what their clients are told. What is told is final; so
+//! nothing is refused for want of what may have been lost.
+
+use std::collections::BTreeSet;
+
+use copal_engine::id::SnapshotId;
+use copal_engine::layout;
+use copal_engine::manifest::VerifiedManifest;
+use copal_engine::receipt::{Outcome, Reason};
+use copal_engine::state::{Decision, SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
+
+use super::Report;
+use super::absence::Absence;
+use super::chains::{Chain, Link, Standing};
+use super::contents::Contents;
+use crate::commit::Proposal;
+
+/// Takes over what counts of the chains, one after another.
+pub(super) struct Answering<'a> {
+    contents: &'a Contents<'a>,
+    absence: &'a Absence,
+    now: Time,
+    /// Snapshots that no receipt vouches for, and that lack something.
+    incomplete: BTreeSet<SnapshotId>,
+}
+
+impl<'a> Answering<'a> {
+    pub(super) fn new(contents: &'a Contents<'a>, absence: &'a Absence, now: Time) -> Self {
+        Self { contents, absence, now, incomplete: BTreeSet::new() }
+    }
+
+    /// Gives the decisions that nobody was told yet. A manifest behind the last answer counts if everything it claims is
+    /// there, as ingest would have found; one before it was decided once, and counts if its root page tells that it was
+    /// accepted. Where something may have been lost both count as they are.
+    pub(super) fn take(
+        &mut self,
+        chain: &Chain,
+        proposal: &mut Proposal,
+        report: &mut Report,
+    ) -> Vec<(Decision, Time)> {
+        let mut decisions = Vec::new();
+        for link in &chain.links {
+            match &link.standing {
+                Standing::Accepted(verified, time) => self.take_snapshot((chain, link), verified, *time, proposal),
+                Standing::Rejected | Standing::Damaged => {}
+                // Once the object or the client's record is mended another rebuild decides.
+                unproven if unproven.is_unproven() && self.absence.may_be_accepted(chain.client, link.number) => {}
+                Standing::Refused(reason, why) => decisions.push((rejected(link, *reason, why), self.now)),
+                Standing::Unanswered(verified) if self.counts(chain, link, verified) => {
+                    self.take_snapshot((chain, link), verified, link.stored, proposal);
+                    // A later rebuild takes the time from the receipt.
+                    decisions.push((decided(link, Outcome::Accepted), link.stored.min(self.now)));
+                }
+                Standing::Unanswered(verified) => {
+                    let why = "no receipt vouches for it and not everything it claims is there";
+                    let name = layout::manifest(verified.manifest.client, verified.manifest.number);
+                    report.manifests_left_out.push((name, why.into()));
+                    decisions.push((rejected(link, Reason::Unresolved, why), self.now));
+                }
+            }
+        }
+        decisions
+    }
+
+    /// The snapshots that count although they lack something, and of which no receipt says that they ever had it.
+    pub(super) fn finish(self) -> BTreeSet<SnapshotId> {
+        self.incomplete
+    }
+
+    fn counts(&mut self, chain: &Chain, link: &Link, verified: &VerifiedManifest) -> bool {
+        let manifest = &verified.manifest;
+        if self.contents.has_all_of(verified) {
+            return true;
+        }
+        let has_root = manifest.snapshot.as_ref().is_none_or(|claim| self.contents.has(manifest.domain, &claim.root));
+        let was_decided = link.number <= chain.answered;
+        let counts = (was_decided && has_root) || self.absence.may_have_lost(chain, manifest.domain);
+        if counts {
+            self.incomplete.insert(verified.hash.snapshot());
+        }
+        counts
+    }
+
+    fn take_snapshot(
+        &self,
+        (chain, link): (&Chain, &Link),
+        verified: &VerifiedManifest,
+        accepted: Time,
+        proposal: &mut Proposal,
+    ) {
+        let manifest = &verified.manifest;
+        let Some(claim) = &manifest.snapshot else { return };
+        let record = SnapshotRecord {
+            id: verified.hash.snapshot(),
+            domain: manifest.domain,
+            root: claim.root,
+            partial: claim.partial,
+            client_time: claim.client_time,
+            accepted: accepted.min(self.now),
+            source: claim.source,
+            tags: claim.tags.clone(),
+            state: SnapshotState::Kept,
+            pinned: false,
+            state_time: self.now,
+            by_full_client: chain.is_full,
+            extent: manifest.extent(),
+            released: false,
+        };
+        proposal.delta.snapshots.insert((chain.client, link.number), Some(record));
+    }
+}
+
+fn decided(link: &Link, outcome: Outcome) -> Decision {
+    Decision {
+        number: link.number,
+        hash: link.hash,
+        outcome,
+        reasons: Vec::new(),
+        missing: Vec::new(),
+        packs: Vec::new(),
+    }
+}
+
+fn rejected(link: &Link, reason: Reason, why: &str) -> Decision {
+    Decision { reasons: vec![(reason, why.to_owned())], ..decided(link, Outcome::Rejected) }
+}
