@@ -351,3 +351,25 @@ fn runs_of_the_state_that_a_rebuild_has_found_stay_as_long_for_another_one() {
     world.prune(DAY);
     assert!(!runs.iter().any(|name| world.has(name)));
 }
+
+#[test]
+fn a_damaged_expiry_does_not_take_the_next_one_with_it() {
+    let (world, client) = begin();
+    world.change(&client, vec![keep_last(1)]);
+    let [first, second] = [1, 2].map(|seed| {
+        world.wait(DAY);
+        back_up(&world, &client, &files(seed, 1)).0
+    });
+    world.wait(DAY);
+    assert_eq!(expire(&world), [first]);
+    back_up(&world, &client, &files(3, 1));
+    world.wait(DAY);
+    assert_eq!(expire(&world), [second]);
+    let damaged = layout::expiry(1);
+    world.store.corrupt(&copal_tests::kit::repository::key(&damaged), |bytes| bytes.truncate(20)).unwrap();
+    lose(&world, LOSSES[1]);
+    let report = world.rebuild();
+    let unreadable: Vec<&String> = report.unreadable.iter().map(|(name, _)| name).collect();
+    assert_eq!(unreadable, [&damaged], "{report:?}");
+    assert_eq!(world.snapshot(second).state, SnapshotState::Forgotten);
+}

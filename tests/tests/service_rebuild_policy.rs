@@ -147,3 +147,32 @@ fn what_was_forgotten_within_the_floor_stays_when_a_pack_of_it_is_lost_with_the_
     }
     assert_eq!(snapshots.map(|id| world.restore(id)), [1, 2, 3].map(|fill| Ok(tree(fill))));
 }
+
+#[test]
+fn a_root_that_can_be_read_tells_of_a_policy_that_was_the_last_change_and_is_gone() {
+    let (world, client, snapshots) = begin();
+    world.destroy(&layout::change(2));
+    let lose_runs = || ["state/", "index/"].iter().for_each(|prefix| world.destroy_all(prefix));
+    let is_in_doubt = || {
+        assert!(expire(&world).is_err());
+        assert!(try_prune(&world).is_err());
+        assert_eq!(snapshots.map(|id| world.snapshot(id).state), [SnapshotState::Kept; 3]);
+    };
+    lose_runs();
+    let report = world.rebuild();
+    assert_eq!(report.policy_unread, Some(layout::change(2)));
+    assert!(report.unreadable.iter().any(|(name, _)| *name == layout::change(2)), "{report:?}");
+    is_in_doubt();
+    // Nor does another change of that number end it, in this rebuild or the next one.
+    world.change(&client, vec![Operation::Pin(vec![snapshots[2]])]);
+    is_in_doubt();
+    lose_runs();
+    assert_eq!(world.rebuild().policy_unread, Some(layout::change(2)));
+    is_in_doubt();
+    world.change(&client, vec![policy(1)]);
+    let expired: BTreeSet<SnapshotId> = expire(&world).unwrap().into_iter().collect();
+    assert_eq!(expired, snapshots[..2].iter().copied().collect());
+    lose_runs();
+    assert_eq!(world.rebuild().policy_unread, None);
+    try_prune(&world).unwrap();
+}

@@ -14,6 +14,7 @@ use copal_engine::time::Time;
 use super::Report;
 use super::absence::Absence;
 use super::contents::Contents;
+use super::told::Told;
 use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::host::Host;
@@ -36,11 +37,14 @@ pub(super) async fn fold(
 ) -> Result<BTreeSet<SnapshotId>, JobError> {
     let (changes, mut unread) = read_changes(host, proposal, report).await?;
     let expiries = read_expiries(host, proposal, report).await?;
-    let told = expiries.iter().map(|(_, expiry)| expiry.policy.max(expiry.change)).max();
-    if let Some(told) = told.filter(|told| proposal.change_head.is_none_or(|(last, _)| *told > last)) {
-        report.unreadable.push((layout::change(told), "it is not there, and an expiry knows it".into()));
-        unread.insert(told);
+    let by_roots = Told::read(host).await?;
+    let by_expiries = expiries.iter().map(|(_, expiry)| expiry.policy.max(expiry.change));
+    let last = by_expiries.chain([by_roots.last()]).max().unwrap_or(0);
+    if last > proposal.change_head.map_or(0, |(number, _)| number) {
+        report.unreadable.push((layout::change(last), "it is not there, and a root or an expiry knows it".into()));
+        unread.insert(last);
     }
+    unread.extend(by_roots.policy_lost);
     // It may hold a policy that forbids what the one before it permits.
     let policy = changes.iter().rev().find(|verified| policy::of(&verified.change).is_some());
     let policy = policy.map_or(0, |verified| verified.change.number);
@@ -118,20 +122,27 @@ async fn read_expiries(
     report: &mut Report,
 ) -> Result<Vec<(String, Expiry)>, JobError> {
     let mut expiries = Vec::new();
-    let mut before = (0, ObjectHash::NONE);
+    let mut before = Some((0, ObjectHash::NONE));
     for listed in objects::list(host.store, "expiries/").await? {
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name) else { continue };
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
+        let own = (number, ObjectHash::of(&bytes));
+        proposal.expiry_head = Some(own);
+        // Behind one that cannot be read there is nothing to compare the next one with.
+        before = None;
         match Expiry::decode(number, &bytes) {
-            Ok(expiry) if before.0 + 1 == number && expiry.previous != before.1 => {
-                report.unreadable.push((name.to_owned(), "it does not name the expiry before it".into()));
-            }
-            Ok(expiry) => expiries.push((name.to_owned(), expiry)),
             Err(error) => report.unreadable.push((name.to_owned(), error.to_string())),
+            Ok(expiry) => {
+                before = Some(own);
+                if previous.is_some_and(|previous| expiry.previous != previous) {
+                    report.unreadable.push((name.to_owned(), "it does not name the expiry before it".into()));
+                } else {
+                    expiries.push((name.to_owned(), expiry));
+                }
+            }
         }
-        before = (number, ObjectHash::of(&bytes));
-        proposal.expiry_head = Some(before);
     }
     Ok(expiries)
 }

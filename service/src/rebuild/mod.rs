@@ -8,6 +8,7 @@ mod contents;
 mod copies;
 mod decisions;
 mod index;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,0 +1,53 @@
+//! Told: what roots that can be read say of changes and policies. What is wrong with the state is mostly one of its runs; the
+//! roots know then how far the changes went.
+
+use copal_engine::id::ObjectHash;
+use copal_engine::layout;
+use copal_engine::root::Root;
+
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects::{self, Call};
+
+/// What the roots tell of.
+#[derive(Default)]
+pub(super) struct Told {
+    /// The last change.
+    pub(super) change: u64,
+    /// The change that held the policy in force, if it is not there any more as it was.
+    pub(super) policy_lost: Option<u64>,
+}
+
+impl Told {
+    /// Reads every root that can be read.
+    pub(super) async fn read(host: &Host<'_>) -> Result<Self, JobError> {
+        let listed = objects::list(host.store, "roots/").await?;
+        let numbers = listed.iter().filter_map(|root| layout::root_number(root.key.as_str()));
+        let calls = numbers.map(|number| -> Call<'_, Option<Root>> { Box::pin(read_root(host, number)) });
+        let roots = objects::together(calls).await?;
+        let mut told = Self::default();
+        let mut policy: Option<(u64, ObjectHash)> = None;
+        // The newest one first.
+        for root in roots.into_iter().flatten() {
+            told.change = told.change.max(root.change_head.map_or(0, |(number, _)| number));
+            policy = root.policy.filter(|(number, _)| policy.is_none_or(|(known, _)| *number > known)).or(policy);
+        }
+        if let Some((number, hash)) = policy {
+            let there = objects::read(host.store, &layout::change(number)).await?;
+            told.policy_lost = there.is_none_or(|bytes| ObjectHash::of(&bytes) != hash).then_some(number);
+        }
+        Ok(told)
+    }
+
+    /// The last change that anything is known of.
+    pub(super) fn last(&self) -> u64 {
+        self.change.max(self.policy_lost.unwrap_or(0))
+    }
+}
+
+async fn read_root(host: &Host<'_>, number: u64) -> Result<Option<Root>, JobError> {
+    match objects::read(host.store, &layout::root(number)).await.map_err(JobError::from) {
+        Ok(bytes) => Ok(bytes.and_then(|bytes| Root::decode(number, &bytes).ok())),
+        Err(error) => error.blame().map(|_| None),
+    }
+}
