@@ -80,8 +80,9 @@ impl Absence {
 
     /// Whether a manifest that no receipt speaks of may lack what was there once. Where answers were lost nothing tells that it
     /// was not accepted; and a pack that a prune has moved may be gone without a trace.
-    pub(super) fn may_have_lost(&self, chain: &Chain, domain: DomainId) -> bool {
-        self.has_lost(domain) || self.is_unanswered || chain.has_lost_answers()
+    pub(super) fn may_have_lost(&self, (chain, number): (&Chain, u64), domain: DomainId) -> bool {
+        let is_told = self.accepted.contains(&(chain.client, number));
+        is_told || self.has_lost(domain) || self.is_unanswered || chain.has_lost_answers()
     }
 
     /// Whether a manifest that does not prove what it is, and that no receipt speaks of, may have been accepted.

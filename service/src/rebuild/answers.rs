@@ -75,7 +75,7 @@ impl<'a> Answering<'a> {
         }
         let has_root = manifest.snapshot.as_ref().is_none_or(|claim| self.contents.has(manifest.domain, &claim.root));
         let was_decided = link.number <= chain.answered;
-        let counts = (was_decided && has_root) || self.absence.may_have_lost(chain, manifest.domain);
+        let counts = (was_decided && has_root) || self.absence.may_have_lost((chain, link.number), manifest.domain);
         if counts {
             self.incomplete.insert(verified.hash.snapshot());
         }
