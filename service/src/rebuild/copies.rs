@@ -18,8 +18,8 @@ use crate::host::Host;
 use crate::objects::{self, Call};
 
 /// Reads every pack that shares ids with another one, and tree packs with references that do not resolve, and notes of each
-/// whether it is whole. Of what else lies once there is nothing to prefer: that is left to a check. A pack that was known to hold something else than it says stands as damaged,
-/// whatever its bytes: only the key can acquit it.
+/// whether it is whole. Of what else lies once there is nothing to prefer: that is left to a check. A pack that was known to
+/// hold something else than it says stands as damaged, whatever its bytes: only the key can acquit it.
 pub(super) async fn compare(
     host: &Host<'_>,
     packs: &mut BTreeMap<PackId, Found>,
