@@ -29,7 +29,7 @@ pub(super) struct Absence {
     is_unanswered: bool,
     /// Whether anything else is gone or damaged than manifests that no receipt speaks of.
     is_harmed: bool,
-    /// Manifests whose snapshots were accepted, as runs of the state tell.
+    /// Manifests whose snapshots were accepted, as runs tell that a root names.
     accepted: BTreeSet<(ClientId, u64)>,
 }
 
@@ -110,13 +110,14 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    pub(super) async fn read(host: &Host<'_>) -> Result<Self, JobError> {
+    /// Reads them. Of what was accepted only those runs tell that a root names: others may be of a root that did not win.
+    pub(super) async fn read(host: &Host<'_>, named: &BTreeSet<ObjectHash>) -> Result<Self, JobError> {
         let mut recorded = Self::default();
         for listed in objects::list(host.store, "state/").await? {
             let name = listed.key.as_str();
             let Some(hash) = name.rsplit('/').next().and_then(|hash| ObjectHash::from_hex(hash).ok()) else { continue };
             match objects::map_hashed(host.store, name, hash).await {
-                Ok(Some(bytes)) => recorded.take(&bytes),
+                Ok(Some(bytes)) => recorded.take(&bytes, named.contains(&hash)),
                 Ok(None) => {}
                 Err(error) => drop(error.blame()?),
             }
@@ -126,13 +127,13 @@ impl Recorded {
         Ok(recorded)
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    fn take(&mut self, bytes: &[u8], is_named: bool) {
         let Ok(run) = RunReader::parse(bytes) else { return };
         let mut fold = StateFold::default();
         if matches!(run.kind(), RunKind::Packs | RunKind::Snapshots) && fold.add(&run).is_ok() {
             let state = fold.finish();
             self.packs.extend(state.packs);
-            self.accepted.extend(state.snapshots.into_keys());
+            self.accepted.extend(state.snapshots.into_keys().filter(|_| is_named));
         }
     }
 }

@@ -31,20 +31,19 @@ type Snapshots = BTreeMap<(ClientId, u64), Option<SnapshotRecord>>;
 pub(super) async fn fold(
     host: &Host<'_>,
     (contents, absence, incomplete): (&Contents<'_>, &Absence, BTreeSet<SnapshotId>),
-    now: Time,
+    (told, now): (&Told, Time),
     proposal: &mut Proposal,
     report: &mut Report,
 ) -> Result<BTreeSet<SnapshotId>, JobError> {
     let (changes, mut unread) = read_changes(host, proposal, report).await?;
     let expiries = read_expiries(host, proposal, report).await?;
-    let by_roots = Told::read(host).await?;
     let by_expiries = expiries.iter().map(|(_, expiry)| expiry.policy.max(expiry.change));
-    let last = by_expiries.chain([by_roots.last()]).max().unwrap_or(0);
+    let last = by_expiries.chain([told.last()]).max().unwrap_or(0);
     if last > proposal.change_head.map_or(0, |(number, _)| number) {
         report.unreadable.push((layout::change(last), "it is not there, and a root or an expiry knows it".into()));
         unread.insert(last);
     }
-    unread.extend(by_roots.policy_lost);
+    unread.extend(told.policy_lost);
     // It may hold a policy that forbids what the one before it permits.
     let policy = changes.iter().rev().find(|verified| policy::of(&verified.change).is_some());
     let policy = policy.map_or(0, |verified| verified.change.number);

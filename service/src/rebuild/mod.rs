@@ -32,6 +32,7 @@ use absence::{Absence, Recorded};
 use answers::Answering;
 use chains::read_chain;
 use contents::{Contents, named_by, read_packs};
+use told::Told;
 
 /// What a rebuild found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,7 +105,8 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
         chains.push(read_chain(host, client, &mut newest, &mut report).await?);
     }
     let (mut packs, unread) = read_packs(host, &deleted.names, &chains, genuine, now, &mut report).await?;
-    let recorded = Recorded::read(host).await?;
+    let told = Told::read(host).await?;
+    let recorded = Recorded::read(host, &told.runs).await?;
     copies::compare(host, &mut packs, &chains, &recorded.packs, now, &mut report).await?;
     let contents = Contents::of(&packs);
     let absence = Absence::find(&recorded, &chains, (&packs, &unread), &deleted.names, &mut report);
@@ -122,7 +124,8 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
         unanswered.extend(decisions.into_iter().map(|(decision, time)| (chain.client, decision, time)));
     }
     let incomplete = answering.finish();
-    let guarded = decisions::fold(host, (&contents, &absence, incomplete), now, &mut proposal, &mut report).await?;
+    let guarded =
+        decisions::fold(host, (&contents, &absence, incomplete), (&told, now), &mut proposal, &mut report).await?;
     for name in deleted.names {
         let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: newest };
         proposal.delta.doomed.insert(name, Some(spent));

@@ -1,5 +1,7 @@
-//! Told: what roots that can be read say of changes and policies. What is wrong with the state is mostly one of its runs; the
-//! roots know then how far the changes went.
+//! Told: what roots that can be read say of changes and policies, and which runs they name. What is wrong with the state is
+//! mostly one of its runs; the roots know then how far the changes went.
+
+use std::collections::BTreeSet;
 
 use copal_engine::id::ObjectHash;
 use copal_engine::layout;
@@ -16,6 +18,8 @@ pub(super) struct Told {
     pub(super) change: u64,
     /// The change that held the policy in force, if it is not there any more as it was.
     pub(super) policy_lost: Option<u64>,
+    /// The runs that they name.
+    pub(super) runs: BTreeSet<ObjectHash>,
 }
 
 impl Told {
@@ -29,6 +33,7 @@ impl Told {
         let mut policy: Option<(u64, ObjectHash)> = None;
         // The newest one first.
         for root in roots.into_iter().flatten() {
+            told.runs.extend(root.runs.iter().map(|run| run.hash));
             told.change = told.change.max(root.change_head.map_or(0, |(number, _)| number));
             policy = root.policy.filter(|(number, _)| policy.is_none_or(|(known, _)| *number > known)).or(policy);
         }
