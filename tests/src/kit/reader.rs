@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use copal_engine::block::{OpenBlock, OpenTools};
 use copal_engine::id::{ChunkId, DomainId, SessionId};
+use copal_engine::index::Location;
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::session::SessionRecord;
 use copal_engine::layout;
@@ -83,11 +84,11 @@ impl<'a> Reader<'a> {
         let keys = self.keys(domain);
         let mut content = Vec::new();
         for piece in pieces {
-            let plain = self.fetch(store, view, domain, piece.id).await?;
-            if keys.chunk_id(&plain.bytes) != piece.id || plain.bytes.len() != piece.length as usize {
-                return Err(format!("chunk {} is not what its id says", piece.id));
-            }
-            content.extend(plain.bytes);
+            let check = |plain: Plain| {
+                let is_it = keys.chunk_id(&plain.bytes) == piece.id && plain.bytes.len() == piece.length as usize;
+                if is_it { Ok(plain.bytes) } else { Err(format!("chunk {} is not what its id says", piece.id)) }
+            };
+            content.extend(self.fetch(store, view, (domain, piece.id), check).await?);
         }
         Ok(content)
     }
@@ -122,14 +123,33 @@ impl<'a> Reader<'a> {
         domain: DomainId,
         id: ChunkId,
     ) -> Result<VerifiedPage, String> {
-        let plain = self.fetch(store, view, domain, id).await?;
-        let page = VerifiedPage::open(&self.keys(domain), id, plain.height, &plain.references, &plain.bytes);
-        page.map_err(|error| error.to_string())
+        let keys = self.keys(domain);
+        let check = |plain: Plain| {
+            let page = VerifiedPage::open(&keys, id, plain.height, &plain.references, &plain.bytes);
+            page.map_err(|error| error.to_string())
+        };
+        self.fetch(store, view, (domain, id), check).await
     }
 
-    async fn fetch(&self, store: &dyn Store, view: &View, domain: DomainId, id: ChunkId) -> Result<Plain, String> {
-        let location = view.index(domain).and_then(|index| index.lookup(&id));
-        let location = location.ok_or_else(|| format!("{id} is not in the index"))?;
+    /// What the first copy holds that passes the check: anybody may have claimed to have one.
+    async fn fetch<T>(
+        &self,
+        store: &dyn Store,
+        view: &View,
+        (domain, id): (DomainId, ChunkId),
+        check: impl Fn(Plain) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let mut why = format!("{id} is not in the index");
+        for (location, _) in view.index(domain).into_iter().flat_map(|index| index.copies(&id)) {
+            match self.fetch_copy(store, id, location).await.and_then(&check) {
+                Ok(found) => return Ok(found),
+                Err(wrong) => why = wrong,
+            }
+        }
+        Err(why)
+    }
+
+    async fn fetch_copy(&self, store: &dyn Store, id: ChunkId, location: Location) -> Result<Plain, String> {
         let name = layout::pack(location.place, location.pack);
         let bytes = store.read(&super::repository::key(&name)).await.map_err(|error| error.to_string())?;
         let table = pack::parse(&bytes).map_err(|error| format!("{name}: {error}"))?;

@@ -174,6 +174,7 @@ impl Scene<'_> {
         }
         let foreign = view.state.snapshots.values().map(|snapshot| snapshot.domain).find(|of| *of != client.domain);
         let manifest = Manifest {
+            proven: None,
             client: client.id,
             number,
             previous,
