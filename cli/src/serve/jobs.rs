@@ -16,7 +16,7 @@ use copal_service::check::{self, Depth};
 use copal_service::compact::compact_until;
 use copal_service::error::JobError;
 use copal_service::expire::expire_until;
-use copal_service::gateway::read_facts;
+use copal_service::gateway::{Arrival, read_facts};
 use copal_service::host::Host;
 use copal_service::ingest::{self, Scope};
 use copal_service::metrics::{self, DAMAGE};
@@ -68,7 +68,7 @@ pub enum JobNote {
 
 /// The threads of the jobs.
 pub(super) struct Jobs {
-    arrivals: SyncSender<ClientId>,
+    arrivals: SyncSender<Arrival>,
     suspects: SyncSender<Vec<PackId>>,
     ending: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -132,10 +132,10 @@ impl Jobs {
         Self { arrivals, suspects, ending, threads }
     }
 
-    /// Tells that a client may have uploaded a manifest.
-    pub(super) fn announcer(&self) -> impl Fn(ClientId) + Send + Sync + 'static {
+    /// Tells that a client may have uploaded a manifest or a change.
+    pub(super) fn announcer(&self) -> impl Fn(Arrival) + Send + Sync + 'static {
         let arrivals = self.arrivals.clone();
-        move |client| match arrivals.try_send(client) {
+        move |arrival| match arrivals.try_send(arrival) {
             Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
         }
     }
@@ -160,7 +160,7 @@ impl Jobs {
 
 impl Work {
     /// Decides about what arrives, and now and then about what arrived unannounced.
-    fn ingest_arrivals(&self, arrived: &Receiver<ClientId>, every: Duration, ending: &AtomicBool) {
+    fn ingest_arrivals(&self, arrived: &Receiver<Arrival>, every: Duration, ending: &AtomicBool) {
         let pause = if every.is_zero() { NEVER } else { every };
         let mut next = Instant::now();
         loop {
@@ -169,8 +169,10 @@ impl Work {
                 if is_ending { Duration::ZERO } else { next.saturating_duration_since(Instant::now()).min(TICK) };
             match arrived.recv_timeout(wait) {
                 Ok(first) => {
-                    let clients: BTreeSet<ClientId> = std::iter::once(first).chain(arrived.try_iter()).collect();
+                    let arrivals = std::iter::once(first).chain(arrived.try_iter());
+                    let clients: BTreeSet<ClientId> = arrivals.filter_map(Arrival::client).collect();
                     let clients: Vec<ClientId> = clients.into_iter().collect();
+                    // Changes are folded in whoever's manifests are decided.
                     self.ingest(Scope::Clients(&clients));
                 }
                 Err(RecvTimeoutError::Timeout) if is_ending => return,

@@ -15,9 +15,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use copal_engine::id::{ClientId, OwnerFingerprint, PackId};
+use copal_engine::id::{OwnerFingerprint, PackId};
 use copal_service::error::JobError;
-use copal_service::gateway::{Facts, Gateway, Memory, Presigner, Quota, Settings, read_facts};
+use copal_service::gateway::{Arrival, Facts, Gateway, Memory, Presigner, Quota, Settings, read_facts};
 use copal_store::s3::BadConfig;
 use copal_store::{Store, StoreError};
 
@@ -192,7 +192,7 @@ fn settings(
         accept_init: options.accept_init || options.stdio,
         quota: Quota { stored: options.quota.map(|size| size.0), daily: options.daily_quota.map(|size| size.0) },
         cors: options.cors.clone(),
-        arrived: Some(Arc::new(move |client: ClientId| announce(client))),
+        arrived: Some(Arc::new(move |arrival: Arrival| announce(arrival))),
         suspected: Some(Arc::new(move |packs: Vec<PackId>| suspect(packs))),
     }
 }

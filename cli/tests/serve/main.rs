@@ -104,6 +104,21 @@ fn a_backup_through_the_gateway_against_a_damaged_index_says_so() {
 }
 
 #[test]
+fn a_change_is_decided_as_soon_as_it_arrives() {
+    let machine = Machine::bare();
+    let init = ["--key-file", "key", "init", "--ingest", "service"];
+    machine.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    machine.write("letter", "Dear reader");
+    // Nothing is looked for by the clock: only arrivals hasten ingest.
+    let server = Server::start(&machine, &["--ingest-every", "0s"]);
+    machine.at(&server.url, &["backup", "source"]).ok();
+    let started = Instant::now();
+    machine.at(&server.url, &["forget", "latest"]).ok();
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+    assert_eq!(machine.snapshots().len(), 0);
+}
+
+#[test]
 fn pruning_is_for_who_serves() {
     let machine = machine();
     let server = Server::start(&machine, &[]);

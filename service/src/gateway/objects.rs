@@ -18,7 +18,7 @@ use serde_json::json;
 use super::call::Call;
 use super::problem::Problem;
 use super::rights::{self, Caller, Upload};
-use super::{Gateway, TRANSFER_SECONDS, pieces, quota};
+use super::{Arrival, Gateway, TRANSFER_SECONDS, pieces, quota};
 
 /// `PUT /v1/objects/{key}`.
 pub(super) async fn create(
@@ -57,7 +57,8 @@ fn exists(key: &str) -> Problem {
 pub(super) fn tell(gateway: &Gateway, caller: Caller, key: &str) {
     match (key.split('/').next(), caller) {
         (Some("clients"), _) => gateway.known.doubt_clients(),
-        (Some("manifests"), Caller::Client { id, .. }) => gateway.hint(id),
+        (Some("manifests"), Caller::Client { id, .. }) => gateway.hint(Arrival::Manifest(id)),
+        (Some("changes"), _) => gateway.hint(Arrival::Change),
         _ => {}
     }
 }

@@ -14,10 +14,10 @@ use copal_engine::layout;
 use copal_engine::receipt::IngestBy;
 use serde_json::{Value, json};
 
-use super::Gateway;
 use super::call::Call;
 use super::problem::Problem;
 use super::rights::{self, Caller};
+use super::{Arrival, Gateway};
 use crate::objects;
 
 /// `GET /v1/health`: whether the store answers. Anybody may ask; nothing is told of the repository.
@@ -67,7 +67,7 @@ pub(super) async fn receipt(
     match objects::read(gateway.settings.store.as_ref(), &name).await? {
         Some(bytes) => Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response()),
         None => {
-            gateway.hint(client);
+            gateway.hint(Arrival::Manifest(client));
             let detail = format!("manifest {number} of client {client} is not decided");
             Err(Problem::new("undecided", StatusCode::NOT_FOUND, detail))
         }
