@@ -42,6 +42,19 @@ pub(crate) fn torn<'a>(file: &mut File, bytes: &'a [u8]) -> io::Result<&'a [u8]>
     Ok(rest)
 }
 
+/// A job of `copal serve` begins: it panics once if `COPAL_JOB_PANICS` names it, and with `COPAL_JOB_DIES` the process dies
+/// as if it were killed.
+pub fn job(name: &str) {
+    static PANICS: AtomicU64 = AtomicU64::new(0);
+    let is_named = |variable: &str| std::env::var(variable).is_ok_and(|named| named == name);
+    if is_named("COPAL_JOB_DIES") {
+        std::process::abort();
+    }
+    if is_named("COPAL_JOB_PANICS") && PANICS.fetch_add(1, Ordering::SeqCst) == 0 {
+        panic!("a planted panic");
+    }
+}
+
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }

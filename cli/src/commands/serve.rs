@@ -60,6 +60,14 @@ fn print(is_json: bool, at: &crate::serve::Listening) -> std::io::Result<()> {
 fn tell(is_quiet: bool, note: &JobNote) {
     match note {
         JobNote::Failed { job, why } => eprintln!("{job} failed: {why}"),
+        JobNote::Killed { job } => {
+            let likely = "most likely it ran out of memory";
+            eprintln!("an earlier process was killed during {job}, {likely}: {job} waits for its next time");
+        }
+        JobNote::Aside { client } => {
+            let short = Hex(*client).short();
+            eprintln!("an earlier process was killed while it ingested client {short}: that client waits for an hour");
+        }
         JobNote::NoPolicy { job, why } => eprintln!("{job} goes on without the policy: {why}"),
         JobNote::Rejected { client, number, why } if !is_quiet => {
             eprintln!("manifest {number} of client {} is rejected: {why}", Hex(*client).short());

@@ -224,7 +224,9 @@ impl Store for GatewayStore {
         let asked = Asked { op: Op::Create, key: key.as_str() };
         let reply = match self.about().await? {
             // A change goes through the gateway, which then knows when there is something to ingest.
-            Some(about) if about.is_presigned && !asked.key.starts_with("changes/") => self.put_elsewhere(&asked, key, bytes).await?,
+            Some(about) if about.is_presigned && !asked.key.starts_with("changes/") => {
+                self.put_elsewhere(&asked, key, bytes).await?
+            }
             _ => {
                 let question = Question::new(Method::PUT, format!("/v1/objects/{key}")).sending(bytes);
                 self.ask(&asked, question.with(header::IF_NONE_MATCH, HeaderValue::from_static("*"))).await?

@@ -10,6 +10,7 @@ mod pin;
 mod presign;
 mod stdio;
 mod unmade;
+mod watch;
 
 use std::io;
 use std::path::PathBuf;
@@ -33,6 +34,7 @@ use jobs::Jobs;
 use metrics::Metrics;
 use page::Page;
 use unmade::Unmade;
+use watch::Watch;
 
 pub use jobs::JobNote;
 pub use listen::Listening;
@@ -128,8 +130,12 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
         None => None,
     };
     let metrics = Arc::new(Metrics::new());
-    let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), service.note.clone());
-    let router = Gateway::new(settings(service, &store, owner, bucket, &jobs), Some(Memory::default())).router();
+    // What serves one client through a pipe is gone with it.
+    let lasting = facts.as_ref().filter(|_| !options.stdio);
+    let notes = lasting.map(|facts| service.state.join(facts.descriptor.repository.to_string()).join("jobs"));
+    let watch = Watch::new(notes);
+    let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), watch.clone(), service.note.clone());
+    let router = Gateway::new(settings(service, &store, owner, bucket, &jobs, watch), Some(Memory::default())).router();
     let served = if options.stdio {
         stdio::serve(router)
     } else {
@@ -174,6 +180,7 @@ fn settings(
     owner: Option<OwnerFingerprint>,
     presigner: Option<Arc<dyn Presigner>>,
     jobs: &Jobs,
+    watch: Watch,
 ) -> Settings {
     let options = service.options;
     let (announce, suspect) = (jobs.announcer(), jobs.suspecter());
@@ -194,5 +201,6 @@ fn settings(
         cors: options.cors.clone(),
         arrived: Some(Arc::new(move |arrival: Arrival| announce(arrival))),
         suspected: Some(Arc::new(move |packs: Vec<PackId>| suspect(packs))),
+        jobs: Some(Arc::new(move || watch.health())),
     }
 }

@@ -2,6 +2,7 @@
 
 #[path = "../kit/mod.rs"]
 mod kit;
+mod jobs;
 mod server;
 mod strangers;
 

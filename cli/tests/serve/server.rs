@@ -26,7 +26,7 @@ impl Server {
     }
 
     /// Without passphrase or key file: whoever serves has none.
-    fn run(mut command: Command) -> Self {
+    pub(crate) fn run(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -39,7 +39,12 @@ impl Server {
     pub(crate) fn terminate(&mut self) -> i32 {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        let deadline = Instant::now() + Duration::from_secs(60);
+        self.wait()
+    }
+
+    /// Waits until it has ended; gives its exit code.
+    pub(crate) fn wait(&mut self) -> i32 {
+        let deadline = Instant::now() + Duration::from_secs(240);
         loop {
             match self.child.try_wait().unwrap() {
                 Some(status) => return status.code().unwrap_or(-1),

@@ -67,6 +67,19 @@ pub struct Settings {
     pub arrived: Option<Arc<dyn Fn(Arrival) + Send + Sync>>,
     /// Is told of packs that a full client found harmed, or whole again, and looks at them by itself.
     pub suspected: Option<Arc<dyn Fn(Vec<PackId>) + Send + Sync>>,
+    /// Tells how the jobs are that run beside the gateway.
+    pub jobs: Option<Arc<dyn Fn() -> Vec<JobHealth> + Send + Sync>>,
+}
+
+/// How a job is that runs beside the gateway.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct JobHealth {
+    /// Which.
+    pub job: &'static str,
+    /// So many of its runs panicked, or took the process with them.
+    pub stops: u64,
+    /// Whether its last run did not end well.
+    pub is_failing: bool,
 }
 
 /// What ingest may have to decide about.
