@@ -135,7 +135,9 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
     let notes = lasting.map(|facts| service.state.join(facts.descriptor.repository.to_string()).join("jobs"));
     let watch = Watch::new(notes);
     let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), watch.clone(), service.note.clone());
-    let router = Gateway::new(settings(service, &store, owner, bucket, &jobs, watch), Some(Memory::default())).router();
+    // Each command that comes by ssh is served by a process of its own, on a pipe that nobody else writes to.
+    let memory = if options.stdio { Memory::default() } else { Memory::since(seconds()) };
+    let router = Gateway::new(settings(service, &store, owner, bucket, &jobs, watch), Some(memory)).router();
     let served = if options.stdio {
         stdio::serve(router)
     } else {
@@ -174,6 +176,11 @@ fn pinned(service: &Service<'_>, facts: &Facts) -> Result<OwnerFingerprint, Serv
     Ok(expected)
 }
 
+/// Seconds since 1970.
+fn seconds() -> u64 {
+    u64::try_from(clock::now().to_unix().0).unwrap_or(0)
+}
+
 fn settings(
     service: &Service<'_>,
     store: &Arc<dyn Store>,
@@ -189,7 +196,7 @@ fn settings(
         // What waits for a disk must not hold up who waits for the network.
         store: Arc::new(Aside::new(store.clone())),
         entropy: Arc::new(SystemEntropy),
-        clock: || u64::try_from(clock::now().to_unix().0).unwrap_or(0),
+        clock: seconds,
         presigner,
         owner,
         origin,
