@@ -73,6 +73,11 @@ fn tell(is_quiet: bool, note: &JobNote) {
             eprintln!("manifest {number} of client {} is rejected: {why}", Hex(*client).short());
         }
         JobNote::Rejected { .. } => {}
+        JobNote::Certificate { why: Some(why) } => {
+            eprintln!("the new certificate cannot be used, the one before stays: {why}");
+        }
+        JobNote::Certificate { why: None } if !is_quiet => eprintln!("the certificate was read again"),
+        JobNote::Certificate { why: None } => {}
         JobNote::Unbound => {
             let why = "the bucket's server heeds headers that were not signed";
             eprintln!("everything goes through this gateway, since {why}; --presign always is for clients one trusts");

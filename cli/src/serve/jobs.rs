@@ -72,6 +72,11 @@ pub enum JobNote {
         /// Why.
         why: String,
     },
+    /// The certificate's files have changed.
+    Certificate {
+        /// Why they cannot be used; the certificate before stays.
+        why: Option<String>,
+    },
     /// The bucket's server heeds headers that were not signed, so that nothing is presigned.
     Unbound,
     /// A check found damage.

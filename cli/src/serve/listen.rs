@@ -10,16 +10,17 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::get;
-use axum_server::tls_rustls::RustlsConfig;
 use axum_server::{Handle, Server};
 use copal_service::metrics::REFUSED;
 use hyper_util::rt::TokioTimer;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::ServeError;
 use super::connections::{Connections, Room};
+use super::hosts::{self, Hosts};
 use super::metrics::Metrics;
 use super::page::Page;
+use super::tls::Tls;
+use super::{JobNote, ServeError};
 use crate::args::serve::Serve;
 use crate::remote::{CONNECTION_WINDOW, STREAM_WINDOW};
 
@@ -39,6 +40,7 @@ pub(super) fn serve(
     options: &Serve,
     metrics: Arc<Metrics>,
     listening: &dyn Fn(&Listening),
+    note: Arc<dyn Fn(&JobNote) + Send + Sync>,
 ) -> Result<(), ServeError> {
     let failed = |act: &str| {
         let act = act.to_owned();
@@ -49,14 +51,18 @@ pub(super) fn serve(
         Some(page) => page.beside(router),
         None => router,
     };
+    let hosts = Arc::new(Hosts::new(&options.host_name, options.public_url.as_deref()));
+    let router = router.layer(middleware::from_fn_with_state(hosts.clone(), hosts::check));
     let router = router.layer(middleware::from_fn_with_state(metrics.clone(), count));
     let served = runtime.block_on(async {
         let tls = match (&options.tls_cert, &options.tls_key) {
             (Some(cert), Some(key)) => {
-                // Another part of the command may have chosen already; it is the same one.
-                let _ = rustls::crypto::ring::default_provider().install_default();
-                let config = RustlsConfig::from_pem_file(cert, key).await;
-                Some(config.map_err(failed(&format!("use the certificate in {}", cert.display())))?)
+                let tls = Tls::read(cert.clone(), key.clone()).await;
+                let tls = tls.map_err(failed(&format!("use the certificate in {}", cert.display())))?;
+                let config = tls.config.clone();
+                hosts.certified(tls.names());
+                tokio::spawn(tls.watch(hosts, note));
+                Some(config)
             }
             _ => None,
         };

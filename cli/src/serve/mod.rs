@@ -2,6 +2,7 @@
 
 mod aside;
 mod connections;
+mod hosts;
 mod jobs;
 mod listen;
 mod metrics;
@@ -9,6 +10,7 @@ mod page;
 mod pin;
 mod presign;
 mod stdio;
+mod tls;
 mod unmade;
 mod watch;
 
@@ -141,7 +143,7 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
     let served = if options.stdio {
         stdio::serve(router)
     } else {
-        listen::serve(router, page, options, metrics, service.listening)
+        listen::serve(router, page, options, metrics, service.listening, service.note.clone())
     };
     jobs.finish();
     served

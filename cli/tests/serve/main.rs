@@ -234,6 +234,37 @@ fn over_tls_a_gateway_is_trusted_by_its_certificate() {
 }
 
 #[test]
+fn a_new_certificate_is_taken_up_and_a_bad_one_is_not() {
+    let machine = machine();
+    let make = |name: &str| {
+        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+        fs::write(machine.path(name), made.cert.pem()).unwrap();
+        (made.cert.pem(), made.signing_key.serialize_pem())
+    };
+    let put = |(cert, key): &(String, String)| {
+        fs::write(machine.path("cert.pem"), cert).unwrap();
+        fs::write(machine.path("key.pem"), key).unwrap();
+    };
+    let (old, new) = (make("old.pem"), make("new.pem"));
+    put(&old);
+    let server = Server::start(&machine, &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
+    let lists = |ca: &str| machine.at(&server.url, &["--ca-file", ca, "snapshots"]).code == 0;
+    assert!(lists("old.pem") && !lists("new.pem"));
+    // The key of another certificate.
+    put(&(new.0.clone(), old.1.clone()));
+    server.signal("HUP");
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(lists("old.pem") && !lists("new.pem"), "the certificate before stays");
+    // Without a signal: the file has changed.
+    put(&new);
+    let deadline = Instant::now() + Duration::from_secs(240);
+    while !lists("new.pem") {
+        assert!(Instant::now() < deadline, "it is not taken up");
+    }
+    assert!(!lists("old.pem"));
+}
+
+#[test]
 fn prometheus_is_told_of_requests_and_jobs() {
     let machine = machine();
     machine.backup(&[]);

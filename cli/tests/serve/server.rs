@@ -35,10 +35,15 @@ impl Server {
         Self { child, url: text(&told["gateway"]), metrics }
     }
 
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
+    }
+
     /// Asks it to end, as a service manager does; gives its exit code.
     pub(crate) fn terminate(&mut self) -> i32 {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.signal("TERM");
         self.wait()
     }
 

@@ -62,3 +62,23 @@ fn a_recorded_request_is_refused_after_a_restart_too() {
     assert!(again.starts_with("HTTP/1.1 401") && again.contains("urn:copal:problem:replayed"), "{again}");
     machine.at(&server.url, &["snapshots"]).ok();
 }
+
+#[test]
+fn who_asks_by_a_name_that_leads_elsewhere_is_refused_on_every_path() {
+    let machine = machine();
+    machine.backup(&[]);
+    std::fs::create_dir(machine.path("web")).unwrap();
+    std::fs::write(machine.path("web/index.html"), "a page").unwrap();
+    let server = Server::start(&machine, &["--web", "web", "--host-name", "nas"]);
+    let ask = |host: &str, path: &str| {
+        send(&server.url, &format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"))
+    };
+    let port = server.url.rsplit(':').next().unwrap();
+    for path in ["/", "/v1/repository", "/v1/health"] {
+        let refused = ask(&format!("rebound.example:{port}"), path);
+        assert!(refused.starts_with("HTTP/1.1 421") && refused.contains("urn:copal:problem:host"), "{refused}");
+        for host in ["nas", "localhost", "127.0.0.1"] {
+            assert!(ask(&format!("{host}:{port}"), path).starts_with("HTTP/1.1 200"), "{host} {path}");
+        }
+    }
+}
