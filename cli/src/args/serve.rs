@@ -40,6 +40,9 @@ pub struct Serve {
     /// Another name by which clients ask; IP addresses, localhost and the certificate's names are known.
     #[arg(long, value_name = "NAME")]
     pub host_name: Vec<String>,
+    /// Connections at once from one address, of IPv6 from one /64 network; this machine's own do not count.
+    #[arg(long, value_name = "N", default_value = "256")]
+    pub connections_per_address: usize,
     /// Address and port for Prometheus, at /metrics.
     #[arg(long, value_name = "ADDRESS")]
     pub metrics_listen: Option<SocketAddr>,

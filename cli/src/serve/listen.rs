@@ -15,6 +15,7 @@ use copal_service::metrics::REFUSED;
 use hyper_util::rt::TokioTimer;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::activity::Patience;
 use super::connections::{Connections, Room};
 use super::hosts::{self, Hosts};
 use super::metrics::Metrics;
@@ -67,14 +68,14 @@ pub(super) fn serve(
             _ => None,
         };
         let (socket, address) = bind(options.listen).map_err(failed(&format!("listen on {}", options.listen)))?;
-        let (handle, room) = (Handle::new(), Room::of_process());
+        let (handle, room) = (Handle::new(), Room::of_process(options.connections_per_address));
         let mut told = Listening { gateway: url(tls.is_some(), address), metrics: None };
         if let Some(metrics_address) = options.metrics_listen {
             let failed = failed(&format!("listen on {metrics_address}"));
             let (socket, address) = bind(metrics_address).map_err(&failed)?;
             told.metrics = Some(format!("{}/metrics", url(false, address)));
             let router = Router::new().route("/metrics", get(expose)).with_state(metrics);
-            let server = bound(axum_server::from_tcp(socket).map_err(&failed)?, &room).handle(handle.clone());
+            let server = bound(axum_server::from_tcp(socket).map_err(&failed)?, &room, PATIENCE).handle(handle.clone());
             tokio::spawn(server.serve(router.into_make_service()));
         }
         let mut ends = [SignalKind::terminate(), SignalKind::interrupt()]
@@ -93,11 +94,11 @@ pub(super) fn serve(
         let failed = failed("serve");
         match tls {
             Some(config) => {
-                let server = bound(axum_server::from_tcp_rustls(socket, config).map_err(&failed)?, &room);
+                let server = bound(axum_server::from_tcp_rustls(socket, config).map_err(&failed)?, &room, PATIENCE);
                 server.handle(handle).serve(service).await.map_err(failed)
             }
             None => {
-                let server = bound(axum_server::from_tcp(socket).map_err(&failed)?, &room);
+                let server = bound(axum_server::from_tcp(socket).map_err(&failed)?, &room, PATIENCE);
                 server.handle(handle).serve(service).await.map_err(failed)
             }
         }
@@ -107,14 +108,18 @@ pub(super) fn serve(
     served
 }
 
-/// Nobody keeps a connection by sending nothing, or all threads by asking for everything at once.
-fn bound<A>(mut server: Server<SocketAddr, A>, room: &Room) -> Server<SocketAddr, Connections<A>> {
+/// Nobody keeps a connection by sending nothing or reading nothing, or all threads by asking for everything at once.
+pub(super) fn bound<A>(
+    mut server: Server<SocketAddr, A>,
+    room: &Room,
+    patience: Patience,
+) -> Server<SocketAddr, Connections<A>> {
     let builder = server.http_builder();
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS);
     let mut http2 = builder.http2();
     http2.timer(TokioTimer::new()).keep_alive_interval(Some(HEADERS)).max_concurrent_streams(STREAMS);
     http2.initial_stream_window_size(STREAM_WINDOW).initial_connection_window_size(CONNECTION_WINDOW);
-    server.map(|acceptor| Connections::new(acceptor, room, HEADERS))
+    server.map(|acceptor| Connections::new(acceptor, room, patience))
 }
 
 /// Binds here, so that the port is known before anybody is told.
@@ -149,6 +154,15 @@ async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next
 
 /// So long the head of a request may take, and an answer to a sign of life.
 const HEADERS: Duration = Duration::from_secs(30);
+/// What clients are waited for: connections come and go, and who has none makes another one.
+const PATIENCE: Patience = Patience {
+    silence: HEADERS,
+    idle: Duration::from_secs(60),
+    stall: Duration::from_secs(60),
+    old: Duration::from_secs(60 * 60),
+    // A pack may take more than four hours at the least speed that is waited for.
+    oldest: Duration::from_secs(6 * 60 * 60),
+};
 /// Requests at once through one connection.
 const STREAMS: u32 = 64;
 /// So long requests under way may take after the process was asked to end.

@@ -1,5 +1,6 @@
 //! Serve: the whole service on one machine: a gateway for clients, and the jobs beside the store. It holds no key.
 
+mod activity;
 mod aside;
 mod connections;
 mod hosts;
