@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 
@@ -26,8 +27,14 @@ pub fn point() {
     }
 }
 
-/// Whether there is room: with `COPAL_FULL_AT=n` there is none from the n-th point on.
+/// Whether there is room: with `COPAL_FULL_AT=n` there is none from the n-th point on, with `COPAL_FULL_WHILE=FILE` none
+/// while that file is there.
 pub(crate) fn room() -> io::Result<()> {
+    static FULL_WHILE: LazyLock<Option<PathBuf>> =
+        LazyLock::new(|| std::env::var_os("COPAL_FULL_WHILE").map(PathBuf::from));
+    if FULL_WHILE.as_ref().is_some_and(|file| file.exists()) {
+        return Err(Errno::NOSPC.into());
+    }
     static FULL_AT: LazyLock<Option<u64>> = LazyLock::new(|| number("COPAL_FULL_AT"));
     let is_full = FULL_AT.is_some_and(|full| PASSED.load(Ordering::SeqCst) >= full);
     if is_full { Err(Errno::NOSPC.into()) } else { Ok(()) }

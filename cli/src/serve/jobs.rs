@@ -27,6 +27,7 @@ use copal_service::scratch::Files;
 use copal_service::view::Parts;
 use copal_service::{policy, prune, report, view};
 use copal_store::Store;
+use copal_store::reserve::{self, Reserve};
 
 use self::singly::{Care, named};
 use super::metrics::Metrics;
@@ -300,8 +301,9 @@ impl Work {
                 let sizes = [descriptor.parameters.pack_target.into(), descriptor.parameters.tree_pack_target.into()];
                 let grace = wait(prune::grace(host))?;
                 let options = prune::Options { grace, budget: budget.clone(), ..prune::Options::new(sizes) };
-                metrics.pruned(&wait(report::prune(host, &options))?);
-                Ok(())
+                let store = Reserve::new(host.store);
+                metrics.pruned(&wait(report::prune(&Host { store: &store, ..*host }, &options))?);
+                Ok(wait(reserve::keep(host.store, |bytes| host.entropy.fill(bytes)))?)
             }),
             Upkeep::Check => self.run(job.name(), "", Indexes::Whole, |host, _, metrics| {
                 let policy = wait(async {

@@ -67,3 +67,22 @@ fn a_job_that_takes_the_process_with_it_waits_for_its_next_time() {
     assert!(metrics.contains("copal_stops_total{job=\"check\"} 1.0"), "{metrics}");
     machine.at(&server.url, &["backup", "source"]).ok();
 }
+
+#[test]
+fn a_forget_through_a_gateway_before_a_full_disk_finds_room() {
+    let machine = Machine::bare();
+    let init = ["--key-file", "key", "init", "--ingest", "service"];
+    machine.command(&init).env("COPAL_PASSWORD", crate::kit::PASSPHRASE).ran().ok();
+    machine.write("letter", "Dear reader");
+    machine.backup(&[]);
+    let reserve = machine.path("repository/work/reserve");
+    std::fs::create_dir_all(reserve.parent().unwrap()).unwrap();
+    std::fs::write(&reserve, vec![7; 1 << 20]).unwrap();
+    let server = serve(&machine, &["--ingest-every", "0s"], ("COPAL_FULL_WHILE", reserve.to_str().unwrap()));
+    machine.write("picture", "full");
+    let refused = machine.at(&server.url, &["backup", "source"]);
+    assert!(refused.code != 0 && refused.err.contains("no space left"), "{refused}");
+    assert!(reserve.exists());
+    machine.at(&server.url, &["forget", "latest"]).ok();
+    assert!(!reserve.exists(), "it was given up for the change");
+}

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use copal_engine::client::Role;
 use copal_engine::limits::PACK_BYTES;
 use copal_engine::request::Request;
+use copal_store::reserve::Reserve;
 use copal_store::{Created, Key, ListPage, Store, StoreError};
 use serde::Deserialize;
 use serde_json::json;
@@ -41,7 +42,12 @@ pub(super) async fn create(
     if bytes.len() as u64 != length || Request::digest(&bytes) != claimed {
         return Err(Problem::new("body-altered", StatusCode::BAD_REQUEST, "the body is not what its headers say"));
     }
-    let created = gateway.settings.store.create(&key, bytes).await?;
+    let store = gateway.settings.store.as_ref();
+    let created = match key.as_str().split_once('/') {
+        // It may be what makes room.
+        Some(("changes", _)) => Reserve::new(store).create(&key, bytes).await?,
+        _ => store.create(&key, bytes).await?,
+    };
     tell(&gateway, caller, key.as_str());
     Ok(match created {
         Created::New => StatusCode::CREATED.into_response(),
