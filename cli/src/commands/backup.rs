@@ -9,6 +9,8 @@ use std::time::Instant;
 
 use copal_engine::backup::change::Signs;
 use copal_engine::path::TreePath;
+use copal_service::host::Entropy;
+use copal_store::reserve;
 
 use super::context::Context;
 use super::failure::of_backup;
@@ -18,6 +20,7 @@ use super::signals::watch_signals;
 use crate::args::backup::{Backup, Exclude, Source as Wanted};
 use crate::args::repository::IngestBy;
 use crate::backup::{Options, Outcome, SkipKind, Source, TroubleKind, backup};
+use crate::entropy::SystemEntropy;
 use crate::exit::Exit;
 use crate::filter::{Case, Filter, FilterBuilder};
 use crate::report::field::{Hex, PathField};
@@ -29,6 +32,7 @@ use crate::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, source_of
 use crate::secrets::Terminal;
 use crate::site::Site;
 use crate::stat::EntryStat;
+use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
     let started = Instant::now();
@@ -83,6 +87,10 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         }
     }
     tell_troubles(context, &outcome);
+    if site.directory().is_some() && !options.dry_run && outcome.tally.bytes_stored >= RESERVE_FROM {
+        // What is saved is saved, whether or not the reserve is kept.
+        let _ = wait(reserve::keep(&site.store(), |bytes| SystemEntropy.fill(bytes)));
+    }
     if let Some(error) = &outcome.not_kept {
         context
             .report
@@ -304,3 +312,5 @@ fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary 
 
 /// Bytes of packs that a backup opens for clients that cannot prove them.
 const PROVED_MOST: u64 = 64 << 20;
+/// Who stores less keeps no reserve: it would be most of a small repository.
+const RESERVE_FROM: u64 = 16 << 20;

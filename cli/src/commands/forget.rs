@@ -34,7 +34,8 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
     if options.snapshots.is_empty() && retain::is_empty(&options.keep) {
         return Err(Failure::Usage("the rules keep nothing: everything would be forgotten".into()));
     }
-    let repository = context.open()?;
+    let mut repository = context.open()?;
+    repository.give_reserve();
     context.ingest(&repository)?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;

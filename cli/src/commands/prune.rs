@@ -3,14 +3,16 @@
 use std::time::{Duration, Instant};
 
 use copal_service::error::JobError;
+use copal_service::host::Entropy;
 use copal_service::prune::{self as job, prune};
-use copal_store::StoreError;
+use copal_store::{StoreError, reserve};
 
 use super::context::Context;
-use super::failure::{of_backup, of_client, of_job};
+use super::failure::{of_backup, of_client, of_job, of_store};
 use super::signals::watch_signals;
 use crate::args;
 use crate::backup::{BackupError, rewrite};
+use crate::entropy::SystemEntropy;
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::field::Stamp;
@@ -31,7 +33,8 @@ pub(super) struct Options {
 }
 
 pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Result<Exit, Failure> {
-    let repository = context.open()?;
+    let mut repository = context.open()?;
+    repository.give_reserve();
     context.ingest(&repository)?;
     let repack_most = options.max_repack.map(|size| size.0);
     let (grace, is_dry_run, is_keyless) = (options.grace.map(|span| span.0), options.dry_run, options.keyless);
@@ -53,6 +56,9 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     }
     let anew = if options.is_keyless { Anew::default() } else { write_anew(context, repository, &mut how)? };
     let done = wait(prune(&repository.host(), &how)).map_err(of_job)?;
+    if !options.is_dry_run {
+        wait(reserve::keep(repository.store(), |bytes| SystemEntropy.fill(bytes))).map_err(of_store)?;
+    }
     if done.is_full {
         let left = human::size(done.bytes_postponed);
         context.report.warn(&format!("there was no room to write anew {left} that lie in packs with much dead data"));

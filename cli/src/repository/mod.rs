@@ -29,6 +29,7 @@ use copal_service::error::JobError;
 use copal_service::host::Host;
 use copal_service::objects;
 use copal_service::scratch::Files;
+use copal_store::reserve::Reserve;
 use copal_store::{Store, StoreError};
 use futures::future::try_join;
 
@@ -182,6 +183,13 @@ impl Repository {
     /// Reads index and state anew, once.
     pub fn read_anew(&mut self) {
         self.store = self.site.store_of_a_run();
+    }
+
+    /// Gives the repository's reserve up where there is no room, for what makes room. A gateway does that itself.
+    pub fn give_reserve(&mut self) {
+        if !self.site.is_behind_gateway() {
+            self.store = Arc::new(Reserve::new(self.store.clone()));
+        }
     }
 
     /// What jobs of the service work with.

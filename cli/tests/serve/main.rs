@@ -2,6 +2,7 @@
 
 #[path = "../kit/mod.rs"]
 mod kit;
+mod jobs;
 mod server;
 mod strangers;
 
@@ -101,6 +102,21 @@ fn a_backup_through_the_gateway_against_a_damaged_index_says_so() {
     machine.write("more", noise(3, 50_000));
     let run = machine.at(&server.url, &["backup", "source"]).exits(4);
     assert!(run.err.contains(&segment) && run.err.contains("rebuild-index"), "{run}");
+}
+
+#[test]
+fn a_change_is_decided_as_soon_as_it_arrives() {
+    let machine = Machine::bare();
+    let init = ["--key-file", "key", "init", "--ingest", "service"];
+    machine.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    machine.write("letter", "Dear reader");
+    // Nothing is looked for by the clock: only arrivals hasten ingest.
+    let server = Server::start(&machine, &["--ingest-every", "0s"]);
+    machine.at(&server.url, &["backup", "source"]).ok();
+    let started = Instant::now();
+    machine.at(&server.url, &["forget", "latest"]).ok();
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+    assert_eq!(machine.snapshots().len(), 0);
 }
 
 #[test]
@@ -215,6 +231,37 @@ fn over_tls_a_gateway_is_trusted_by_its_certificate() {
     let mut listed = machine.with_key(&["snapshots", "--json"]);
     let listed = listed.env("COPAL_REPOSITORY", &server.url).env("COPAL_CA_FILE", machine.path("cert.pem")).ran().ok();
     assert_eq!(listed.json().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_new_certificate_is_taken_up_and_a_bad_one_is_not() {
+    let machine = machine();
+    let make = |name: &str| {
+        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+        fs::write(machine.path(name), made.cert.pem()).unwrap();
+        (made.cert.pem(), made.signing_key.serialize_pem())
+    };
+    let put = |(cert, key): &(String, String)| {
+        fs::write(machine.path("cert.pem"), cert).unwrap();
+        fs::write(machine.path("key.pem"), key).unwrap();
+    };
+    let (old, new) = (make("old.pem"), make("new.pem"));
+    put(&old);
+    let server = Server::start(&machine, &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
+    let lists = |ca: &str| machine.at(&server.url, &["--ca-file", ca, "snapshots"]).code == 0;
+    assert!(lists("old.pem") && !lists("new.pem"));
+    // The key of another certificate.
+    put(&(new.0.clone(), old.1.clone()));
+    server.signal("HUP");
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(lists("old.pem") && !lists("new.pem"), "the certificate before stays");
+    // Without a signal: the file has changed.
+    put(&new);
+    let deadline = Instant::now() + Duration::from_secs(240);
+    while !lists("new.pem") {
+        assert!(Instant::now() < deadline, "it is not taken up");
+    }
+    assert!(!lists("old.pem"));
 }
 
 #[test]

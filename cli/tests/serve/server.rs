@@ -26,7 +26,7 @@ impl Server {
     }
 
     /// Without passphrase or key file: whoever serves has none.
-    fn run(mut command: Command) -> Self {
+    pub(crate) fn run(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -35,11 +35,21 @@ impl Server {
         Self { child, url: text(&told["gateway"]), metrics }
     }
 
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
+    }
+
     /// Asks it to end, as a service manager does; gives its exit code.
     pub(crate) fn terminate(&mut self) -> i32 {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        let deadline = Instant::now() + Duration::from_secs(60);
+        self.signal("TERM");
+        self.wait()
+    }
+
+    /// Waits until it has ended; gives its exit code.
+    pub(crate) fn wait(&mut self) -> i32 {
+        let deadline = Instant::now() + Duration::from_secs(240);
         loop {
             match self.child.try_wait().unwrap() {
                 Some(status) => return status.code().unwrap_or(-1),

@@ -256,6 +256,10 @@ fn remember(gateway: &Gateway, signed: &Unverified, now: u64) -> Result<(), Prob
             let detail = "this request came before: each has to be signed with a number of its own";
             Problem::new("replayed", StatusCode::UNAUTHORIZED, detail).with("time", json!(now))
         }
+        Refused::Early => {
+            let detail = "this request was signed before this gateway was started: sign it anew";
+            Problem::new("replayed", StatusCode::UNAUTHORIZED, detail).with("time", json!(now))
+        }
         Refused::Busy => busy("too many requests"),
     })
 }

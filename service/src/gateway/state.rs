@@ -12,18 +12,27 @@ use copal_engine::client::Role;
 use copal_engine::id::{ClientId, DomainId};
 use copal_engine::layout;
 use copal_engine::receipt::IngestBy;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::Gateway;
 use super::call::Call;
 use super::problem::Problem;
 use super::rights::{self, Caller};
+use super::{Arrival, Gateway, JobHealth};
 use crate::objects;
 
-/// `GET /v1/health`: whether the store answers. Anybody may ask; nothing is told of the repository.
+/// `GET /v1/health`: whether the store answers, and how the jobs are. Anybody may ask; nothing is told of the repository.
 pub(super) async fn health(State(gateway): State<Arc<Gateway>>) -> Result<Response, Problem> {
     gateway.known.facts(gateway.settings.store.as_ref(), gateway.settings.owner, (gateway.settings.clock)()).await?;
-    Ok(Json(json!({ "status": "ok" })).into_response())
+    let jobs = gateway.settings.jobs.as_ref().map(|jobs| jobs()).unwrap_or_default();
+    // What answers requests is well: a job that fails is no reason to start the process again.
+    let status = if jobs.iter().any(|job| job.is_failing) { "degraded" } else { "ok" };
+    let of_job = |job: &JobHealth| (job.job.to_owned(), json!({ "stops": job.stops, "failing": job.is_failing }));
+    let told: Map<String, Value> = jobs.iter().filter(|job| job.is_failing || job.stops > 0).map(of_job).collect();
+    let mut answer = json!({ "status": status });
+    if !told.is_empty() {
+        answer["jobs"] = told.into();
+    }
+    Ok(Json(answer).into_response())
 }
 
 /// `GET /v1/repository`: the descriptor, and what a client has to know before its first request.
@@ -67,7 +76,7 @@ pub(super) async fn receipt(
     match objects::read(gateway.settings.store.as_ref(), &name).await? {
         Some(bytes) => Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response()),
         None => {
-            gateway.hint(client);
+            gateway.hint(Arrival::Manifest(client));
             let detail = format!("manifest {number} of client {client} is not decided");
             Err(Problem::new("undecided", StatusCode::NOT_FOUND, detail))
         }

@@ -168,6 +168,7 @@ fn who_creates_may_seal_who_reads_may_open_and_schedules_start_their_functions()
     let queue = format!("arn:aws:sqs:eu-central-1:{ACCOUNT}:copal-events");
     for action in ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"] {
         cases.push((true, other(&role(&plan, "ingest"), action, &queue)));
+        cases.push((true, other(&role(&plan, "ingest"), action, &format!("{queue}-singly"))));
         cases.push((false, other(&role(&plan, "prune"), action, &queue)));
     }
     let failed = format!("arn:aws:sqs:eu-central-1:{ACCOUNT}:copal-failed-runs");
