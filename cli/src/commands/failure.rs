@@ -134,6 +134,7 @@ pub(super) fn of_restore(error: RestoreError, target: &Path) -> Failure {
         RestoreError::Target(error) => Failure::Other(error.into()),
         RestoreError::Tree(error) => error.into(),
         RestoreError::Store(error) => of_store(error),
+        RestoreError::Declined => Failure::Declined,
         RestoreError::Interrupted => Failure::Interrupted,
     }
 }

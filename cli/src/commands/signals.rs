@@ -1,7 +1,10 @@
 //! Signals: a wish to end that a command can see between two steps.
 
+use std::io::IsTerminal;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use crate::report::Failure;
 
@@ -15,4 +18,39 @@ pub(super) fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
         armed.map_err(|error| Failure::io("watch", "signals", error))?;
     }
     Ok(flag)
+}
+
+/// Says what stays of a command that was interrupted.
+pub(super) fn tell_kept(report: &Report, kept: Option<String>) {
+    if let Some(kept) = kept {
+        report.warn(&kept);
+    }
+}
+
+/// What asks a process to end.
+const SIGNALS: [i32; 2] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
+/// How long a command has to end by itself.
+const ENDS_WITHIN: Duration = Duration::from_secs(8);
+
+/// Whether there is a person who can be asked something.
+pub(super) fn asks() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Whether a person says yes to what was asked. A wish to end is a no.
+pub(super) fn is_yes(interrupted: &AtomicBool) -> bool {
+    let (sender, answer) = channel();
+    // Reading a line cannot be interrupted; the thread ends with the process.
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let _ = std::io::stdin().read_line(&mut line);
+        sender.send(line)
+    });
+    loop {
+        match answer.recv_timeout(Duration::from_millis(100)) {
+            Ok(line) => return matches!(line.trim().to_lowercase().as_str(), "y" | "yes"),
+            Err(RecvTimeoutError::Timeout) if !interrupted.load(Ordering::Relaxed) => {}
+            Err(_) => return false,
+        }
+    }
 }

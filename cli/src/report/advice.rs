@@ -96,7 +96,8 @@ impl Failure {
                 "it counts once the service (or \"copal ingest\" on a machine that knows the passphrase) has run; \"copal status\" shows what waits, and nothing needs to be uploaded again"
             }
             Self::Enrollment(_) => "the owner makes a new one with \"copal client add\"",
-            Self::Interrupted => "what is done is kept: the next run goes on from there",
+            Self::Declined => "\"--exclude\" keeps what matches a pattern; without \"--delete\" nothing is deleted",
+            Self::Interrupted => "what is kept stays, and the next run goes on from there",
             Self::Store(error) => return advice_on_store(error),
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
             Self::Secret(_)

@@ -188,6 +188,9 @@ pub enum Failure {
         /// What was uploaded: the backup, a change.
         what: &'static str,
     },
+    /// A person was asked, and did not say yes.
+    #[error("nothing was restored or deleted: the deletions were not confirmed")]
+    Declined,
     /// The store refuses.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -268,6 +271,7 @@ impl Failure {
             Self::Rejected { .. } => "rejected",
             Self::NotYetAccepted { .. } => "not_yet_accepted",
             Self::Store(_) | Self::Io { .. } => "io",
+            Self::Declined => "declined",
             Self::Interrupted => "interrupted",
             Self::OutputClosed => "output_closed",
             Self::Other(_) => "other",

@@ -108,6 +108,14 @@ impl Report {
         }
     }
 
+    /// Shows a question to a person, on its line, whatever was asked for.
+    pub fn ask(&self, text: &str) {
+        self.screen.suspend(|| {
+            // Who cannot read the question does not say yes.
+            let _ = write!(io::stderr().lock(), "{text}");
+        });
+    }
+
     /// Says something at `-v` (`Verbose`) or `-vv` (`Debug`); not in JSON.
     pub fn say(&self, amount: Amount, text: &str) {
         if self.form == Form::Human && self.says(amount) {
