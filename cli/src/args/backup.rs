@@ -24,6 +24,9 @@ pub struct Backup {
     /// Create the repository first if there is none yet.
     #[arg(long)]
     pub init: bool,
+    /// Go on also where this machine has met another repository before.
+    #[arg(long)]
+    pub another: bool,
     /// Give the snapshot a tag; may be repeated.
     #[arg(long = "tag", value_name = "TAG", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub tags: Vec<String>,

@@ -41,6 +41,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     // Unlocking takes as long as looking at tens of thousands of entries: it is done meanwhile.
     let mut ahead = scan.as_ref().map(|scan| scan.begin(threads));
     let opened = opening.open(context, &site)?;
+    context.is_met(&site, opened.id(), options.another)?;
     let (access, client) = opened.used_by(context)?;
     let how = Options {
         host: options.host.clone().unwrap_or_else(|| context.this_host()),
@@ -95,9 +96,14 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
 /// Where the repository is and what opens it; it is made first if it is not there and that was asked for.
 fn site(context: &Context<'_>, options: &Backup) -> Result<(Site, Opening), Failure> {
     let found = context.site();
-    if options.init && matches!(found, Err(Failure::NoRepository { .. })) {
+    let is_wanted = match &found {
+        Err(Failure::NoRepository { .. }) => true,
+        Err(Failure::RepositoryGone { .. }) => options.another,
+        _ => false,
+    };
+    if options.init && is_wanted {
         let credential = context.secrets().first(&mut Terminal)?;
-        let summary = init::create(context, &credential, IngestBy::Client, Reader::inside())?;
+        let summary = init::create(context, &credential, IngestBy::Client, Reader::inside(), options.another)?;
         context.report.warn(&format!("created {}; its recovery code, shown this once:", summary.repository));
         context.report.warn(&summary.recovery_code);
         return Ok((context.site()?, Opening::Secret(credential)));

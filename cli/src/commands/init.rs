@@ -33,7 +33,14 @@ pub(super) fn create(
     credential: &Credential,
     ingest: args::repository::IngestBy,
     reader: Option<Reader>,
+    another: bool,
 ) -> Result<InitSummary, Failure> {
+    if !another
+        && !context.met().is_empty()
+        && let Err(gone @ Failure::RepositoryGone { .. }) = context.site()
+    {
+        return Err(gone);
+    }
     let site = Site::create_by(&context.location()?, &context.means()).map_err(of_site)?;
     context.introduce(&site)?;
     let mut inputs = vec![input(credential)?];
@@ -62,6 +69,7 @@ pub(super) fn create(
     });
     let made = made.map_err(of_init)?;
     let repository = context.open_with(&site, credential)?;
+    context.is_met(&site, repository.id(), true)?;
     let client = context.client(&repository)?;
     if reader.is_none() {
         context

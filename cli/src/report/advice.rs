@@ -33,6 +33,12 @@ impl Failure {
             Self::NoRepository { .. } => {
                 "if the location is right (and mounted), create a repository there with \"copal init\" or \"copal backup --init\""
             }
+            Self::RepositoryGone { .. } => {
+                "mount its disk, or bring it back; if a new repository is wanted there, \"copal init --another\" makes it"
+            }
+            Self::AnotherRepository { .. } => {
+                "mount the right disk; if this repository is to be used there as well, say so once with \"copal backup --another\""
+            }
             Self::RepositoryExists { .. } => "use it as it is, or choose another directory",
             Self::NotEmpty { .. } => "choose an empty or a new directory",
             Self::NewerFormat { .. } => "install a newer copal; nothing was changed",

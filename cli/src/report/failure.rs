@@ -35,6 +35,24 @@ pub enum Failure {
         /// Where it was looked for.
         location: String,
     },
+    /// The location holds no repository now, and did when this machine used it.
+    #[error("{location} held repository {met} when this machine used it, and holds none now")]
+    RepositoryGone {
+        /// Where it was.
+        location: String,
+        /// Its first digits.
+        met: String,
+    },
+    /// The location holds another repository than this machine has met there.
+    #[error("{location} holds repository {found}, and held {met} when this machine used it")]
+    AnotherRepository {
+        /// Where it is.
+        location: String,
+        /// The first digits of the one that is there.
+        found: String,
+        /// The first digits of the one that was met.
+        met: String,
+    },
     /// The location already holds one.
     #[error("{location} already holds a repository")]
     RepositoryExists {
@@ -234,7 +252,7 @@ impl Failure {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) | Self::Location(_) => Exit::Usage,
-            Self::NoRepository { .. } => Exit::NoRepository,
+            Self::NoRepository { .. } | Self::RepositoryGone { .. } => Exit::NoRepository,
             Self::WrongSecret(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
             Self::Damaged { .. } => Exit::Damage,
             Self::Rejected { .. } | Self::NotYetAccepted { .. } => Exit::Rejected,
@@ -251,7 +269,8 @@ impl Failure {
             Self::Location(_) => "location",
             Self::Secret(_) => "secret",
             Self::Place(_) => "place",
-            Self::NoRepository { .. } => "no_repository",
+            Self::NoRepository { .. } | Self::RepositoryGone { .. } => "no_repository",
+            Self::AnotherRepository { .. } => "another_repository",
             Self::RepositoryExists { .. } => "repository_exists",
             Self::NotEmpty { .. } => "not_empty",
             Self::NewerFormat { .. } => "newer_format",
