@@ -116,6 +116,9 @@ pub struct Names {
     /// If the command fails, no snapshot is made.
     #[arg(long, requires = "operands")]
     pub stdin_from_command: bool,
+    /// Save the stream also if it is empty, which otherwise fails.
+    #[arg(long, requires = "stream")]
+    pub allow_empty: bool,
     /// Name of that file in the snapshot.
     #[arg(long, value_name = "NAME", default_value = "stdin", requires = "stream")]
     pub stdin_name: OsString,

@@ -60,17 +60,18 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     };
     let progress = Arc::new(Progress::default());
     let watch = context.report.watch("backup", progress.clone());
+    let may_be_empty = options.names.allow_empty;
     let mut command;
     let mut source = match (&sources, &scan) {
         (Sources::Roots(_), Some(scan)) => Source::Tree { scan, ahead: ahead.take() },
         (Sources::Stream { name, command: None }, _) => {
-            Source::Stream { name: name.clone(), bytes: Box::new(std::io::stdin()) }
+            Source::Stream { name: name.clone(), bytes: Box::new(std::io::stdin()), may_be_empty }
         }
         (Sources::Stream { name, command: Some(words) }, _) => {
             let (child, output) = spawn(words)?;
             command = child;
             let checked = Checked { output, child: &mut command };
-            Source::Stream { name: name.clone(), bytes: Box::new(checked) }
+            Source::Stream { name: name.clone(), bytes: Box::new(checked), may_be_empty }
         }
         (Sources::Roots(_), None) => return Err(Failure::Usage("nothing to back up is named".into())),
     };
@@ -88,9 +89,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         let cause = "its bytes do not have the hash it is named by; what was saved can be restored once the index is made again";
         return Err(Failure::Damaged { object: segment.clone(), cause: cause.into() });
     }
-    let is_partial =
-        outcome.troubles.iter().any(|trouble| matches!(trouble.kind, TroubleKind::Unreadable | TroubleKind::Changing));
-    Ok(if is_partial { Exit::Partial } else { Exit::Done })
+    Ok(if outcome.errors() > 0 { Exit::Partial } else { Exit::Done })
 }
 
 /// Where the repository is and what opens it; it is made first if it is not there and that was asked for.
@@ -272,9 +271,8 @@ fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
     for trouble in &outcome.troubles {
         let path = PathField(trouble.path.as_os_str().as_bytes().to_vec());
         match trouble.kind {
-            TroubleKind::Unreadable | TroubleKind::Changing => {
-                context.report.trouble(&EntryTrouble { path, warning: trouble.why.clone() });
-            }
+            TroubleKind::Unreadable => context.report.trouble(&EntryTrouble { path, warning: trouble.why.clone() }),
+            TroubleKind::Changing => context.report.entry_note(path, &trouble.why),
             TroubleKind::Skipped(SkipKind::Noted) => context.report.note(&format!("{}: {}", path.human(), trouble.why)),
             TroubleKind::Skipped(SkipKind::Quiet) => {
                 context.report.say(Amount::Verbose, &format!("{}: {}", path.human(), trouble.why));
@@ -293,6 +291,7 @@ fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary 
         dirs: outcome.counts.directories,
         others: outcome.counts.others,
         errors: outcome.errors(),
+        changing: outcome.changing(),
         bytes_scanned: outcome.counts.bytes,
         bytes_new: outcome.tally.bytes_new,
         bytes_stored: outcome.tally.bytes_stored,

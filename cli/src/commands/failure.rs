@@ -119,6 +119,7 @@ pub(super) fn of_backup(error: BackupError) -> Failure {
         BackupError::Rejected(why) | BackupError::Barred(why) => Failure::Rejected { reasons: vec![why] },
         BackupError::Unanswered { .. } => Failure::NotYetAccepted { what: "the backup" },
         BackupError::Interrupted => Failure::Interrupted,
+        BackupError::EmptyStream => Failure::EmptyStream,
         BackupError::NoDescriptor => no_descriptor(),
         other => Failure::Other(other.into()),
     }

@@ -74,6 +74,9 @@ impl Failure {
             Self::InsideRepository { .. } => {
                 "keep the repository out of what is backed up, or leave it out with --exclude"
             }
+            Self::EmptyStream => {
+                "look at why what should write it wrote nothing; \"--allow-empty\" saves it all the same"
+            }
             Self::Damaged { object, .. } if is_index(object) => {
                 "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests"
             }

@@ -179,6 +179,9 @@ pub enum Failure {
         /// The path.
         path: PathBuf,
     },
+    /// A stream to save is empty.
+    #[error("the stream is empty: nothing was saved")]
+    EmptyStream,
     /// An object is not what it must be, and the command cannot go on without it.
     #[error("{object} is damaged")]
     Damaged {
@@ -285,6 +288,7 @@ impl Failure {
             Self::NotInSnapshot { .. } => "not_in_snapshot",
             Self::NoSuchPath { .. } => "no_such_path",
             Self::InsideRepository { .. } => "inside_repository",
+            Self::EmptyStream => "empty_stream",
             Self::Damaged { .. } => "damaged",
             Self::ClientKeys { .. } => "client_keys",
             Self::Rejected { .. } => "rejected",

@@ -76,6 +76,14 @@ pub struct EntryTrouble {
     pub warning: String,
 }
 
+/// An entry that was saved, and that a person may want to know something about.
+#[derive(Serialize)]
+struct EntryNote<'a> {
+    #[serde(flatten)]
+    path: field::PathField,
+    note: &'a str,
+}
+
 impl Report {
     /// A report as the global options ask for. Progress is drawn only on a terminal.
     pub fn new(global: &Global) -> Self {
@@ -138,6 +146,14 @@ impl Report {
                 self.on_stderr(&format!("copal: {}: {}", trouble.path.human(), human::text(&trouble.warning)))
             }
             Form::Json => self.on_stderr(&json(trouble)),
+        }
+    }
+
+    /// Says something about an entry that is no trouble: to a person not with `--quiet`.
+    pub fn entry_note(&self, path: field::PathField, note: &str) {
+        match self.form {
+            Form::Human => self.note(&format!("{}: {note}", path.human())),
+            Form::Json => self.on_stderr(&json(&EntryNote { path, note })),
         }
     }
 
