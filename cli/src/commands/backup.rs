@@ -14,10 +14,10 @@ use super::context::Context;
 use super::failure::of_backup;
 use super::init;
 use super::opening::Opening;
-use super::signals::watch_signals;
+use super::signals::{tell_kept, watch_signals};
 use crate::args::backup::{Backup, Exclude, Source as Wanted};
 use crate::args::repository::IngestBy;
-use crate::backup::{Options, Outcome, SkipKind, Source, TroubleKind, backup};
+use crate::backup::{BackupError, Options, Outcome, SkipKind, Source, TroubleKind, backup};
 use crate::exit::Exit;
 use crate::filter::{Case, Filter, FilterBuilder};
 use crate::report::field::{Hex, PathField};
@@ -32,7 +32,9 @@ use crate::stat::EntryStat;
 
 pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
     let started = Instant::now();
-    let interrupted = watch_signals()?;
+    let progress = Arc::new(Progress::default());
+    let counted = progress.clone();
+    let interrupted = watch_signals(context.report, move || Some(counted.kept()))?;
     let sources = Sources::of(options)?;
     sources.tell_links(context);
     let (site, opening) = site(context, options)?;
@@ -58,7 +60,6 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         threads,
         wait: (!options.no_wait).then_some(options.wait.0),
     };
-    let progress = Arc::new(Progress::default());
     let watch = context.report.watch("backup", progress.clone());
     let may_be_empty = options.names.allow_empty;
     let mut command;
@@ -77,6 +78,9 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     };
     let outcome = backup(access, &client, &mut source, &how, &progress, &interrupted);
     drop(watch);
+    if matches!(outcome, Err(BackupError::Interrupted)) {
+        tell_kept(context.report, Some(progress.kept()));
+    }
     let outcome = outcome.map_err(of_backup)?;
     tell_troubles(context, &outcome);
     if let Some(error) = &outcome.not_kept {

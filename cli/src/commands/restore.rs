@@ -32,7 +32,7 @@ const SHOWN: usize = 20;
 
 pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Failure> {
     let started = Instant::now();
-    let interrupted = watch_signals()?;
+    let interrupted = watch_signals(context.report, || None)?;
     let selection = selection(options)?;
     let repository = context.open()?;
     let target = outside_of(&repository, &options.target)?;

@@ -41,6 +41,7 @@ pub trait List: Serialize + Sized {
 }
 
 /// What a command says, in the form and the amount asked for.
+#[derive(Clone)]
 pub struct Report {
     form: Form,
     amount: Amount,

@@ -60,6 +60,27 @@ impl Assembly<'_, '_> {
         Ok(())
     }
 
+    /// Claims the data that is stored, after a wish to end before all of it was: the next run need not upload it again.
+    /// Pages wait: what they refer to may not be stored.
+    pub(super) fn claim_stored(&mut self) -> Result<(), BackupError> {
+        self.output.check()?;
+        let packs = std::mem::take(&mut self.carried.packs).into_iter();
+        let stored = packs.filter(|(kind, id, _)| *kind == PackKind::Data && self.output.has_stored(id));
+        let stored: Vec<_> = stored.collect();
+        if self.chain.is_none() || stored.is_empty() {
+            return Ok(());
+        }
+        for packs in stored.chunks(MANIFEST_PACKS) {
+            self.claim_at_once(packs.to_vec(), None)?;
+        }
+        self.decide()
+    }
+
+    fn decide(&mut self) -> Result<(), BackupError> {
+        let Some(chain) = &mut self.chain else { return Ok(()) };
+        Ok(chain.decide(&self.attempt.view, &self.own)?)
+    }
+
     fn has_new(&self) -> bool {
         let tally = self.session.tally();
         tally.chunks_new + tally.pages_new > 0
@@ -90,9 +111,11 @@ impl Assembly<'_, '_> {
         snapshot: Option<SnapshotClaim>,
     ) -> Result<ObjectHash, BackupError> {
         let is_final = snapshot.as_ref().is_some_and(|claim| !claim.partial);
+        let bytes = packs.iter().map(|(_, _, length)| length).sum();
         let named = packs.iter().map(|(_, id, length)| (*id, *length)).collect();
         let chain = self.chain.as_mut().expect("nothing is claimed in a dry run");
         let claimed = chain.add(named, snapshot)?;
+        self.attempt.progress.add_claimed(bytes, is_final);
         self.carried.claims.push_back(Claim { claimed, packs, ids: Default::default(), is_final });
         Ok(claimed.hash)
     }
@@ -100,8 +123,8 @@ impl Assembly<'_, '_> {
     /// Takes the answers to what was claimed, in order, as long as patience lasts; gives why one was rejected, if one
     /// was. What may be named again is carried on.
     fn settle(&mut self, mut patience: Patience) -> Result<Option<String>, BackupError> {
-        let Some(chain) = &mut self.chain else { return Ok(None) };
-        chain.decide(&self.attempt.view, &self.own)?;
+        self.decide()?;
+        let Some(chain) = &self.chain else { return Ok(None) };
         let mut refused = None;
         while let Some(claim) = self.carried.claims.front() {
             let Some(receipt) = chain.answer(claim.claimed, &mut patience, self.attempt.interrupted)? else { break };
@@ -140,14 +163,12 @@ impl Assembly<'_, '_> {
         }
     }
 
-    pub(super) fn finish(mut self) -> Result<Outcome, BackupError> {
+    pub(super) fn finish(&mut self) -> Result<Outcome, BackupError> {
         let is_interrupted = self.attempt.interrupted.load(Ordering::Relaxed);
         if is_interrupted {
             if !self.attempt.options.is_dry_run && self.has_new() {
                 self.claim_so_far()?;
-                if let Some(chain) = &mut self.chain {
-                    chain.decide(&self.attempt.view, &self.own)?;
-                }
+                self.decide()?;
             }
             return Err(BackupError::Interrupted);
         }
@@ -160,7 +181,7 @@ impl Assembly<'_, '_> {
         self.outcome.tally = self.session.tally();
         let is_same = self.attempt.basis.snapshot.is_some_and(|basis| basis.root == tree.root && basis.is_kept);
         if self.attempt.options.is_dry_run {
-            return Ok(self.outcome);
+            return Ok(std::mem::take(&mut self.outcome));
         }
         if is_same && self.attempt.options.skip_if_unchanged {
             return self.finish_without();
@@ -172,21 +193,22 @@ impl Assembly<'_, '_> {
             Some(why) => Err(BackupError::Rejected(why)),
             None => {
                 self.outcome.snapshot = Some(hash.snapshot());
-                Ok(self.outcome)
+                Ok(std::mem::take(&mut self.outcome))
             }
         }
     }
 
     /// Ends without a snapshot, the tree being that of the basis. What was stored all the same, because the repository has
     /// lost or wants it, counts once it is claimed.
-    fn finish_without(mut self) -> Result<Outcome, BackupError> {
+    fn finish_without(&mut self) -> Result<Outcome, BackupError> {
         if !self.carried.packs.is_empty() {
             self.claim(None)?;
         }
-        if self.carried.claims.is_empty() {
-            return Ok(self.outcome);
+        let refused = if self.carried.claims.is_empty() { None } else { self.wait_for_all()? };
+        match refused {
+            Some(why) => Err(BackupError::Rejected(why)),
+            None => Ok(std::mem::take(&mut self.outcome)),
         }
-        self.wait_for_all()?.map_or(Ok(self.outcome), |why| Err(BackupError::Rejected(why)))
     }
 
     /// Ends a write-only client's copy of the tree, whatever the answer: what the repository has is asked of its index.
