@@ -175,6 +175,8 @@ pub struct Outcome {
     pub accepted_by: Option<IngestBy>,
     /// Why a write-only client could not keep its copy of the tree.
     pub not_kept: Option<std::io::Error>,
+    /// Nanoseconds by which this machine's clock is ahead of the store's, if that is more than a few minutes.
+    pub clock_ahead: Option<i64>,
     /// Segments of the index that are damaged: what the snapshot refers to may not be found until it is made again.
     pub damaged: Vec<String>,
 }

@@ -23,7 +23,7 @@ use crate::filter::{Case, Filter, FilterBuilder};
 use crate::report::field::{Hex, PathField};
 use crate::report::progress::Progress;
 use crate::report::summary::{BackupSummary, Decider};
-use crate::report::{Amount, EntryTrouble, Failure};
+use crate::report::{Amount, EntryTrouble, Failure, human};
 use crate::repository::Reader;
 use crate::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, source_of};
 use crate::secrets::Terminal;
@@ -87,6 +87,12 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         context
             .report
             .warn(&format!("the next backup reads every file: what it would compare with is not kept: {error}"));
+    }
+    if let Some(ahead) = outcome.clock_ahead {
+        let by = human::duration(ahead.unsigned_abs() as f64 / 1e9);
+        let side = if ahead > 0 { "ahead of" } else { "behind" };
+        let dated = if options.time.is_some() { "" } else { "; the snapshot is dated by the repository's" };
+        context.report.warn(&format!("this machine's clock is {by} {side} the repository's: set it{dated}"));
     }
     context.report.answer(&summary(&outcome, options.dry_run, started))?;
     if let Some(segment) = outcome.damaged.first() {

@@ -13,12 +13,14 @@ use copal_engine::manifest::SnapshotClaim;
 use copal_engine::pack::PackKind;
 use copal_engine::receipt::Receipt;
 use copal_engine::seal::BlockKind;
+use copal_engine::time::Time;
 use copal_service::view::{self, Parts};
 
 use super::super::kept::KeptSnapshot;
 use super::super::manifest::{MANIFEST_EVERY, refusal};
 use super::super::{BackupError, Carried, Claim, Outcome};
 use super::{Assembly, Known};
+use crate::clock::now;
 use crate::reader::index_of;
 use crate::wait::{Patience, wait};
 
@@ -186,6 +188,7 @@ impl Assembly<'_, '_> {
         if is_same && self.attempt.options.skip_if_unchanged {
             return self.finish_without();
         }
+        self.compare_clocks();
         let claim = self.snapshot_claim(&tree, false)?;
         let hash = self.claim(Some(claim))?;
         self.keep_tree(&tree, hash);
@@ -196,6 +199,13 @@ impl Assembly<'_, '_> {
                 Ok(std::mem::take(&mut self.outcome))
             }
         }
+    }
+
+    /// Finds out how far this machine's clock is off. A store that does not tell its time costs nothing but that.
+    fn compare_clocks(&mut self) {
+        let Ok(there) = wait(self.attempt.access.store().now()) else { return };
+        let ahead = now().0.saturating_sub(there.0);
+        self.outcome.clock_ahead = Some(ahead).filter(|ahead| ahead.unsigned_abs() > CLOCK_OFF.as_nanos() as u64);
     }
 
     /// Ends without a snapshot, the tree being that of the basis. What was stored all the same, because the repository has
@@ -224,6 +234,7 @@ impl Assembly<'_, '_> {
         let info = self.outcome.info(options, self.started);
         info.check()?;
         let bytes = info.encode();
+        let started = self.started.0;
         let counter = self.session.take_counter()?;
         let number = counter.get();
         let mut block = BlockBuilder::new(BlockKind::Info, bytes.len().max(1));
@@ -240,7 +251,8 @@ impl Assembly<'_, '_> {
         Ok(SnapshotClaim {
             root: tree.root,
             partial,
-            client_time: options.time.unwrap_or(self.started),
+            // A clock that is far behind must not make the newest snapshot an old one.
+            client_time: options.time.unwrap_or(Time(started.saturating_sub(self.outcome.clock_ahead.unwrap_or(0)))),
             source: self.keys.source_id(&info.host, &info.paths, &info.label),
             tags,
             session_record: self.record.bytes().to_vec(),
@@ -263,5 +275,7 @@ fn carry(carried: &mut Carried, claim: Claim, receipt: &Receipt) {
     });
 }
 
+/// So much a clock may be off before it is told, and not believed.
+const CLOCK_OFF: Duration = Duration::from_secs(300);
 /// Where the client decides itself, the answer is there at once.
 const ONCE: Duration = Duration::ZERO;
