@@ -3,6 +3,9 @@
 mod kit;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use kit::{Machine, PASSPHRASE, Ran, Run};
 
@@ -80,4 +83,54 @@ fn another_repository_in_the_place_of_the_one_that_was_met_is_not_saved_to() {
     machine.run_with(PASSPHRASE, &["backup", "source"]).exits(1);
     machine.run_with(PASSPHRASE, &["backup", "source", "--another"]).ok();
     machine.run_with(PASSPHRASE, &["backup", "source"]).ok();
+}
+
+/// A user of this machine, with a umask that keeps everything to itself; the same one twice if the tests may not be others.
+fn as_user(machine: &Machine, number: u32, words: &[&str]) -> Ran {
+    let like = machine.command(words);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "umask 077; exec \"$0\" \"$@\""]).arg(machine.path("copal")).args(like.get_args());
+    shell.current_dir(machine.path("")).env_clear();
+    shell.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.env("COPAL_PASSWORD", PASSPHRASE).env("HOME", machine.path(&format!("home{number}")));
+    shell.env("COPAL_HOST", format!("user{number}"));
+    if rustix::process::geteuid().is_root() {
+        shell.uid(12_000 + number).gid(GROUP);
+    }
+    shell.ran()
+}
+
+const GROUP: u32 = 12_000;
+
+#[test]
+fn a_repository_that_users_of_a_group_share_stays_usable_for_each() {
+    let machine = Machine::bare();
+    machine.write("file", "1");
+    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_copal")).arg(machine.path("copal")).status().unwrap().success());
+    for open in ["", "disk", "home1", "home2"] {
+        fs::create_dir_all(machine.path(open)).unwrap();
+        fs::set_permissions(machine.path(open), fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    as_user(&machine, 1, &["init", "-r", "disk/shared", "--shared"]).ok();
+    let mut first = "0".to_owned();
+    for turn in 0..2 {
+        for user in [1, 2] {
+            machine.write("file", format!("{turn} {user}").repeat(1000));
+            let ran = as_user(&machine, user, &["backup", "source", "-r", "disk/shared", "--json"]).ok();
+            first = kit::text(&ran.json()["snapshot_id"]);
+        }
+    }
+    // One deletes what the other has stored, and both read what is left.
+    as_user(&machine, 1, &["forget", &first, "-r", "disk/shared"]).ok();
+    as_user(&machine, 1, &["prune", "--grace", "0s", "-r", "disk/shared"]).ok();
+    for user in [1, 2] {
+        as_user(&machine, user, &["check", "--full", "-r", "disk/shared"]).ok();
+    }
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    assert_eq!(mode(&machine.path("disk/shared/packs")), 0o2770);
+    // Whoever shares nothing keeps it to itself.
+    as_user(&machine, 1, &["init", "-r", "disk/own"]).ok();
+    assert_eq!((mode(&machine.path("disk/own")), mode(&machine.path("disk/own/keys"))), (0o700, 0o700));
+    let refused = as_user(&machine, 1, &["init", "-r", "s3://bucket/x", "--shared"]).exits(2);
+    assert!(refused.err.contains("a directory is needed here"), "{refused}");
 }

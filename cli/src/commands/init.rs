@@ -5,9 +5,10 @@ use copal_engine::keys::text;
 use copal_engine::layout;
 use copal_engine::receipt::IngestBy;
 use copal_engine::repository::Parameters;
+use copal_store::fs::FsStore;
 
 use super::context::{Context, input};
-use super::failure::{of_init, of_site};
+use super::failure::{of_init, of_site, of_store};
 use super::reader::reader;
 use crate::args;
 use crate::entropy::secret;
@@ -22,7 +23,12 @@ use crate::site::Site;
 
 pub(super) fn run(context: &Context<'_>, options: &args::repository::Init) -> Result<Exit, Failure> {
     let credential = context.secrets().first(&mut Terminal)?;
-    let summary = create(context, &credential, options.ingest, reader(&options.reader)?)?;
+    if options.shared {
+        let location = context.location()?;
+        let directory = FsStore::create(location.directory()?).map_err(of_store)?;
+        directory.share().map_err(of_store)?;
+    }
+    let summary = create(context, &credential, options.ingest, reader(&options.reader)?, options.another)?;
     context.report.answer(&summary)?;
     Ok(Exit::Done)
 }
