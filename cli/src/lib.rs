@@ -37,6 +37,7 @@ pub mod backup;
 pub mod restore;
 pub mod dump;
 pub mod location;
+pub mod met;
 pub mod look;
 pub mod changes;
 pub mod policy;

@@ -202,7 +202,7 @@ fn try_to_restore(
             no_xattrs: false,
         },
         numeric_owner: true,
-        deletes: false,
+        deletion: None,
         verifies: false,
         is_dry_run: false,
         threads: repository.site().readers(2),

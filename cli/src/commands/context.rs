@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use copal_engine::id::RepositoryId;
 use copal_engine::keys::slot::SlotInput;
 use copal_engine::receipt::IngestBy;
 use copal_service::ingest::{Scope, ingest};
@@ -17,9 +18,11 @@ use crate::args::values::Size;
 use crate::exit::Exit;
 use crate::history::{History, Snapshot};
 use crate::location::{BadLocation, Location};
+use crate::met::{met_at, remember};
 use crate::pick::Intent;
 use crate::places::{Places, this_host};
 use crate::remote::Introduction;
+use crate::report::field::Hex;
 use crate::report::{Failure, Report, human};
 use crate::repository::{Credentials, Enrolled, LocalClient, Repository, list_descriptors};
 use crate::secrets::{Credential, Kind, Sources, Terminal};
@@ -63,6 +66,16 @@ impl<'a> Context<'a> {
 
     /// Where a repository is. Nobody is asked for a passphrase of something that is not there.
     pub(super) fn site(&self) -> Result<Site, Failure> {
+        self.reach().map_err(|failure| match failure {
+            Failure::NoRepository { location } => match self.met().first() {
+                Some(met) => Failure::RepositoryGone { location, met: Hex(*met).short() },
+                None => Failure::NoRepository { location },
+            },
+            failure => failure,
+        })
+    }
+
+    fn reach(&self) -> Result<Site, Failure> {
         let site = Site::open(&self.location()?, &self.means()).map_err(of_site)?;
         self.introduce(&site)?;
         if !Repository::is_at(&site).map_err(of_store)? {
@@ -70,6 +83,33 @@ impl<'a> Context<'a> {
         }
         site.prove().map_err(of_store)?;
         Ok(site)
+    }
+
+    /// The repositories that this machine has met where the options say.
+    pub(super) fn met(&self) -> Vec<RepositoryId> {
+        match (self.places(), self.location()) {
+            (Ok(places), Ok(location)) => met_at(places.state(), &location),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Refuses to go on with another repository than was met there, unless that is wanted: then it counts as met.
+    pub(super) fn is_met(&self, site: &Site, repository: RepositoryId, another: bool) -> Result<(), Failure> {
+        let met = self.met();
+        match met.first() {
+            Some(first) if !met.contains(&repository) && !another => {
+                let (found, met) = (Hex(repository).short(), Hex(*first).short());
+                Err(Failure::AnotherRepository { location: site.location().to_string(), found, met })
+            }
+            _ => {
+                self.meet(site, repository);
+                Ok(())
+            }
+        }
+    }
+
+    fn meet(&self, site: &Site, repository: RepositoryId) {
+        let _ = self.places().map(|places| remember(&places.state_of(repository), site.location()));
     }
 
     /// Tells a gateway who this machine is.
@@ -132,7 +172,13 @@ impl<'a> Context<'a> {
         let state_dir = places.state_of(credentials.repository);
         let cache_dir = places.cache_of(credentials.repository);
         let cache_dir = cache_dir.inspect_err(|error| self.report.warn(&format!("{error}: every file is read"))).ok();
-        Enrolled::open(site, credentials, &state_dir, cache_dir).map_err(|error| of_open(error, Kind::Passphrase))
+        let id = credentials.repository;
+        let enrolled = Enrolled::open(site, credentials, &state_dir, cache_dir);
+        let enrolled = enrolled.map_err(|error| of_open(error, Kind::Passphrase))?;
+        if self.met().is_empty() {
+            self.meet(site, id);
+        }
+        Ok(enrolled)
     }
 
     /// Opens the repository with the secret at hand. Nobody is asked for one where the machine is to do without.
@@ -178,6 +224,9 @@ impl<'a> Context<'a> {
         let places = self.places()?;
         let repository = Repository::open(site, &input, |id| places.state_of(id));
         let repository = repository.map_err(|error| of_open(error, credential.kind()))?;
+        if self.met().is_empty() {
+            self.meet(site, repository.id());
+        }
         if repository.descriptor.is_none() {
             let state = match &repository.descriptor_fault {
                 Some((object, fault)) => format!("{object} cannot be used ({fault})"),

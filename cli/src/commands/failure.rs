@@ -119,6 +119,7 @@ pub(super) fn of_backup(error: BackupError) -> Failure {
         BackupError::Rejected(why) | BackupError::Barred(why) => Failure::Rejected { reasons: vec![why] },
         BackupError::Unanswered { .. } => Failure::NotYetAccepted { what: "the backup" },
         BackupError::Interrupted => Failure::Interrupted,
+        BackupError::EmptyStream => Failure::EmptyStream,
         BackupError::NoDescriptor => no_descriptor(),
         other => Failure::Other(other.into()),
     }
@@ -134,6 +135,7 @@ pub(super) fn of_restore(error: RestoreError, target: &Path) -> Failure {
         RestoreError::Target(error) => Failure::Other(error.into()),
         RestoreError::Tree(error) => error.into(),
         RestoreError::Store(error) => of_store(error),
+        RestoreError::Declined => Failure::Declined,
         RestoreError::Interrupted => Failure::Interrupted,
     }
 }

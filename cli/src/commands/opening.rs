@@ -1,5 +1,6 @@
 //! Opening: a repository opened with what is at hand, for commands that a write-only machine may run too.
 
+use copal_engine::id::RepositoryId;
 use copal_engine::limits::ADDRESS_BYTES;
 
 use super::context::Context;
@@ -39,6 +40,14 @@ impl Opening {
 }
 
 impl Opened {
+    /// The repository's id.
+    pub(super) fn id(&self) -> RepositoryId {
+        match self {
+            Self::Owner(repository) => repository.id(),
+            Self::WriteOnly(enrolled) => enrolled.credentials.repository,
+        }
+    }
+
     /// The repository as its client saves to it.
     pub(super) fn used_by(&self, context: &Context<'_>) -> Result<(Access<'_>, LocalClient), Failure> {
         Ok(match self {

@@ -110,7 +110,7 @@ fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Opt
         return Ok(Anew { bytes: sparse.live_bytes, freed: sparse.dead_bytes });
     }
     let client = context.client(repository)?;
-    let interrupted = watch_signals()?;
+    let interrupted = watch_signals(context.report, || None)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     match rewrite(repository, &client, &sparse, threads, &interrupted) {
         Ok(done) => {

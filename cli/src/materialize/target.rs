@@ -16,13 +16,15 @@ use super::file::TargetFile;
 use super::object::Object;
 use super::shortfalls::{Lack, Shortfalls};
 use super::{Overwrite, TargetOptions, WriteError};
-use crate::stat::EntryStat;
+use crate::stat::{EntryStat, FileId};
 
 /// A directory being restored into. Threads may share it.
 pub struct Target {
     directory: OwnedFd,
     pub(super) options: TargetOptions,
     pub(super) open: Directories,
+    /// Never removed, and never looked into for a surplus.
+    pub(super) spared: Vec<FileId>,
     shortfalls: Mutex<Shortfalls>,
 }
 
@@ -66,7 +68,12 @@ impl Target {
         let directory = openat(CWD, path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
         let is_empty = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
         let open = Directories::new(directory.as_fd(), is_empty);
-        Ok(Self { directory, options, open, shortfalls: Mutex::default() })
+        Ok(Self { directory, options, open, spared: Vec::new(), shortfalls: Mutex::default() })
+    }
+
+    /// The same, which neither removes these files and directories nor what lies in them.
+    pub fn sparing(self, spared: Vec<FileId>) -> Self {
+        Self { spared, ..self }
     }
 
     /// Makes a directory, and those above it, readable by nobody else until its metadata is set. What is in the way is
@@ -174,8 +181,12 @@ impl Target {
         if !self.options.replace_full_directories {
             return Err(WriteError::InTheWay { path: path.clone() });
         }
-        for below in self.everything_within(path)? {
-            self.remove(&below)?;
+        let content = self.everything_within(path)?;
+        if !content.spared.is_empty() {
+            return Err(WriteError::InTheWay { path: path.clone() });
+        }
+        for below in &content.entries {
+            self.remove(below)?;
         }
         match self.remove(path)? {
             Removal::Done => Ok(()),

@@ -33,6 +33,12 @@ impl Failure {
             Self::NoRepository { .. } => {
                 "if the location is right (and mounted), create a repository there with \"copal init\" or \"copal backup --init\""
             }
+            Self::RepositoryGone { .. } => {
+                "mount its disk, or bring it back; if a new repository is wanted there, \"copal init --another\" makes it"
+            }
+            Self::AnotherRepository { .. } => {
+                "mount the right disk; if this repository is to be used there as well, say so once with \"copal backup --another\""
+            }
             Self::RepositoryExists { .. } => "use it as it is, or choose another directory",
             Self::NotEmpty { .. } => "choose an empty or a new directory",
             Self::NewerFormat { .. } => "install a newer copal; nothing was changed",
@@ -68,6 +74,9 @@ impl Failure {
             Self::InsideRepository { .. } => {
                 "keep the repository out of what is backed up, or leave it out with --exclude"
             }
+            Self::EmptyStream => {
+                "look at why what should write it wrote nothing; \"--allow-empty\" saves it all the same"
+            }
             Self::Damaged { object, .. } if is_index(object) => {
                 "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests"
             }
@@ -96,7 +105,8 @@ impl Failure {
                 "it counts once the service (or \"copal ingest\" on a machine that knows the passphrase) has run; \"copal status\" shows what waits, and nothing needs to be uploaded again"
             }
             Self::Enrollment(_) => "the owner makes a new one with \"copal client add\"",
-            Self::Interrupted => "what is done is kept: the next run goes on from there",
+            Self::Declined => "\"--exclude\" keeps what matches a pattern; without \"--delete\" nothing is deleted",
+            Self::Interrupted => "what is kept stays, and the next run goes on from there",
             Self::Store(error) => return advice_on_store(error),
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
             Self::Secret(_)

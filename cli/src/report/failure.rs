@@ -35,6 +35,24 @@ pub enum Failure {
         /// Where it was looked for.
         location: String,
     },
+    /// The location holds no repository now, and did when this machine used it.
+    #[error("{location} held repository {met} when this machine used it, and holds none now")]
+    RepositoryGone {
+        /// Where it was.
+        location: String,
+        /// Its first digits.
+        met: String,
+    },
+    /// The location holds another repository than this machine has met there.
+    #[error("{location} holds repository {found}, and held {met} when this machine used it")]
+    AnotherRepository {
+        /// Where it is.
+        location: String,
+        /// The first digits of the one that is there.
+        found: String,
+        /// The first digits of the one that was met.
+        met: String,
+    },
     /// The location already holds one.
     #[error("{location} already holds a repository")]
     RepositoryExists {
@@ -161,6 +179,9 @@ pub enum Failure {
         /// The path.
         path: PathBuf,
     },
+    /// A stream to save is empty.
+    #[error("the stream is empty: nothing was saved")]
+    EmptyStream,
     /// An object is not what it must be, and the command cannot go on without it.
     #[error("{object} is damaged")]
     Damaged {
@@ -188,6 +209,9 @@ pub enum Failure {
         /// What was uploaded: the backup, a change.
         what: &'static str,
     },
+    /// A person was asked, and did not say yes.
+    #[error("nothing was restored or deleted: the deletions were not confirmed")]
+    Declined,
     /// The store refuses.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -231,7 +255,7 @@ impl Failure {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) | Self::Location(_) => Exit::Usage,
-            Self::NoRepository { .. } => Exit::NoRepository,
+            Self::NoRepository { .. } | Self::RepositoryGone { .. } => Exit::NoRepository,
             Self::WrongSecret(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
             Self::Damaged { .. } => Exit::Damage,
             Self::Rejected { .. } | Self::NotYetAccepted { .. } => Exit::Rejected,
@@ -248,7 +272,8 @@ impl Failure {
             Self::Location(_) => "location",
             Self::Secret(_) => "secret",
             Self::Place(_) => "place",
-            Self::NoRepository { .. } => "no_repository",
+            Self::NoRepository { .. } | Self::RepositoryGone { .. } => "no_repository",
+            Self::AnotherRepository { .. } => "another_repository",
             Self::RepositoryExists { .. } => "repository_exists",
             Self::NotEmpty { .. } => "not_empty",
             Self::NewerFormat { .. } => "newer_format",
@@ -263,11 +288,13 @@ impl Failure {
             Self::NotInSnapshot { .. } => "not_in_snapshot",
             Self::NoSuchPath { .. } => "no_such_path",
             Self::InsideRepository { .. } => "inside_repository",
+            Self::EmptyStream => "empty_stream",
             Self::Damaged { .. } => "damaged",
             Self::ClientKeys { .. } => "client_keys",
             Self::Rejected { .. } => "rejected",
             Self::NotYetAccepted { .. } => "not_yet_accepted",
             Self::Store(_) | Self::Io { .. } => "io",
+            Self::Declined => "declined",
             Self::Interrupted => "interrupted",
             Self::OutputClosed => "output_closed",
             Self::Other(_) => "other",

@@ -30,6 +30,8 @@ pub struct BackupSummary {
     pub others: u64,
     /// Entries that could not be saved.
     pub errors: u64,
+    /// Files that changed each time they were read, saved as they were read last.
+    pub changing: u64,
     /// Bytes of all files.
     pub bytes_scanned: u64,
     /// Bytes that the repository did not have.
@@ -80,6 +82,9 @@ impl Answer for BackupSummary {
             return writeln!(out, "{} would be new; nothing was saved (dry run)", human::size(self.bytes_new));
         }
         writeln!(out, "{} new, {} stored", human::size(self.bytes_new), human::size(self.bytes_stored))?;
+        if self.changing > 0 {
+            writeln!(out, "{} while being read", things(self.changing, "file changed", "files changed"))?;
+        }
         match (&self.snapshot_id, self.accepted_by) {
             (Some(id), Some(Decider::Client)) => writeln!(out, "snapshot {} saved", id.short()),
             (Some(id), Some(Decider::Service)) => {

@@ -238,7 +238,7 @@ impl Place {
                 no_xattrs: false,
             },
             numeric_owner: true,
-            deletes: false,
+            deletion: None,
             verifies: true,
             is_dry_run: false,
             threads: 2,

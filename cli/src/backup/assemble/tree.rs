@@ -144,7 +144,7 @@ impl Assembly<'_, '_> {
             }
         };
         if found.is_changing {
-            let why = "it changed each time it was read".to_owned();
+            let why = "it changed each time it was read; it is saved as it was read last".to_owned();
             self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Changing, why });
         }
         for why in &found.unreadable {
