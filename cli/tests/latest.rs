@@ -56,7 +56,7 @@ fn a_host_without_snapshots_chooses_among_several_series() {
     newest.sort();
     assert_eq!(candidates, newest, "the newest of each series");
     let told = elsewhere(&machine, &["ls", "latest"]).exits(1).err;
-    assert!(told.contains("(\"desk\") has made no snapshot") && told.contains("other hosts have 2 series"), "{told}");
+    assert!(told.contains("(\"desk\") has made no snapshot") && told.contains("other clients have 2 series"), "{told}");
     assert!(told.contains("server") && told.contains("laptop") && told.contains("--host"), "{told}");
     let found = elsewhere(&machine, &["find", "--json", "c", "--snapshot", "latest", "--host", "server"]).ok().rows();
     assert_eq!(found.iter().map(|row| text(&row["snapshot"])).collect::<Vec<_>>(), [part]);

@@ -10,6 +10,7 @@ pub mod id;
 pub mod limits;
 pub mod path;
 pub mod room;
+pub mod shown;
 pub mod time;
 pub mod wire;
 

@@ -76,5 +76,7 @@ pub const ADDRESS_BYTES: usize = 1 << 10;
 pub const SEGMENT_ENTRIES: u64 = 1 << 25;
 /// Bytes of the reader that a repository carries, and of its text.
 pub const READER_BYTES: u64 = 16 << 20;
+/// Bytes of the fields of one map that a reader may ignore.
+pub const IGNORED_BYTES: usize = 64 << 10;
 /// Nesting of a CBOR item.
 pub const CBOR_DEPTH: u32 = 16;

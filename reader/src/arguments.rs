@@ -16,7 +16,7 @@ The reader of a Copal repository: brings files back with nothing but a WebAssemb
   wasmtime run --dir REPOSITORY --dir TARGET reader.wasm restore REPOSITORY TARGET [OPTIONS]
   wasmtime run --dir REPOSITORY              reader.wasm restore REPOSITORY --tar - [OPTIONS] | tar -xp -C TARGET
 
-  --snapshot ID         the snapshot whose id begins so; else the newest one
+  --snapshot ID         the snapshot whose id begins so; else the newest one, if all are of one client
   --path PATH           only what lies at or below this path
   --tar FILE            an archive (POSIX pax) with modes, owners, times and attributes; - is standard output
   --password-file FILE  a file that holds the passphrase, or the recovery code

@@ -133,7 +133,7 @@ impl Sink for Folder {
         let real = self.place(&entry.path)?;
         let linked = fs::hard_link(self.real(first), real);
         linked.map_err(|error| {
-            let first = crate::show::printable(first.as_bytes());
+            let first = copal_engine::shown::path(first.as_bytes());
             SinkError::Entry(format!("it is another name of /{first}, and cannot be linked to it: {error}"))
         })
     }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use copal_engine::id::ChunkId;
 use copal_engine::path::TreePath;
 use copal_engine::restore::leaves::{BELOW_LEAF, Leaves};
+use copal_engine::shown;
 use copal_engine::tree::{Content, Entry, EntryKind, ListStep, ListWalk};
 
 use crate::content::{Fetched, Wanted};
@@ -12,7 +13,6 @@ use crate::failure::Failure;
 use crate::links::Identities;
 use crate::pages::{Entries, Pages};
 use crate::report::Report;
-use crate::show::printable;
 use crate::sink::{Sink, SinkError};
 
 /// Restores into a sink.
@@ -77,7 +77,7 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
         }
         self.flush()?;
         if is_empty && !path.is_top() {
-            return Err(Failure::Snapshot(format!("the snapshot holds no /{}", printable(path.as_bytes()))));
+            return Err(Failure::Snapshot(format!("the snapshot holds no /{}", shown::path(path.as_bytes()))));
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
             }
             Act::Link(entry, first) => {
                 if self.partial.contains(&first) {
-                    let first = printable(first.as_bytes());
+                    let first = shown::path(first.as_bytes());
                     self.report
                         .damaged_entry(&entry.path, &format!("it is another name of /{first}, which is not whole"));
                 }

@@ -40,9 +40,12 @@ pub struct Restore {
     /// Read everything that was restored again and compare it.
     #[arg(long)]
     pub verify: bool,
-    /// Do not set owners.
+    /// Do not set owners; leave out what would give others the rights of whoever restores (see --trust).
     #[arg(long)]
     pub no_owner: bool,
+    /// Restore devices, set-user-id, set-group-id, security.* and trusted.* attributes also with --no-owner and of a write-only client.
+    #[arg(long)]
+    pub trust: bool,
     /// Set owners by number, not by name.
     #[arg(long, conflicts_with = "no_owner")]
     pub numeric_owner: bool,

@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::history::{History, Snapshot};
 use crate::location::{BadLocation, Location};
 use crate::met::{met_at, remember};
-use crate::pick::Intent;
+use crate::pick::{Here, Intent};
 use crate::places::{Places, this_host};
 use crate::remote::Introduction;
 use crate::report::field::Hex;
@@ -267,16 +267,32 @@ impl<'a> Context<'a> {
     /// The snapshot a person means to read; whose it is is told where that is no matter of course.
     pub(super) fn find<'h>(
         &self,
+        repository: &Repository,
         history: &'h History,
         which: &Which,
         narrow: &Narrow,
     ) -> Result<&'h Snapshot, Failure> {
-        let host = self.this_host();
-        let snapshot = history.find(which, narrow, &host, Intent::Read)?;
-        if *which == Which::Latest && narrow.hosts.is_empty() && snapshot.info.host != host {
-            self.report.note(&snapshot.row().as_latest_for(&host));
+        let here = self.here(repository);
+        let snapshot = history.find(which, narrow, &here, Intent::Read);
+        let snapshot = snapshot.inspect_err(|_| self.note_claimants(history, narrow))?;
+        let is_asked_for = !narrow.hosts.is_empty() || !narrow.clients.is_empty();
+        if *which == Which::Latest && !is_asked_for && !here.has_signed(snapshot) {
+            self.report.note(&snapshot.row().as_latest_for(&here.host));
         }
         Ok(snapshot)
+    }
+
+    /// Says which write-only clients claim to be the host that was asked for: nothing else finds what they have saved.
+    pub(super) fn note_claimants(&self, history: &History, narrow: &Narrow) {
+        for client in history.claimants(narrow).values() {
+            let (who, id) = (client.human(), client.client.short());
+            self.report.note(&format!("client {who} is not that host; \"--client {id}\" takes its snapshots"));
+        }
+    }
+
+    /// This machine, as `latest` means it.
+    pub(super) fn here(&self, repository: &Repository) -> Here {
+        Here { host: self.this_host(), client: LocalClient::id_in(repository.state_dir()) }
     }
 
     /// How a command ends that did all it was asked, with snapshots that may be damaged.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use copal_engine::client::Role;
 use copal_engine::path::TreePath;
 use copal_engine::tree::LostRange;
 
@@ -17,7 +18,7 @@ use crate::args::restore::{Overwrite as When, Restore};
 use crate::exit::Exit;
 use crate::filter::{Case, Filter, FilterBuilder, Selection};
 use crate::history::{Snapshot, pages};
-use crate::materialize::{Lack, Overwrite, Shortfalls, TargetOptions};
+use crate::materialize::{Lack, Overwrite, Power, Powers, Shortfalls, TargetOptions};
 use crate::reader::PageReader;
 use crate::report::field::{Hex, PathField};
 use crate::report::progress::Progress;
@@ -44,7 +45,7 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     }
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let snapshot = context.find(&history, &options.snapshot.which, &options.narrow)?;
+    let snapshot = context.find(&repository, &history, &options.snapshot.which, &options.narrow)?;
     let pages = pages(&repository, &view, snapshot.domain);
     let scope = place(&pages, snapshot, options.snapshot.path.as_ref())?;
     let threads = repository.site().readers(std::thread::available_parallelism().map_or(2, usize::from));
@@ -67,6 +68,10 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     drop(watch);
     let outcome = outcome.map_err(|error| of_restore(error, &request.target))?;
     tell_shortfalls(context, &outcome.shortfalls);
+    if outcome.shortfalls.left_out() > 0 {
+        let why = if options.no_owner { "owners are not set" } else { "a write-only client has saved them" };
+        context.report.note(&format!("left out since {why}; who trusts that machine restores them with --trust"));
+    }
     if !request.selection.is_everything() && outcome.tally == Tally::default() {
         context.report.warn("nothing in the snapshot fits the patterns");
     }
@@ -113,12 +118,22 @@ fn request<'a>(
             replace_full_directories: options.delete,
             no_owner: options.no_owner,
             no_xattrs: options.no_xattrs,
+            powers: powers(snapshot, options),
         },
         numeric_owner: options.numeric_owner,
         deletion: None,
         verifies: options.verify,
         is_dry_run: options.dry_run,
         threads,
+    }
+}
+
+/// A write-only client is a machine that may have been taken over, and without owners the rights would be those of whoever
+/// restores.
+fn powers(snapshot: &Snapshot, options: &Restore) -> Powers {
+    match options.no_owner || snapshot.signer.role == Role::WriteOnly {
+        true if !options.trust => Powers::LeftOut,
+        _ => Powers::Restored,
     }
 }
 
@@ -233,9 +248,18 @@ fn tell_shortfalls(context: &Context<'_>, shortfalls: &Shortfalls) {
             Lack::Xattr => "an extended attribute",
             Lack::Times => "the time",
             Lack::Names => "that it is the same file as another entry",
+            Lack::LeftOut(Power::Bits) => "set-user-id or set-group-id",
+            Lack::LeftOut(Power::Attribute) => "an attribute of security.* or trusted.*",
+            Lack::LeftOut(Power::Device) => "a device",
             // Each of them is named as an entry that could not be written.
             Lack::Device => continue,
         };
+        if matches!(lack, Lack::LeftOut(_)) {
+            let example = examples.first().map(|example| human::path(example.path.as_bytes())).unwrap_or_default();
+            let of = human::things(count, "entry", "entries");
+            context.report.warn(&format!("{what} was left out of {of} (like {example})"));
+            continue;
+        }
         let of = human::things(count, "entry", "entries");
         let example = examples.first().map(|example| {
             let path = human::path(example.path.as_bytes());
@@ -249,7 +273,8 @@ fn summary(outcome: &Outcome, snapshot: &Snapshot, options: &Restore, started: I
     let tally = &outcome.tally;
     RestoreSummary {
         snapshot_id: Hex(snapshot.id),
-        host: snapshot.info.host.clone(),
+        host: snapshot.machine().to_owned(),
+        signer: snapshot.signer.field(&snapshot.info.host),
         target: PathField(options.target.as_os_str().as_bytes().to_vec()),
         files_restored: tally.files_restored,
         files_unchanged: tally.files_unchanged,
@@ -258,6 +283,7 @@ fn summary(outcome: &Outcome, snapshot: &Snapshot, options: &Restore, started: I
         others: tally.others,
         deleted: tally.deleted,
         errors: tally.errors,
+        left_out: outcome.shortfalls.left_out(),
         bytes_written: tally.bytes_written,
         files_verified: tally.files_verified,
         seconds: started.elapsed().as_secs_f64(),

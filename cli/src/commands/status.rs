@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{ClientId, DomainId, OwnerFingerprint, SourceId};
+use copal_engine::id::{ClientId, OwnerFingerprint};
 use copal_engine::keys::owner::{KemPublic, TextPurpose, fingerprint};
 use copal_engine::layout;
 use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::repository::Descriptor;
-use copal_engine::retention::age;
+use copal_engine::retention::{Series, age};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 use copal_service::view::{self, Parts, View};
@@ -141,27 +141,30 @@ fn rejected_of(
 
 /// The newest kept snapshot of every series; of a write-only client its own, without names, which it cannot open.
 fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec<SeriesField>, Failure> {
-    let mut newest: BTreeMap<(DomainId, SourceId), Newest<'_>> = BTreeMap::new();
+    let mut newest: BTreeMap<Series, Newest<'_>> = BTreeMap::new();
     for (key, record) in &view.state.snapshots {
         let is_shown = record.state == SnapshotState::Kept && !record.partial && only.is_none_or(|only| only == key.0);
-        let before = newest.get(&(record.domain, record.source)).map(|(_, before)| age(before));
+        let series = Series::of((key, record));
+        let before = newest.get(&series).map(|(_, before)| age(before));
         if is_shown && before.is_none_or(|before| before < age(record)) {
-            newest.insert((record.domain, record.source), (*key, record));
+            newest.insert(series, (*key, record));
         }
     }
     let mut all = Vec::new();
-    for ((_, source), (key, record)) in newest {
+    for (series, (key, record)) in newest {
         let read = match access {
             // What cannot be read, check tells.
             Access::Owner(repository) => History::read_one(repository, key, record)?.ok(),
             Access::WriteOnly(_) => None,
         };
         all.push(SeriesField {
-            host: read.as_ref().map(|read| read.info.host.clone()),
+            host: read.as_ref().map(|read| read.machine().to_owned()),
             label: read.as_ref().map(|read| read.info.label.clone()),
             paths: read.as_ref().map(|read| PathsField::of(&read.sources())).unwrap_or_default(),
-            source: Hex(source),
-            client: Hex(key.0),
+            source: Hex(series.source),
+            client: Hex(series.client),
+            client_name: read.as_ref().map(|read| read.signer.name.clone()),
+            role: read.as_ref().map(|read| read.signer.role.into()),
             snapshot: Hex(record.id),
             time: Stamp(record.client_time),
             accepted: Stamp(record.accepted),

@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use super::directory::{Directories, Directory};
 use super::file::TargetFile;
 use super::object::Object;
-use super::shortfalls::{Lack, Shortfalls};
-use super::{Overwrite, TargetOptions, WriteError};
+use super::shortfalls::{Lack, Power, Shortfalls};
+use super::{Overwrite, Powers, TargetOptions, WriteError};
 use crate::stat::{EntryStat, FileId};
 
 /// A directory being restored into. Threads may share it.
@@ -228,6 +228,15 @@ impl Target {
     pub(super) fn lacks(&self, lack: Lack, path: &TreePath, error: impl Into<io::Error>) {
         let mut shortfalls = self.shortfalls.lock().unwrap_or_else(PoisonError::into_inner);
         shortfalls.add(lack, path, error.into());
+    }
+
+    /// Whether a power of an entry is left out; if so, that is counted.
+    pub fn leaves_out(&self, power: Power, path: &TreePath) -> bool {
+        let leaves_out = self.options.powers == Powers::LeftOut;
+        if leaves_out {
+            self.lacks(Lack::LeftOut(power), path, io::Error::other("left out"));
+        }
+        leaves_out
     }
 
     /// Where an entry lies, if the directories above it are there.

@@ -59,13 +59,13 @@ impl Failure {
                 "leave it to the service's schedule, or name the store itself with -r: s3://... or a directory"
             }
             Self::NoSnapshot { .. } => {
-                "\"copal snapshots\" lists what there is; --host, --path, --tag and --label narrow \"latest\""
+                "\"copal snapshots\" lists what there is; --client, --host, --path, --tag and --label narrow \"latest\""
             }
             Self::AmbiguousSnapshot { .. } => {
-                "give more digits of the id, or narrow \"latest\" with --host, --path, --tag and --label"
+                "give more digits of the id, or narrow \"latest\" with --client, --host, --path, --tag and --label"
             }
             Self::NoneOfThisHost { .. } => {
-                "say whose is meant with --host, or give the first digits of an id; --path, --tag and --label narrow \"latest\" further"
+                "say whose is meant with --client or --host, or give the first digits of an id; --path, --tag and --label narrow \"latest\" further"
             }
             Self::KeyInUse { is_only: true, .. } => "add another key first, with \"copal key add\"",
             Self::KeyInUse { .. } => "open the repository with another key: that shows that another one works",

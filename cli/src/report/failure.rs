@@ -129,8 +129,8 @@ pub enum Failure {
         /// Those that fit.
         candidates: Vec<SnapshotRow>,
     },
-    /// `latest` is of this host, which has made none, and of which other one it is cannot be told.
-    #[error("this host (\"{host}\") has made no snapshot that fits \"latest\"; {}", others(.candidates.len()))]
+    /// `latest` is of this machine, which has made none, and of which other one it is cannot be told.
+    #[error("this machine (\"{host}\") has made no snapshot that fits \"latest\"; {}", others(.candidates.len()))]
     NoneOfThisHost {
         /// The name of this machine.
         host: String,
@@ -352,8 +352,8 @@ fn kind_of_secret(kind: Kind) -> &'static str {
 
 fn others(series: usize) -> String {
     match series {
-        1 => "another host has one series".into(),
-        _ => format!("other hosts have {series} series"),
+        1 => "another client has one series".into(),
+        _ => format!("other clients have {series} series"),
     }
 }
 

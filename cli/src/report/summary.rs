@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::Answer;
 use super::advice::is_index;
+use super::clients::SignerField;
 use super::field::{Hex, PathField, PathsField};
 use super::human::{self, things};
 
@@ -101,8 +102,11 @@ impl Answer for BackupSummary {
 pub struct RestoreSummary {
     /// The snapshot.
     pub snapshot_id: Hex<SnapshotId>,
-    /// The machine it is of.
+    /// The machine it stands for.
     pub host: String,
+    /// Who signed it.
+    #[serde(flatten)]
+    pub signer: SignerField,
     /// Where it was restored to, as field `path`.
     #[serde(flatten)]
     pub target: PathField,
@@ -120,6 +124,8 @@ pub struct RestoreSummary {
     pub deleted: u64,
     /// Entries that could not be written, or not as they were.
     pub errors: u64,
+    /// Devices, set-user-id and set-group-id, and system attributes left out on purpose.
+    pub left_out: u64,
     /// Bytes written.
     pub bytes_written: u64,
     /// Files compared again after they were written.

@@ -47,7 +47,8 @@ impl PageWriter for EntriesWriter {
         let target = extras.link_target.as_ref().map_or(0, Vec::len);
         let xattrs: usize = extras.xattrs.iter().map(|(name, value)| name.len() + value.len() + 20).sum();
         let names = owner.user.len() + owner.group.len();
-        NUMBERS_ROOM + path.as_bytes().len() + names + content + target + xattrs + extras.holes.len() * 20
+        let extras = target + xattrs + extras.holes.len() * 20 + extras.later.length();
+        NUMBERS_ROOM + path.as_bytes().len() + names + content + extras
     }
 
     fn push(&mut self, entry: &Entry) -> usize {

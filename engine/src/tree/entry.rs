@@ -7,6 +7,7 @@ use crate::id::ChunkId;
 use crate::limits::{CHUNK_BYTES, HEIGHT};
 use crate::path::TreePath;
 use crate::time::Time;
+use crate::wire::cbor::Ignored;
 
 /// A file of more pieces than this has a content list.
 pub const LIST_AFTER: usize = 64;
@@ -110,6 +111,8 @@ pub struct Extras {
     pub xattrs: Vec<(Vec<u8>, Vec<u8>)>,
     /// Ranges of a regular file that were never written, ascending.
     pub holes: Vec<Range<u64>>,
+    /// What a later version says of the entry and this one may ignore. Who takes the entry over writes it again.
+    pub later: Ignored,
 }
 
 /// Why an entry cannot be part of a tree.
@@ -261,5 +264,6 @@ impl Extras {
             && self.device.is_none()
             && self.xattrs.is_empty()
             && self.holes.is_empty()
+            && self.later.count() == 0
     }
 }

@@ -7,7 +7,7 @@ use copal_engine::change::{Operation, VerifiedChange};
 use copal_engine::expiry::Expiry;
 use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
-use copal_engine::retention::{SignedPolicy, expirable, permits, protected};
+use copal_engine::retention::{Signed, SignedPolicy, expirable, permits, protected};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 
@@ -249,7 +249,7 @@ impl<'a> Replay<'a> {
         let mut leave_out = |why: String| report.expiries_left_out.push((name.to_owned(), why));
         let permitted = self.policy.as_ref().filter(|in_force| {
             let is_placed = (in_force.number, self.last_change) == (expiry.policy, expiry.change);
-            is_placed && permits(&in_force.policy, self.snapshots.values().flatten(), expiry)
+            is_placed && permits(&in_force.policy, self.signed(), expiry)
         });
         let is_known = ![expiry.policy, expiry.change].iter().any(|number| unread.contains(number));
         if permitted.is_none() && is_known {
@@ -275,18 +275,22 @@ impl<'a> Replay<'a> {
     /// What the policy in force does not keep now.
     fn unwanted(&self) -> BTreeSet<SnapshotId> {
         let policy = self.policy.as_ref().map(|in_force| &in_force.policy);
-        policy.map(|policy| expirable(policy, self.snapshots.values().flatten(), self.now)).unwrap_or_default()
+        policy.map(|policy| expirable(policy, self.signed(), self.now)).unwrap_or_default()
     }
 
     /// The forgotten snapshots that no prune removes: who keeps them against somebody who forgets everything keeps what is
     /// left of them, too. Where no policy is known it may be any.
     fn guarded(&self, is_in_doubt: bool) -> BTreeSet<SnapshotId> {
-        let all = self.snapshots.values().flatten();
+        let forgotten = self.signed().filter(|(_, of)| of.state == SnapshotState::Forgotten);
         match &self.policy {
-            _ if is_in_doubt => all.filter(|of| of.state == SnapshotState::Forgotten).map(|of| of.id).collect(),
-            Some(in_force) => protected(&in_force.policy, all, self.now).into_keys().collect(),
+            _ if is_in_doubt => forgotten.map(|(_, of)| of.id).collect(),
+            Some(in_force) => protected(&in_force.policy, self.signed(), self.now).into_keys().collect(),
             None => BTreeSet::new(),
         }
+    }
+
+    fn signed(&self) -> impl Iterator<Item = Signed<'_>> {
+        self.snapshots.iter().filter_map(|(key, record)| Some((key, record.as_ref()?)))
     }
 
     /// Forgotten snapshots and checkpoints that are not whole cannot come back, unless they are guarded and what they lack was

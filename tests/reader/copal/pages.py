@@ -279,8 +279,9 @@ def _extras(entries, column):
         if at >= len(entries):
             column.fail(f"extras of entry {at} of {len(entries)}")
         encoded = column.take(column.varint("length of extras"), "extras")
-        entries[at].extras = EXTRAS(decode_cbor(encoded, column.what), f"{column.what}: extras of {entries[at].path!r}")
-        if not entries[at].extras:
+        found = decode_cbor(encoded, column.what)
+        entries[at].extras = EXTRAS(found, f"{column.what}: extras of {entries[at].path!r}")
+        if not found:
             column.fail(f"extras of {entries[at].path!r} are empty")
         at += 1
 

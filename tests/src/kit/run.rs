@@ -171,7 +171,7 @@ impl Run<'_> {
     ) -> Result<SnapshotClaim, Failure> {
         let counter = self.session.take_counter()?;
         let number = counter.get();
-        let info = SnapshotInfo { host: "host".into(), ..SnapshotInfo::default() }.encode();
+        let info = SnapshotInfo { host: self.client.host.clone(), ..SnapshotInfo::default() }.encode();
         let mut block = BlockBuilder::new(BlockKind::Info, 1);
         block.push(self.client.domain_keys.chunk_id(&info), &info, None);
         let job = block.take(counter).expect("one chunk was added");

@@ -1,5 +1,6 @@
 //! Look: snapshots and their trees, as JavaScript holds them.
 
+use copal_engine::client::Role;
 use copal_engine::id::{ClientId, SnapshotId};
 use copal_engine::path::TreePath;
 use copal_engine::snapshot::MetadataSeen;
@@ -275,13 +276,15 @@ fn snapshot(snapshot: &Snapshot) -> Object {
         "id": hex(snapshot.id),
         "client": hex(snapshot.client),
         "clientName": optional(snapshot.client_name.as_deref()),
+        "role": if snapshot.role == Role::Full { "full" } else { "write-only" },
         "number": count(snapshot.number),
         "domain": hex(snapshot.domain),
         "source": hex(snapshot.record.source),
         "time": milliseconds(snapshot.time),
         "started": milliseconds(info.started),
         "accepted": milliseconds(snapshot.record.accepted),
-        "host": info.host.as_str(),
+        "host": snapshot.machine(),
+        "claimedHost": info.host.as_str(),
         "paths": list(info.paths.iter().map(|path| String::from_utf8_lossy(path).into_owned())),
         "label": info.label.as_str(),
         "tags": list(info.tags.iter().map(String::as_str)),

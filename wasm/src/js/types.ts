@@ -74,8 +74,8 @@ export interface Tally {
   /** Plaintext of chunks that were new; chunks that were known are the rest of what was read. */ newBytes: number; knownBytes: number; newChunks: number; storedBytes: number;
 }
 export interface SnapshotFacts {
-  id: string; client: string; clientName: string | null; number: number; domain: string; source: string; time: number; started: number; accepted: number;
-  host: string; paths: string[]; label: string; tags: string[]; files: number; directories: number; others: number; bytes: number;
+  id: string; client: string; clientName: string | null; role: "full" | "write-only"; number: number; domain: string; source: string; time: number; started: number; accepted: number;
+  /** The machine it stands for: of a write-only client its registered name, whatever it claims. */ host: string; claimedHost: string; paths: string[]; label: string; tags: string[]; files: number; directories: number; others: number; bytes: number;
   newEntries: number; changedEntries: number; errors: number; pinned: boolean; program: string; user: string; hasModes: boolean;
 }
 /** Either `needs` is not empty (supply, call again), or the answer is there. */

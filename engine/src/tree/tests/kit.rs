@@ -173,6 +173,7 @@ fn any_entry() -> impl Strategy<Value = Entry> {
                 device: (is(EntryKind::CharDevice) || is(EntryKind::BlockDevice)).then_some(device),
                 xattrs: xattrs.into_iter().collect(),
                 holes,
+                ..Extras::default()
             },
         }
     })

@@ -284,8 +284,10 @@ export function steered(control: Control, onWait: Patience["onWait"]): Patience 
 
 function snapshotOf(facts: SnapshotFacts): Snapshot {
   const source = facts.label || [facts.host, facts.paths.map((path) => `/${path}`.replace(/^\/+/, "/")).join(", ")].filter(Boolean).join(":");
+  const device = facts.clientName ?? facts.client.slice(0, 8);
   return {
-    id: facts.id, time: facts.time, source, series: facts.source, device: facts.clientName ?? facts.client.slice(0, 8), tags: facts.tags,
+    id: facts.id, time: facts.time, source, series: `${facts.client}/${facts.source}`, tags: facts.tags,
+    device: facts.role === "full" ? device : `${device} (write-only)`,
     files: facts.files, directories: facts.directories, bytes: facts.bytes, newBytes: null, storedBytes: null,
     // Only what was accepted is in the state, and the state is what the library lists.
     receipt: "verified", verifiedBy: null, pinned: facts.pinned, fromBrowser: !facts.hasModes, incomplete: facts.errors > 0,
