@@ -22,6 +22,8 @@ use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::session::SessionRecord;
 use copal_engine::keys::slot::{SlotError, SlotInput};
 use copal_engine::layout;
+use copal_engine::limits::CHAIN_LEAP;
+use copal_engine::number::reached;
 use copal_engine::repository::{Descriptor, DescriptorError};
 use copal_engine::seal::SessionCipher;
 use copal_engine::wire::record::RecordError;
@@ -221,9 +223,11 @@ pub fn list_descriptors(store: &dyn Store) -> Result<Vec<NamedDescriptor>, Store
 async fn read_descriptors(store: &dyn Store) -> Result<Vec<NamedDescriptor>, StoreError> {
     let listed = objects::list(store, "copal/").await?;
     let names: Vec<String> = listed.iter().map(|listed| listed.key.as_str().to_owned()).collect();
+    // A version far above the others was never reached by one after another.
+    let last = reached(0, CHAIN_LEAP, names.iter().filter_map(|name| layout::trailing_number(name)));
     let mut descriptors = Vec::new();
     for (name, read) in names.iter().zip(objects::read_many(store, &names).await) {
-        let Some(version) = layout::trailing_number(name) else { continue };
+        let Some(version) = layout::trailing_number(name).filter(|version| *version <= last) else { continue };
         if let Some(bytes) = read? {
             descriptors.push((name.clone(), Descriptor::decode(version, &bytes)));
         }

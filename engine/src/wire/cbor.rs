@@ -6,7 +6,7 @@
 use minicbor::{Decoder, Encoder};
 
 use super::DecodeError;
-use crate::limits::CBOR_DEPTH;
+use crate::limits::{CBOR_DEPTH, NUMBER};
 use crate::time::Time;
 
 const INFALLIBLE: &str = "writing to a Vec cannot fail";
@@ -144,8 +144,15 @@ impl<'a> Reader<'a> {
         Ok(items)
     }
 
-    /// Takes an unsigned number.
+    /// Takes an unsigned number of at most [`NUMBER`], so that no sum of a few of them wraps.
     pub fn uint(&mut self) -> Result<u64, DecodeError> {
+        let large = self.error("a number is beyond what records may say");
+        let value = self.wide()?;
+        if value <= NUMBER { Ok(value) } else { Err(large) }
+    }
+
+    /// Takes any unsigned number: a size or an offset as a file system tells it. Whoever adds to it checks the sum.
+    pub fn wide(&mut self) -> Result<u64, DecodeError> {
         let error = self.error("an unsigned number was expected");
         self.0.u64().map_err(|_| error)
     }
@@ -358,6 +365,17 @@ mod tests {
         let mut fields = reader.map().unwrap();
         fields.required(0).unwrap().uint().unwrap();
         assert!(fields.end().is_err());
+    }
+
+    #[test]
+    fn a_number_beyond_the_range_is_refused_where_it_is_no_size() {
+        for (value, is_number) in [(NUMBER, true), (NUMBER + 1, false), (u64::MAX, false)] {
+            let mut writer = Writer::new();
+            writer.uint(value);
+            let bytes = writer.finish();
+            assert_eq!(Reader::new(&bytes).unwrap().uint().is_ok(), is_number, "{value}");
+            assert_eq!(Reader::new(&bytes).unwrap().wide(), Ok(value));
+        }
     }
 
     proptest! {
