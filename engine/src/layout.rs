@@ -1,4 +1,4 @@
-//! Layout: the names of objects in the store.
+//! Layout: the names of objects in the store. A name with a number beyond the range is none of them.
 
 use crate::id::{ClientId, ObjectHash, PackId, SlotId};
 use crate::limits::NUMBER;
@@ -11,8 +11,6 @@ pub enum Place {
     /// `moved/`: written by prune; no client may create objects there.
     Moved = 1,
 }
-
-// Of a name with a number beyond the range nobody reads the number: the object is none of ours.
 
 /// A descriptor's name.
 pub fn descriptor(version: u64) -> String {

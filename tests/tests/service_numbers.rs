@@ -177,10 +177,12 @@ fn a_manifest_that_has_seen_a_root_far_away_is_rejected_and_stops_nobody() {
 fn a_manifest_that_has_seen_a_root_that_is_not_there_waits_and_stops_nobody_else() {
     let (world, client, liar) = begin();
     let number = put_claim(&world, &liar, world.view().number() + 20);
-    let report =
-        block_on(copal_service::ingest::work(&world.host(), IngestBy::Service, copal_service::ingest::Scope::All, &|_| {
-            false
-        }));
+    let report = block_on(copal_service::ingest::work(
+        &world.host(),
+        IngestBy::Service,
+        copal_service::ingest::Scope::All,
+        &|_| false,
+    ));
     let refused = report.unwrap().refused;
     assert!(refused.iter().any(|(name, _)| *name == layout::manifest(liar.id, number)), "{refused:?}");
     assert!(!world.has(&layout::receipt(liar.id, number)));
@@ -237,8 +239,7 @@ fn a_change_or_an_expiry_of_a_number_far_away_changes_nothing() {
     for number in FAR {
         let (world, client, liar) = begin();
         let operations = vec![Operation::Pin(vec![SnapshotId([1; 32])])];
-        let mut change =
-            Change { number, previous: ObjectHash([7; 32]), client: liar.id, time: Time(0), operations };
+        let mut change = Change { number, previous: ObjectHash([7; 32]), client: liar.id, time: Time(0), operations };
         let repository = world.repository.owner.repository();
         change.sign_as_owner(repository, &world.repository.owner.signing_key());
         world.put(&layout::change(number), change.sign(repository, &liar.keys.manifest_key()));

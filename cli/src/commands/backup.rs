@@ -76,6 +76,10 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     let outcome = backup(access, &client, &mut source, &how, &progress, &interrupted);
     drop(watch);
     let outcome = outcome.map_err(of_backup)?;
+    if !options.dry_run {
+        let (store, state_dir, clients) = opened.met(context)?;
+        context.remember(store, &state_dir, &clients)?;
+    }
     tell_troubles(context, &outcome);
     if let Some(error) = &outcome.not_kept {
         context

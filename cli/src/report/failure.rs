@@ -170,6 +170,14 @@ pub enum Failure {
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
+    /// The repository shows an older state than this machine has met.
+    #[error("{object} is older than it was: {why}")]
+    Older {
+        /// What is older.
+        object: String,
+        /// In words.
+        why: String,
+    },
     /// The file with this machine's client keys is damaged.
     #[error("{} does not hold a client's keys", .path.display())]
     ClientKeys {
@@ -233,7 +241,7 @@ impl Failure {
             Self::Usage(_) | Self::Location(_) => Exit::Usage,
             Self::NoRepository { .. } => Exit::NoRepository,
             Self::WrongSecret(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
-            Self::Damaged { .. } => Exit::Damage,
+            Self::Damaged { .. } | Self::Older { .. } => Exit::Damage,
             Self::Rejected { .. } | Self::NotYetAccepted { .. } => Exit::Rejected,
             Self::Interrupted => Exit::Interrupted,
             Self::OutputClosed => Exit::Done,
@@ -264,6 +272,7 @@ impl Failure {
             Self::NoSuchPath { .. } => "no_such_path",
             Self::InsideRepository { .. } => "inside_repository",
             Self::Damaged { .. } => "damaged",
+            Self::Older { .. } => "older_state",
             Self::ClientKeys { .. } => "client_keys",
             Self::Rejected { .. } => "rejected",
             Self::NotYetAccepted { .. } => "not_yet_accepted",

@@ -184,6 +184,10 @@ impl Known {
         for _ in 0..ATTEMPTS {
             let Some(number) = view::newest_reached(store, known).await? else { return Ok(None) };
             let name = layout::root(number);
+            if let Some(known) = known.filter(|known| number < *known) {
+                let evidence = format!("{name} is the newest root, and {} was there", layout::root(known));
+                return Err(JobError::StateLost { evidence }.into());
+            }
             let newest = match &kept {
                 Some((_, newest)) if newest.name == name => newest.clone(),
                 _ => match read_newest(store, &name).await? {

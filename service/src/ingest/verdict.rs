@@ -55,7 +55,8 @@ impl Pass<'_> {
             && seen > self.view.number()
         {
             let newest = view::newest_heads(self.host.store).await?.number();
-            let words = format!("manifest {number} of client {client} has seen root {seen}, and the newest is {newest}");
+            let words =
+                format!("manifest {number} of client {client} has seen root {seen}, and the newest is {newest}");
             if view::is_told_far(seen, newest) {
                 return rejected(Reason::Malformed, &words);
             }

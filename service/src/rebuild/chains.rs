@@ -128,7 +128,14 @@ pub(super) async fn read_chain(
         numbers.tell(receipt.as_ref().map_or(0, |receipt| receipt.root));
         // Behind a manifest that is damaged or gone there is nothing left to compare with.
         let previous = (is_sound && before.0 + 1 == number).then_some(before.1);
-        let standing = judge(host, record.as_ref(), (client, number), &bytes, previous, receipt.as_ref());
+        let standing = match judge(host, record.as_ref(), (client, number), &bytes, previous, receipt.as_ref()) {
+            Standing::Unanswered(verified)
+                if verified.manifest.root_seen.is_some_and(|(seen, _)| !numbers.is_plausible(seen)) =>
+            {
+                Standing::Refused(Reason::Malformed, "it has seen a root that never was".into())
+            }
+            standing => standing,
+        };
         chain.has_gaps |= miss(client, before.0 + 1..number, report);
         match &standing {
             Standing::Refused(_, why) => report.manifests_left_out.push((name.to_owned(), why.to_owned())),
@@ -161,12 +168,7 @@ pub(super) async fn read_chain(
 
 /// The number of the last answer. One behind all manifests counts only if it is an answer: it tells of manifests that are
 /// gone.
-async fn last_answered(
-    host: &Host<'_>,
-    client: ClientId,
-    last: u64,
-    numbers: &mut Numbers,
-) -> Result<u64, JobError> {
+async fn last_answered(host: &Host<'_>, client: ClientId, last: u64, numbers: &mut Numbers) -> Result<u64, JobError> {
     let mut answered = 0;
     for listed in objects::list(host.store, &format!("receipts/{client}/")).await? {
         let Some(number) = layout::trailing_number(listed.key.as_str()) else { continue };
@@ -177,7 +179,9 @@ async fn last_answered(
         let bytes = objects::read(host.store, listed.key.as_str()).await?;
         let receipt = bytes.and_then(|bytes| Receipt::decode(client, number, &bytes).ok());
         let receipt = receipt.filter(|receipt| numbers.is_plausible(receipt.root));
-        let Some(receipt) = receipt.filter(|_| number <= answered.max(last).saturating_add(CHAIN_LEAP)) else { continue };
+        let Some(receipt) = receipt.filter(|_| number <= answered.max(last).saturating_add(CHAIN_LEAP)) else {
+            continue;
+        };
         numbers.tell(receipt.root);
         answered = number;
     }

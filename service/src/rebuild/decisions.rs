@@ -152,8 +152,7 @@ async fn read_expiries(
 async fn chain_of(host: &Host<'_>, folder: &str, report: &mut Report) -> Result<Vec<(String, u64)>, JobError> {
     let listed = objects::list(host.store, folder).await?;
     let names = listed.iter().map(|listed| listed.key.as_str());
-    let numbered: Vec<(&str, u64)> =
-        names.filter_map(|name| Some((name, layout::trailing_number(name)?))).collect();
+    let numbered: Vec<(&str, u64)> = names.filter_map(|name| Some((name, layout::trailing_number(name)?))).collect();
     let last = reached(0, CHAIN_LEAP, numbered.iter().map(|(_, number)| *number));
     let (chain, far): (Vec<_>, Vec<_>) = numbered.into_iter().partition(|(_, number)| *number <= last);
     let why = "its number is far above all others";

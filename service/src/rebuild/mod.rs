@@ -86,19 +86,21 @@ pub async fn unnamed_packs(host: &Host<'_>) -> Result<Vec<PackId>, JobError> {
 
 /// [`rebuild_with`] no packs but those that manifests name.
 pub async fn rebuild(host: &Host<'_>) -> Result<Report, JobError> {
-    rebuild_with(host, &BTreeSet::new()).await
+    rebuild_with(host, &BTreeSet::new(), 0).await
 }
 
 /// Writes a root folded from everything else in the store, numbered far above any number ever seen. Packs that no manifest
 /// names are left out, but for those that were found to be genuine.
-pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result<Report, JobError> {
+///
+/// `seen` is the number of the newest root that whoever asks has seen; 0 if of none.
+pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>, seen: u64) -> Result<Report, JobError> {
     // What cannot be read is left out or damaged only if the store is there: what is decided here is decided for good.
     let witnessed = Witnessed::new(host.store);
     let host = &Host { store: &witnessed, ..*host };
     let mut report = Report::default();
     let now = host.now().await?;
     let deleted = read_deletions(host, &mut report).await?;
-    let mut numbers = Numbers::of_roots(host, deleted.roots).await?;
+    let mut numbers = Numbers::of_roots(host, deleted.roots, seen).await?;
     let mut chains = Vec::new();
     for client in clients::below(host.store, "manifests/").await? {
         chains.push(read_chain(host, client, &mut numbers, &mut report).await?);

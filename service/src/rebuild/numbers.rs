@@ -14,18 +14,18 @@ use crate::view::Listed;
 /// The numbers of roots that anything tells of.
 #[derive(Default)]
 pub(super) struct Numbers {
-    /// The newest root that readers believe.
-    listed: u64,
+    /// The newest root that readers believe, or that was surely there.
+    known: u64,
     told: Vec<u64>,
 }
 
 impl Numbers {
-    /// Those of the roots, and of the records of deletions.
-    pub(super) async fn of_roots(host: &Host<'_>, deletions: Vec<u64>) -> Result<Self, JobError> {
+    /// Those of the roots, of the records of deletions, and of a root that was surely there.
+    pub(super) async fn of_roots(host: &Host<'_>, deletions: Vec<u64>, seen: u64) -> Result<Self, JobError> {
         let listed = Listed::read(host.store).await?.numbers.first().copied().unwrap_or(0);
         let roots = objects::list(host.store, "roots/").await?;
         let roots = roots.iter().filter_map(|root| layout::root_number(root.key.as_str()));
-        Ok(Self { listed, told: roots.chain(deletions).collect() })
+        Ok(Self { known: listed.max(seen), told: roots.chain(deletions).collect() })
     }
 
     /// Adds one that a manifest or receipt tells of.
@@ -42,7 +42,7 @@ impl Numbers {
     pub(super) fn newest(&self) -> u64 {
         // The last numbers are left to lies: from there no number leads on.
         let told = self.told.iter().copied().filter(|told| *told <= NUMBER - 2 * ROOT_LEAP);
-        reached(self.listed.min(NUMBER - 2 * ROOT_LEAP), ROOT_LEAP, told)
+        reached(self.known.min(NUMBER - 2 * ROOT_LEAP), ROOT_LEAP, told)
     }
 
     /// The number of the rebuilt root.

@@ -27,7 +27,9 @@ impl Told {
     pub(super) async fn read(host: &Host<'_>, newest: u64) -> Result<Self, JobError> {
         let listed = objects::list(host.store, "roots/").await?;
         let numbers = listed.iter().filter_map(|root| layout::root_number(root.key.as_str()));
-        let calls = numbers.filter(|number| *number <= newest).map(|number| -> Call<'_, Option<Root>> { Box::pin(read_root(host, number)) });
+        let calls = numbers
+            .filter(|number| *number <= newest)
+            .map(|number| -> Call<'_, Option<Root>> { Box::pin(read_root(host, number)) });
         let roots = objects::together(calls).await?;
         let mut told = Self::default();
         let mut policy: Option<(u64, ObjectHash)> = None;

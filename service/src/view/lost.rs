@@ -86,10 +86,12 @@ pub(super) async fn told_beyond(store: &dyn Store, view: &View) -> Result<Option
 /// and with it all behind it.
 async fn deletion_beyond(store: &dyn Store, number: u64) -> Result<Option<(u64, String)>, StoreError> {
     let after = objects::key(format!("{}-z", layout::deletion(number, &[0xff; 16])));
-    let page = store.list("deletions/", Some(&after), 1).await?;
-    let told = page.objects.first().and_then(|newer| Some((layout::deletion_root(newer.key.as_str())?, newer)));
-    let told = told.filter(|(told, _)| !is_told_far(*told, number));
-    Ok(told.map(|(told, newer)| (told, newer.key.as_str().to_owned())))
+    let page = store.list("deletions/", Some(&after), RECORDS).await?;
+    let names = page.objects.iter().map(|newer| newer.key.as_str());
+    // What has a strange name hides none that has not.
+    let mut told = names.filter_map(|name| Some((layout::deletion_root(name)?, name)));
+    let told = told.find(|(told, _)| !is_told_far(*told, number));
+    Ok(told.map(|(told, name)| (told, name.to_owned())))
 }
 
 type Answer = (ClientId, u64, Bytes);
@@ -125,3 +127,6 @@ pub(crate) fn tells_of((client, number): (ClientId, u64), bytes: &[u8], newest: 
 pub(crate) fn is_told_far(told: u64, newest: u64) -> bool {
     told > newest.saturating_add(ROOT_TOLD)
 }
+
+/// Records of deletions that are listed at once.
+const RECORDS: usize = 32;
