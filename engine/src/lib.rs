@@ -8,6 +8,7 @@
 // words
 pub mod id;
 pub mod limits;
+pub mod number;
 pub mod path;
 pub mod room;
 pub mod shown;

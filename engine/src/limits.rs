@@ -1,5 +1,14 @@
 //! Limits: the largest of everything a decoder accepts, checked before anything is allocated (`docs/format.md` §12).
 
+/// The largest number in a record or a name that counts, names or measures an object.
+pub const NUMBER: u64 = (1 << 53) - 1;
+/// So far above the highest root number that is believed another one may be. No repository writes so many roots.
+pub const ROOT_LEAP: u64 = 1 << 40;
+/// So far above the newest root there is a manifest, receipt or record of deletions may name a lost one. It is less than
+/// [`ROOT_LEAP`], so that a rebuilt root stands above all that is believed.
+pub const ROOT_TOLD: u64 = ROOT_LEAP / 2;
+/// So many records of a chain (of manifests, changes, expiries or versions) may be missing in a row.
+pub const CHAIN_LEAP: u64 = 1 << 20;
 /// Bytes in a pack.
 pub const PACK_BYTES: u64 = 256 << 20;
 /// Blocks in a pack.

@@ -176,6 +176,7 @@ const RUNS: usize = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::NUMBER;
     use crate::state::RUNS_MOST;
     use proptest::prelude::*;
 
@@ -226,12 +227,12 @@ mod tests {
 
     #[test]
     fn as_many_runs_of_each_kind_as_there_ever_are_fit_twice_and_more_than_readers_take_are_not_written() {
-        let longest = RunRef { length: u64::MAX, records: u64::MAX, ..root().runs[0].clone() };
-        let runs = |count| Root { number: u64::MAX, runs: vec![longest.clone(); count], ..root() };
+        let longest = RunRef { length: NUMBER, records: NUMBER, ..root().runs[0].clone() };
+        let runs = |count| Root { number: NUMBER, runs: vec![longest.clone(); count], ..root() };
         let most = runs(RUNS_MOST * RunKind::RECORDS.len());
         let bytes = most.encode().unwrap();
         assert!(bytes.len() < ROOT_BYTES / 2, "{} bytes", bytes.len());
-        assert_eq!(Root::decode(u64::MAX, &bytes), Ok(most));
+        assert_eq!(Root::decode(NUMBER, &bytes), Ok(most));
         assert!(matches!(runs(200).encode(), Err(RootSize(bytes)) if bytes > ROOT_BYTES));
     }
 

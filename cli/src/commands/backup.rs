@@ -92,6 +92,10 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
             context.report.warn(&format!("no packs of write-only clients were proven: {error}"));
         }
     }
+    if !options.dry_run {
+        let (store, state_dir, clients) = opened.met(context)?;
+        context.remember(store, &state_dir, &clients)?;
+    }
     tell_troubles(context, &outcome);
     if site.directory().is_some() && !options.dry_run && outcome.tally.bytes_stored >= RESERVE_FROM {
         // What is saved is saved, whether or not the reserve is kept.

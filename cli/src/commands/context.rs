@@ -1,12 +1,16 @@
 //! Context: what every command starts from: the options that all take, and the repository they name.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use copal_engine::id::RepositoryId;
 use copal_engine::keys::slot::SlotInput;
+use copal_engine::layout;
 use copal_engine::receipt::IngestBy;
+use copal_service::error::JobError;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::view::{self, Parts, View};
+use copal_store::Store;
 use copal_store::limit::Rates;
 
 use super::failure::{of_change, of_client, of_job, of_open, of_site, of_store};
@@ -24,7 +28,7 @@ use crate::places::{Places, this_host};
 use crate::remote::Introduction;
 use crate::report::field::Hex;
 use crate::report::{Failure, Report, human};
-use crate::repository::{Credentials, Enrolled, LocalClient, Repository, list_descriptors};
+use crate::repository::{Credentials, Enrolled, LocalClient, Met, Repository, list_descriptors};
 use crate::secrets::{Credential, Kind, Sources, Terminal};
 use crate::site::{Means, Site};
 use crate::verify;
@@ -237,8 +241,10 @@ impl<'a> Context<'a> {
         Ok(repository)
     }
 
-    /// The client that this machine is; registered if the repository does not know it.
+    /// The client that this machine is, to write with; registered if the repository does not know it. Nothing is written on
+    /// an older state than this machine has met.
     pub(super) fn client(&self, repository: &Repository) -> Result<LocalClient, Failure> {
+        self.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
         LocalClient::load_or_register(repository, &self.this_host()).map_err(of_client)
     }
 
@@ -252,15 +258,74 @@ impl<'a> Context<'a> {
         wait(view::read_parts(repository.store().as_ref(), &Parts::RECORDS)).map_err(of_job)
     }
 
-    /// The snapshots. What cannot be listed is told.
+    /// What is lost of the state, as far as this machine or anything in the repository knows, each with the object it is
+    /// about: every command that reads says so. If there is no state at all, none of them has anything to say.
+    pub(super) fn lost(&self, repository: &Repository, view: &View) -> Result<Vec<(String, String)>, Failure> {
+        for why in &view.passed {
+            self.report.warn(&format!("{why}: it is passed over"));
+        }
+        let mut lost = Vec::new();
+        match wait(view::lost_newer(&repository.host(), view)) {
+            Ok(None) => {}
+            Ok(Some((_, evidence))) if view.root.is_none() => return Err(of_job(JobError::StateLost { evidence })),
+            Ok(Some((number, evidence))) => lost.push((layout::root(number), evidence)),
+            // It may tell of a newer root.
+            Err(error) => lost.extend([error.blame().map_err(of_job)?]),
+        }
+        let store = repository.store().as_ref();
+        lost.extend(self.older(store, repository.state_dir(), view, CLIENTS)?);
+        if !lost.is_empty() {
+            self.report.note(&format!("what is shown may lack what is newer: {}", Failure::REMEDY_OLDER));
+        }
+        Ok(lost)
+    }
+
+    /// What of the state that this machine has met is not there any more. If all is, the state is remembered.
+    pub(super) fn older(
+        &self,
+        store: &dyn Store,
+        state_dir: &Path,
+        view: &View,
+        clients: &str,
+    ) -> Result<Vec<(String, String)>, Failure> {
+        let now = Met::now(store, view.root.as_ref(), clients).map_err(of_store)?;
+        let lost = Met::of_machine(state_dir).lost_in(&now, store).map_err(of_store)?;
+        if lost.is_empty() {
+            now.keep(state_dir);
+        }
+        Ok(lost)
+    }
+
+    /// Refuses to write on an older state than this machine has met.
+    pub(super) fn refuse_older(&self, store: &dyn Store, state_dir: &Path, clients: &str) -> Result<(), Failure> {
+        let view = wait(view::read_parts(store, &Parts::NOTHING)).map_err(of_job)?;
+        match self.older(store, state_dir, &view, clients)?.into_iter().next() {
+            Some((object, why)) => Err(Failure::Older { object, why }),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers the state as it is now: after a write of this machine.
+    pub(super) fn remember(&self, store: &dyn Store, state_dir: &Path, clients: &str) -> Result<(), Failure> {
+        let view = wait(view::read_parts(store, &Parts::NOTHING)).map_err(of_job)?;
+        Met::now(store, view.root.as_ref(), clients).map_err(of_store)?.keep(state_dir);
+        Ok(())
+    }
+
+    /// The snapshots. What cannot be listed is told, and what is lost.
     pub(super) fn history(&self, repository: &Repository, view: &View) -> Result<History, Failure> {
-        let history = History::read(repository, view)?;
+        let lost = self.lost(repository, view)?;
+        for (object, why) in &lost {
+            self.report.warn(&format!("{object} is lost: {why}"));
+        }
+        let mut history = History::read(repository, view)?;
         for (object, why) in &history.problems {
             self.report.warn(&format!("{object} cannot be listed: {why}"));
         }
         if !history.problems.is_empty() {
             self.report.note("\"copal check --full\" finds all that is damaged; what can be listed is not affected");
         }
+        history.problems.extend(lost);
         Ok(history)
     }
 
@@ -327,6 +392,9 @@ impl<'a> Context<'a> {
         Ok(())
     }
 }
+
+/// Where the records of all clients lie.
+pub(super) const CLIENTS: &str = "clients/";
 
 /// What a credential opens slots with.
 pub(super) fn input(credential: &Credential) -> Result<SlotInput, Failure> {

@@ -7,7 +7,7 @@ use copal_service::host::Entropy;
 use copal_service::prune::{self as job, prune};
 use copal_store::{StoreError, reserve};
 
-use super::context::Context;
+use super::context::{CLIENTS, Context};
 use super::failure::{of_backup, of_client, of_job, of_store};
 use super::signals::watch_signals;
 use crate::args;
@@ -46,6 +46,9 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     let started = Instant::now();
     if repository.site().is_behind_gateway() && !options.is_dry_run {
         return Err(Failure::NoPruneThere);
+    }
+    if !options.is_dry_run {
+        context.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
     }
     let mut how = service_options(repository, &options)?;
     if how.grace.is_zero() && !options.is_dry_run {

@@ -39,6 +39,16 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     // Indexes are not looked at.
     let parts = Parts { domains: Some(BTreeSet::new()), ..Parts::ALL };
     let view = wait(view::read_parts(store, &parts)).map_err(of_job)?;
+    let lost = match &opened {
+        Opened::Owner(repository) => context.lost(repository, &view)?,
+        Opened::WriteOnly(_) => {
+            let (store, state_dir, own) = opened.met(context)?;
+            context.older(store, &state_dir, &view, &own)?
+        }
+    };
+    for (object, why) in &lost {
+        context.report.warn(&format!("{object} is lost: {why}"));
+    }
     let now = Time(wait(store.now()).map_err(of_store)?.0);
     let clients = match only {
         Some(client) => vec![client],
@@ -70,7 +80,8 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         report.last_prune = last_job(store, "prune")?;
     }
     context.report.answer(&report)?;
-    Ok(if report.rejected.is_empty() { Exit::Done } else { Exit::Rejected })
+    let exit = if report.rejected.is_empty() { Exit::Done } else { Exit::Rejected };
+    Ok(if lost.is_empty() { exit } else { Exit::Damage })
 }
 
 /// The owner's fingerprint, as the descriptor tells it.

@@ -12,6 +12,9 @@ use crate::places::PlaceError;
 use crate::secrets::{Kind, SecretError};
 
 impl Failure {
+    /// What to do where a repository shows an older state than there was.
+    pub const REMEDY_OLDER: &str = "\"copal check\" says what is gone, \"copal rebuild-index\" goes on from what is there; revoke again who was revoked";
+
     /// What to do about it, where there is something to say.
     pub fn advice(&self) -> Option<&'static str> {
         Some(match self {
@@ -52,6 +55,7 @@ impl Failure {
             Self::Revoked { .. } => {
                 "what it saved before counts; the owner may let the machine join again with \"copal client add\""
             }
+            Self::Older { .. } => Self::REMEDY_OLDER,
             Self::NotPermitted { .. } | Self::WriteOnly => {
                 "use a machine that knows the passphrase, or give the passphrase"
             }

@@ -191,6 +191,14 @@ pub enum Failure {
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
+    /// The repository shows an older state than this machine has met.
+    #[error("{object} is older than it was: {why}")]
+    Older {
+        /// What is older.
+        object: String,
+        /// In words.
+        why: String,
+    },
     /// The file with this machine's client keys is damaged.
     #[error("{} does not hold a client's keys", .path.display())]
     ClientKeys {
@@ -257,7 +265,7 @@ impl Failure {
             Self::Usage(_) | Self::Location(_) => Exit::Usage,
             Self::NoRepository { .. } | Self::RepositoryGone { .. } => Exit::NoRepository,
             Self::WrongSecret(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
-            Self::Damaged { .. } => Exit::Damage,
+            Self::Damaged { .. } | Self::Older { .. } => Exit::Damage,
             Self::Rejected { .. } | Self::NotYetAccepted { .. } => Exit::Rejected,
             Self::Interrupted => Exit::Interrupted,
             Self::OutputClosed => Exit::Done,
@@ -290,6 +298,7 @@ impl Failure {
             Self::InsideRepository { .. } => "inside_repository",
             Self::EmptyStream => "empty_stream",
             Self::Damaged { .. } => "damaged",
+            Self::Older { .. } => "older_state",
             Self::ClientKeys { .. } => "client_keys",
             Self::Rejected { .. } => "rejected",
             Self::NotYetAccepted { .. } => "not_yet_accepted",

@@ -9,6 +9,7 @@ mod enrolled;
 mod init;
 mod join;
 mod kept;
+mod met;
 mod seen;
 mod slots;
 mod unlock;
@@ -22,6 +23,8 @@ use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::session::SessionRecord;
 use copal_engine::keys::slot::{SlotError, SlotInput};
 use copal_engine::layout;
+use copal_engine::limits::CHAIN_LEAP;
+use copal_engine::number::reached;
 use copal_engine::repository::{Descriptor, DescriptorError};
 use copal_engine::seal::SessionCipher;
 use copal_engine::wire::record::RecordError;
@@ -42,6 +45,7 @@ pub use enrolled::{Credentials, Enrolled};
 pub use init::{Init, InitError, Initialised, add_slot, init};
 pub use join::{JoinError, join};
 pub use kept::kept_request_key;
+pub use met::Met;
 pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 use unlock::read_slots;
 pub use unlock::{find_slots, unlock};
@@ -229,9 +233,11 @@ pub fn list_descriptors(store: &dyn Store) -> Result<Vec<NamedDescriptor>, Store
 async fn read_descriptors(store: &dyn Store) -> Result<Vec<NamedDescriptor>, StoreError> {
     let listed = objects::list(store, "copal/").await?;
     let names: Vec<String> = listed.iter().map(|listed| listed.key.as_str().to_owned()).collect();
+    // A version far above the others was never reached by one after another.
+    let last = reached(0, CHAIN_LEAP, names.iter().filter_map(|name| layout::trailing_number(name)));
     let mut descriptors = Vec::new();
     for (name, read) in names.iter().zip(objects::read_many(store, &names).await) {
-        let Some(version) = layout::trailing_number(name) else { continue };
+        let Some(version) = layout::trailing_number(name).filter(|version| *version <= last) else { continue };
         if let Some(bytes) = read? {
             descriptors.push((name.clone(), Descriptor::decode(version, &bytes)));
         }

@@ -128,7 +128,7 @@ fn decode(bytes: &[u8]) -> Result<Extras, DecodeError> {
         extras.link_target = Some(value.bytes(PAGE_BYTES)?.to_vec());
     }
     if let Some(value) = fields.optional(HARDLINK)? {
-        extras.hardlink = Some(value.uint()?);
+        extras.hardlink = Some(value.wide()?);
     }
     if let Some(value) = fields.optional(DEVICE)? {
         value.tuple(2)?;
@@ -141,7 +141,7 @@ fn decode(bytes: &[u8]) -> Result<Extras, DecodeError> {
     if let Some(value) = fields.optional(HOLES)? {
         extras.holes = non_empty(value, |pair| {
             let error = pair.error("a hole ends beyond any file");
-            let (start, length) = (pair.uint()?, pair.uint()?);
+            let (start, length) = (pair.wide()?, pair.wide()?);
             Ok(start..start.checked_add(length).ok_or(error)?)
         })?;
     }

@@ -7,7 +7,7 @@
 use minicbor::{Decoder, Encoder};
 
 use super::DecodeError;
-use crate::limits::{CBOR_DEPTH, IGNORED_BYTES};
+use crate::limits::{CBOR_DEPTH, IGNORED_BYTES, NUMBER};
 use crate::time::Time;
 
 const INFALLIBLE: &str = "writing to a Vec cannot fail";
@@ -151,8 +151,15 @@ impl<'a> Reader<'a> {
         Ok(items)
     }
 
-    /// Takes an unsigned number.
+    /// Takes an unsigned number of at most [`NUMBER`], so that no sum of a few of them wraps.
     pub fn uint(&mut self) -> Result<u64, DecodeError> {
+        let large = self.error("a number is beyond what records may say");
+        let value = self.wide()?;
+        if value <= NUMBER { Ok(value) } else { Err(large) }
+    }
+
+    /// Takes any unsigned number: a size or an offset as a file system tells it. Whoever adds to it checks the sum.
+    pub fn wide(&mut self) -> Result<u64, DecodeError> {
         let error = self.error("an unsigned number was expected");
         self.0.u64().map_err(|_| error)
     }

@@ -48,7 +48,7 @@ impl Merged {
         let mut proposal = Proposal::default();
         for (hash, _) in &self.parts {
             proposal.delta.segments.insert((domain, *hash), None);
-            let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.number() + 1 };
+            let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.next_number() };
             proposal.delta.doomed.insert(layout::segment(*hash), Some(doomed));
         }
         for (hash, record) in &self.made {

@@ -161,7 +161,7 @@ impl Pass<'_> {
                         Segment::parse(&bytes[..]).map_err(|error| JobError::damaged(layout::segment(*old), error))?,
                     );
                     self.proposal.delta.segments.insert((domain, *old), None);
-                    let root = self.view.number() + 1;
+                    let root = self.view.next_number();
                     let doomed = DoomedRecord { state: DoomedState::Doomed, time: self.now, root };
                     self.proposal.delta.doomed.insert(layout::segment(*old), Some(doomed));
                 }

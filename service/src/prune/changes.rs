@@ -67,7 +67,7 @@ impl Part<'_> {
             if let Some(merged) = merged {
                 proposal.delta.segments.insert((self.domain, merged.hash), Some(merged.record));
                 // At once: all of a domain do not fit into memory. If no root names it, the run dooms it.
-                if !view::is_newest(self.host.store, &layout::root(self.view.number())).await? {
+                if view::is_superseded(self.host.store, self.view).await? {
                     let evidence = format!("{} is not the newest any more", layout::root(self.view.number()));
                     return Err(JobError::StateLost { evidence });
                 }

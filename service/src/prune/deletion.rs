@@ -18,7 +18,7 @@ use crate::view::{self, Parts, View};
 
 /// Lists an object as doomed.
 pub(super) fn doom(view: &View, name: String, now: Time, proposal: &mut Proposal) {
-    let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.number() + 1 };
+    let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.next_number() };
     proposal.delta.doomed.insert(name, Some(doomed));
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn is_superseded(host: &Host<'_>, view: &View) -> Result<bool, 
 /// Turns the names that this writer has itself deleted into spent ones.
 pub(super) fn clear(view: &View, cleared: &[String], now: Time, proposal: &mut Proposal) {
     for name in cleared {
-        let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: view.number() + 1 };
+        let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: view.next_number() };
         proposal.delta.doomed.insert(name.clone(), Some(spent));
     }
 }

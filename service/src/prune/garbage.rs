@@ -102,7 +102,11 @@ pub(super) fn expire_spent(view: &View, now: Time, proposal: &mut Proposal) {
 pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
     let listed = objects::list(host.store, "roots/").await?;
     let now = host.now().await?;
-    let old = listed.iter().skip(windows().roots_kept);
+    // What is passed over is none of the roots that are kept.
+    let numbers = listed.iter().filter_map(|root| layout::root_number(root.key.as_str()));
+    let newest = view::newest_number(host.store).await?;
+    let passed = listed.len() - numbers.filter(|number| *number <= newest).count();
+    let old = listed.iter().skip(windows().roots_kept.saturating_add(passed));
     let old = old.filter(|root| now.since(Time(root.stat.created.0)) >= windows().roots_age);
     let mut old: Vec<_> = old.collect();
     if old.is_empty() {

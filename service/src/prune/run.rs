@@ -150,11 +150,11 @@ impl Run<'_> {
             let decided = self.decide(&mut view, &cleared, is_first).await;
             self.count_copied();
             if decided.is_err() {
-                self.leave_over(view.number() + 1);
+                self.leave_over(view.next_number());
             }
             let decided = match decided {
                 // An index belongs to its root only as long as that is the newest.
-                Err(JobError::StateLost { .. }) if view::newest_number(self.host.store).await? > view.number() => {
+                Err(JobError::StateLost { .. }) if view::is_superseded(self.host.store, &view).await? => {
                     lost += 1;
                     continue;
                 }
@@ -175,7 +175,7 @@ impl Run<'_> {
                 continue;
             }
             self.report.take(decided.report);
-            self.planned = view.number() + 1;
+            self.planned = view.next_number();
             let is_over = decided.after.is_some() || self.options.budget.is_over();
             if is_over || !decided.has_more {
                 self.report.is_unfinished |= decided.has_more;
@@ -318,9 +318,9 @@ impl Run<'_> {
     /// Writes the next root; whether it won.
     async fn commit(&mut self, view: &View, proposal: Proposal) -> Result<bool, JobError> {
         // Decided on a root that is not the newest: no more is written for nothing.
-        let won = match view::is_newest(self.host.store, &layout::root(view.number())).await? {
-            true => commit(self.host, view, proposal).await,
-            false => Ok(None),
+        let won = match view::is_superseded(self.host.store, view).await? {
+            false => commit(self.host, view, proposal).await,
+            true => Ok(None),
         };
         if let Ok(Some(_)) = won {
             // The root has decided about everything that was there.
@@ -329,7 +329,7 @@ impl Run<'_> {
             self.left_over.clear();
             return Ok(true);
         }
-        self.leave_over(view.number() + 1);
+        self.leave_over(view.next_number());
         won.map(|_| false)
     }
 

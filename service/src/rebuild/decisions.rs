@@ -7,6 +7,8 @@ use copal_engine::change::{Operation, VerifiedChange};
 use copal_engine::expiry::Expiry;
 use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
+use copal_engine::limits::CHAIN_LEAP;
+use copal_engine::number::reached;
 use copal_engine::retention::{Signed, SignedPolicy, expirable, permits, protected};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
@@ -38,12 +40,14 @@ pub(super) async fn fold(
     let (changes, mut unread) = read_changes(host, proposal, report).await?;
     let expiries = read_expiries(host, proposal, report).await?;
     let by_expiries = expiries.iter().map(|(_, expiry)| expiry.policy.max(expiry.change));
-    let last = by_expiries.chain([told.last()]).max().unwrap_or(0);
+    let known = proposal.change_head.map_or(0, |(number, _)| number);
+    let is_near = |number: &u64| *number <= known.saturating_add(CHAIN_LEAP);
+    let last = by_expiries.chain([told.last()]).filter(is_near).max().unwrap_or(0);
     if last > proposal.change_head.map_or(0, |(number, _)| number) {
         report.unreadable.push((layout::change(last), "it is not there, and a root or an expiry knows it".into()));
         unread.insert(last);
     }
-    unread.extend(told.policy_lost);
+    unread.extend(told.policy_lost.filter(is_near));
     // It may hold a policy that forbids what the one before it permits.
     let policy = changes.iter().rev().find(|verified| policy::of(&verified.change).is_some());
     let policy = policy.map_or(0, |verified| verified.change.number);
@@ -88,9 +92,8 @@ async fn read_changes(
     let mut unread = Unread::new();
     let mut before = Some((0, ObjectHash::NONE));
     let mut last = 0;
-    for listed in objects::list(host.store, "changes/").await? {
-        let name = listed.key.as_str();
-        let Some(number) = layout::trailing_number(name) else { continue };
+    for (name, number) in chain_of(host, "changes/", report).await? {
+        let name = name.as_str();
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
         if number > last + 1 {
             report.unreadable.push((layout::change(last + 1), "it is not there".into()));
@@ -124,9 +127,8 @@ async fn read_expiries(
 ) -> Result<Vec<(String, Expiry)>, JobError> {
     let mut expiries = Vec::new();
     let mut before = Some((0, ObjectHash::NONE));
-    for listed in objects::list(host.store, "expiries/").await? {
-        let name = listed.key.as_str();
-        let Some(number) = layout::trailing_number(name) else { continue };
+    for (name, number) in chain_of(host, "expiries/", report).await? {
+        let name = name.as_str();
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
         let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
         let own = (number, ObjectHash::of(&bytes));
@@ -146,6 +148,18 @@ async fn read_expiries(
         }
     }
     Ok(expiries)
+}
+
+/// The names and numbers of a chain. One far above all others is left out.
+async fn chain_of(host: &Host<'_>, folder: &str, report: &mut Report) -> Result<Vec<(String, u64)>, JobError> {
+    let listed = objects::list(host.store, folder).await?;
+    let names = listed.iter().map(|listed| listed.key.as_str());
+    let numbered: Vec<(&str, u64)> = names.filter_map(|name| Some((name, layout::trailing_number(name)?))).collect();
+    let last = reached(0, CHAIN_LEAP, numbered.iter().map(|(_, number)| *number));
+    let (chain, far): (Vec<_>, Vec<_>) = numbered.into_iter().partition(|(_, number)| *number <= last);
+    let why = "its number is far above all others";
+    report.unreadable.extend(far.into_iter().map(|(name, _)| (name.to_owned(), why.to_owned())));
+    Ok(chain.into_iter().map(|(name, number)| (name.to_owned(), number)).collect())
 }
 
 /// The policy that counts at some place among the changes.

@@ -229,7 +229,7 @@ impl Assembly<'_, '_> {
         match kind {
             EntryKind::File => {
                 counts.files += 1;
-                counts.bytes += size;
+                counts.bytes = counts.bytes.saturating_add(size);
                 self.attempt.progress.file_done();
             }
             EntryKind::Directory => counts.directories += 1,

@@ -88,6 +88,17 @@ fn what_may_be_ignored_is_bounded() {
     assert!(rest_of(&of(IGNORED_BYTES)).is_err());
 }
 
+#[test]
+fn a_number_beyond_the_range_is_refused_where_it_is_no_size() {
+    for (value, is_number) in [(NUMBER, true), (NUMBER + 1, false), (u64::MAX, false)] {
+        let mut writer = Writer::new();
+        writer.uint(value);
+        let bytes = writer.finish();
+        assert_eq!(Reader::new(&bytes).unwrap().uint().is_ok(), is_number, "{value}");
+        assert_eq!(Reader::new(&bytes).unwrap().wide(), Ok(value));
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_give_a_value_or_an_error(bytes: Vec<u8>) {
