@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::manifest::VerifiedManifest;
 use copal_engine::pack::{PackKind, PackTable};
 use copal_engine::state::PackRecord;
@@ -37,7 +37,7 @@ pub(super) fn named_by(chains: &[Chain]) -> HashMap<PackId, BTreeSet<DomainId>> 
 /// that are damaged so that nobody can tell what they hold.
 pub(super) async fn read_packs(
     host: &Host<'_>,
-    deleted: &BTreeSet<String>,
+    deleted: &BTreeSet<Prunable>,
     chains: &[Chain],
     genuine: &BTreeSet<PackId>,
     now: Time,
@@ -49,7 +49,7 @@ pub(super) async fn read_packs(
     for prefix in ["packs/", "moved/"] {
         for listed in objects::list(host.store, prefix).await? {
             let name = listed.key.as_str();
-            if deleted.contains(name) {
+            if Prunable::parse(name).is_some_and(|name| deleted.contains(&name)) {
                 continue;
             }
             let Some((place, id)) = layout::pack_of(name) else { continue };
