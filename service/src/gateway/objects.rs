@@ -57,7 +57,8 @@ fn exists(key: &str) -> Problem {
 pub(super) fn tell(gateway: &Gateway, caller: Caller, key: &str) {
     match (key.split('/').next(), caller) {
         (Some("clients"), _) => gateway.known.doubt_clients(),
-        (Some("manifests"), Caller::Client { id, .. }) => gateway.hint(id),
+        // Whoever hands something in to be decided.
+        (Some("manifests" | "changes"), Caller::Client { id, .. }) => gateway.hint(id),
         _ => {}
     }
 }
@@ -183,9 +184,9 @@ pub(super) async fn list(
     let after = asked.after.map(key_of).transpose()?;
     let limit = asked.limit.unwrap_or(LIST_MOST).clamp(1, LIST_MOST);
     let store = gateway.settings.store.as_ref();
-    let page = match call.house.ingest {
-        Some(_) => store.list(&prefix, after.as_ref(), limit).await?,
-        None => list_begun(store, &prefix, after.as_ref(), limit).await?,
+    let page = match call.house.is_made {
+        true => store.list(&prefix, after.as_ref(), limit).await?,
+        false => list_begun(store, &prefix, after.as_ref(), limit).await?,
     };
     let object = |listed: &copal_store::Listed| {
         json!({

@@ -211,6 +211,9 @@ async fn whoever_waits_for_a_receipt_hastens_it() {
     let manifest = format!("/v1/objects/{}", layout::manifest(WRITER, 1));
     assert_eq!(world.signed(WRITER_SIGNS, "PUT", &manifest, b"m").await.status, 201);
     assert_eq!(*told.lock().unwrap(), [WRITER, WRITER]);
+    let change = format!("/v1/objects/{}", layout::change(1));
+    assert_eq!(world.signed(FULL_SIGNS, "PUT", &change, b"c").await.status, 201);
+    assert_eq!(*told.lock().unwrap(), [WRITER, WRITER, FULL], "a change is taken up as soon as a manifest");
 }
 
 #[tokio::test]
