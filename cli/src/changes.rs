@@ -58,7 +58,9 @@ pub fn write(
     if record.is_none_or(|record| record.role != Role::Full || record.revoked.is_some()) {
         return Err(ChangeError::NotFull);
     }
-    let by = repository.descriptor.as_ref().ok_or(ChangeError::NoDescriptor)?.ingest;
+    if repository.descriptor.is_none() {
+        return Err(ChangeError::NoDescriptor);
+    }
     let before = wait(view::read(repository.store().as_ref()))?;
     if let Some((_, evidence)) = wait(view::lost_newer(&repository.host(), &before))? {
         return Err(JobError::StateLost { evidence }.into());
@@ -69,10 +71,10 @@ pub fn write(
         written = Some(chain.append(operations)?);
     }
     let Some(number) = written else { return Ok(None) };
-    if by == IngestBy::Service {
+    if !repository.ingests() {
         return folded_by_service(repository, number).map(Some);
     }
-    wait(ingest(&repository.host(), by, Scope::Client(client.id), &|_| false))?;
+    wait(ingest(&repository.host(), IngestBy::Client, Scope::Client(client.id), &|_| false))?;
     let view = wait(view::read(repository.store().as_ref()))?;
     Ok(Some(Written { number, view }))
 }

@@ -1,5 +1,7 @@
 //! Layout: the names of objects in the store. A name with a number beyond the range is none of them.
 
+use core::fmt;
+
 use crate::id::{ClientId, ObjectHash, PackId, SlotId};
 use crate::limits::NUMBER;
 
@@ -10,6 +12,40 @@ pub enum Place {
     Packs = 0,
     /// `moved/`: written by prune; no client may create objects there.
     Moved = 1,
+}
+
+/// The name of an object that a prune may delete. No list of names to delete holds any other.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Prunable {
+    /// A segment of the index.
+    Segment(ObjectHash),
+    /// A pack.
+    Pack(Place, PackId),
+    /// A run of the state.
+    Run(ObjectHash),
+}
+
+impl Prunable {
+    /// The object of this name; none if no prune may delete it.
+    pub fn parse(name: &str) -> Option<Self> {
+        let hash = |text: &str| ObjectHash::from_hex(text).ok();
+        let read = match name.split_once('/')? {
+            ("index", rest) => Self::Segment(hash(rest)?),
+            ("state", rest) => Self::Run(hash(rest)?),
+            _ => pack_of(name).map(|(place, id)| Self::Pack(place, id))?,
+        };
+        (read.to_string() == name).then_some(read)
+    }
+}
+
+impl fmt::Display for Prunable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&match self {
+            Self::Segment(hash) => segment(*hash),
+            Self::Pack(place, id) => pack(*place, *id),
+            Self::Run(hash) => state(*hash),
+        })
+    }
 }
 
 /// A descriptor's name.
@@ -176,6 +212,27 @@ mod tests {
         let id = PackId([0xab; 32]);
         assert_eq!(pack_of(&pack(Place::Moved, id)), Some((Place::Moved, id)));
         assert_eq!(pack_of(&format!("packs/00/{id}")), None);
+    }
+
+    #[test]
+    fn only_packs_segments_and_runs_are_names_to_delete() {
+        let (hash, id) = (ObjectHash([0xab; 32]), PackId([0xab; 32]));
+        let packs = [Place::Packs, Place::Moved].map(|place| Prunable::Pack(place, id));
+        for name in [Prunable::Segment(hash), Prunable::Run(hash)].into_iter().chain(packs) {
+            assert_eq!(Prunable::parse(&name.to_string()), Some(name));
+            assert_eq!(Prunable::parse(&name.to_string().to_uppercase()), None, "{name}");
+            assert_eq!(Prunable::parse(&name.to_string().replace("ab", "AB")), None, "{name}");
+            assert_eq!(Prunable::parse(&format!("{name}/x")), None, "{name}");
+            assert_eq!(Prunable::parse(&format!("./{name}")), None, "{name}");
+        }
+        let [slot, _] = slot(SlotId([1; 16]));
+        let others = [descriptor(1), slot, client(ClientId([3; 16]), 1), manifest(ClientId([3; 16]), 1), change(1)];
+        let hashed = ["receipts", "roots", "deletions", "reports", "tmp"].map(|folder| format!("{folder}/{hash}"));
+        let crooked = ["", "packs", "packs/", "state/", "index/x", "keys/../state/x", "packs/ab/../../keys/x"];
+        let others = others.into_iter().chain(hashed).chain(crooked.map(str::to_owned));
+        for other in others.chain([root(1), expiry(1), reader(hash), format!("packs/00/{id}")]) {
+            assert_eq!(Prunable::parse(&other), None, "{other}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
 use copal_engine::index::{Bits, Index, Overlay, OverlayRun, Segment};
-use copal_engine::layout;
+use copal_engine::layout::{self, Prunable};
 use copal_engine::root::Root;
 use copal_engine::state::{PackRecord, RunKind, RunReader, State, StateFold};
 use copal_store::{Store, StoreError};
@@ -111,7 +111,7 @@ impl View {
     pub fn is_doomed(&self, pack: PackId) -> bool {
         [layout::Place::Packs, layout::Place::Moved]
             .into_iter()
-            .any(|place| self.state.doomed.contains_key(&layout::pack(place, pack)))
+            .any(|place| self.state.doomed.contains_key(&Prunable::Pack(place, pack)))
     }
 
     /// What [`Parts::HEADS`] names, of a view that has it.

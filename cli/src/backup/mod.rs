@@ -295,7 +295,7 @@ pub fn backup<'a>(
         // What an earlier run uploaded and did not live to see accepted. Mostly there is nothing, and then the state was
         // read meanwhile.
         let host = access.host();
-        let earlier = ingest(&host, descriptor.ingest, Scope::Client(client.id), &|_| false);
+        let earlier = ingest(&host, IngestBy::Client, Scope::Client(client.id), &|_| false);
         let (decided, view) = wait(futures::future::join(earlier, read()));
         if decided?.is_empty() {
             seen = Some(view?);

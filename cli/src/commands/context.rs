@@ -386,8 +386,8 @@ impl<'a> Context<'a> {
 
     /// Decides what is undecided and folds in new changes, where that is the clients' business.
     pub(super) fn ingest(&self, repository: &Repository) -> Result<(), Failure> {
-        if let Some(descriptor) = repository.descriptor.as_ref().filter(|known| known.ingest == IngestBy::Client) {
-            wait(ingest(&repository.host(), descriptor.ingest, Scope::All, &|_| false)).map_err(of_job)?;
+        if repository.ingests() {
+            wait(ingest(&repository.host(), IngestBy::Client, Scope::All, &|_| false)).map_err(of_job)?;
         }
         Ok(())
     }

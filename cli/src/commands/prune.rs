@@ -45,7 +45,7 @@ pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Resul
 pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Options) -> Result<Exit, Failure> {
     let started = Instant::now();
     if repository.site().is_behind_gateway() && !options.is_dry_run {
-        return Err(Failure::NoPruneThere);
+        return Err(Failure::NoJobThere("prunes"));
     }
     if !options.is_dry_run {
         context.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;

@@ -13,6 +13,9 @@ use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open_bare()?;
+    if repository.site().is_behind_gateway() {
+        return Err(Failure::NoJobThere("rebuilds the index"));
+    }
     if repository.descriptor.is_none() {
         return Err(of_client(ClientError::NoDescriptor));
     }

@@ -59,7 +59,7 @@ impl Failure {
             Self::NotPermitted { .. } | Self::WriteOnly => {
                 "use a machine that knows the passphrase, or give the passphrase"
             }
-            Self::NoPruneThere => {
+            Self::NoJobThere(_) => {
                 "leave it to the service's schedule, or name the store itself with -r: s3://... or a directory"
             }
             Self::NoSnapshot { .. } => {

@@ -100,9 +100,9 @@ pub enum Failure {
         /// What it may not do: `read`, `change`.
         act: &'static str,
     },
-    /// A gateway lets nobody delete.
-    #[error("through a gateway nobody prunes: the service beside the store does")]
-    NoPruneThere,
+    /// Behind a gateway the service alone writes the state and deletes.
+    #[error("through a gateway nobody {0}: the service beside the store does")]
+    NoJobThere(&'static str),
     /// The owner has revoked the client that this machine is.
     #[error("this machine's client {client} was revoked by the owner")]
     Revoked {
@@ -287,7 +287,7 @@ impl Failure {
             Self::NewerFormat { .. } => "newer_format",
             Self::WrongSecret(_) | Self::BadSecret { .. } => "wrong_passphrase",
             Self::UnfitStore { .. } => "unfit_store",
-            Self::NotPermitted { .. } | Self::NoPruneThere | Self::Revoked { .. } | Self::WriteOnly => "not_permitted",
+            Self::NotPermitted { .. } | Self::NoJobThere(_) | Self::Revoked { .. } | Self::WriteOnly => "not_permitted",
             Self::Enrollment(_) => "enrollment",
             Self::NoSnapshot { .. } | Self::Freed { .. } => "no_snapshot",
             Self::AmbiguousSnapshot { .. } | Self::NoneOfThisHost { .. } => "ambiguous_snapshot",

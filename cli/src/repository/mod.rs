@@ -25,6 +25,7 @@ use copal_engine::keys::slot::{SlotError, SlotInput};
 use copal_engine::layout;
 use copal_engine::limits::CHAIN_LEAP;
 use copal_engine::number::reached;
+use copal_engine::receipt::IngestBy;
 use copal_engine::repository::{Descriptor, DescriptorError};
 use copal_engine::seal::SessionCipher;
 use copal_engine::wire::record::RecordError;
@@ -170,6 +171,13 @@ impl Repository {
     /// Where the repository lies.
     pub fn site(&self) -> &Site {
         &self.site
+    }
+
+    /// Whether this process decides about what clients upload: the descriptor leaves it to clients, and there is no gateway
+    /// before the store. Behind one the service beside the store decides, whatever the descriptor says.
+    pub fn ingests(&self) -> bool {
+        let by = self.descriptor.as_ref().map(|descriptor| descriptor.ingest);
+        by == Some(IngestBy::Client) && !self.site.is_behind_gateway()
     }
 
     /// The store.

@@ -226,11 +226,9 @@ impl Work {
     }
 
     fn ingest(&self, scope: Scope<'_>) -> Result<(), Stopped> {
-        self.run("ingest", &named(scope), Indexes::Pieces, |host, descriptor, metrics| {
-            if descriptor.ingest != IngestBy::Service {
-                return Ok(());
-            }
-            let done = wait(ingest::work(host, descriptor.ingest, scope, &|_| false))?;
+        // Whoever comes through the gateway leaves it to this process, also where clients beside the store decide.
+        self.run("ingest", &named(scope), Indexes::Pieces, |host, _, metrics| {
+            let done = wait(ingest::work(host, IngestBy::Service, scope, &|_| false))?;
             metrics.decided(&done.receipts, done.refused.len());
             for receipt in done.receipts.iter().filter(|receipt| receipt.outcome == Outcome::Rejected) {
                 let words = receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text()));
@@ -273,11 +271,7 @@ impl Work {
     }
 
     fn look(&self, packs: BTreeSet<PackId>) {
-        let _ = self.run("look", "", Indexes::Whole, |host, descriptor, _| {
-            // Where clients decide, they note it themselves.
-            if descriptor.ingest != IngestBy::Service {
-                return Ok(());
-            }
+        let _ = self.run("look", "", Indexes::Whole, |host, _, _| {
             let findings = wait(check::look(host, &packs))?;
             if findings > 0 {
                 (self.note)(&JobNote::Damage { findings });
@@ -289,8 +283,8 @@ impl Work {
     fn upkeep(&self, job: Upkeep, budget: &Budget) {
         // Whatever became of it is told, and its next time comes.
         let _ = match job {
-            Upkeep::Expire => self.run(job.name(), "", Indexes::Pieces, |host, descriptor, metrics| {
-                metrics.expired(&wait(expire_until(host, descriptor.ingest, budget))?);
+            Upkeep::Expire => self.run(job.name(), "", Indexes::Pieces, |host, _, metrics| {
+                metrics.expired(&wait(expire_until(host, IngestBy::Service, budget))?);
                 Ok(())
             }),
             Upkeep::Compact => self.run(job.name(), "", Indexes::Pieces, |host, _, metrics| {

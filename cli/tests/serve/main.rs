@@ -5,6 +5,7 @@ mod kit;
 mod jobs;
 mod server;
 mod strangers;
+mod stolen;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -100,8 +101,11 @@ fn a_backup_through_the_gateway_against_a_damaged_index_says_so() {
     let last = machine.objects()[&segment].len() - 1;
     machine.flip(&segment, last);
     machine.write("more", noise(3, 50_000));
-    let run = machine.at(&server.url, &["backup", "source"]).exits(4);
-    assert!(run.err.contains(&segment) && run.err.contains("rebuild-index"), "{run}");
+    // The service cannot decide, and says so where it runs; who saves learns that nobody has answered.
+    let run = machine.at(&server.url, &["backup", "source", "--wait", "3s"]);
+    assert!(run.code != 0 && run.err.contains("not accepted yet"), "{run}");
+    let check = machine.at(&server.url, &["check"]).exits(4);
+    assert!(check.err.contains(&segment) || check.text().contains(&segment), "{check}");
 }
 
 #[test]
@@ -120,14 +124,24 @@ fn a_change_is_decided_as_soon_as_it_arrives() {
 }
 
 #[test]
-fn pruning_is_for_who_serves() {
+fn jobs_are_for_who_serves() {
     let machine = machine();
     let server = Server::start(&machine, &[]);
     machine.at(&server.url, &["backup", "source"]).ok();
     machine.at(&server.url, &["forget", "latest"]).ok();
     let before = machine.names("packs/");
-    let refused = machine.at(&server.url, &["prune", "--grace", "0s"]);
-    assert!(refused.code != 0 && refused.err.contains("nobody prunes"), "{refused}");
+    let roots = machine.names("roots/");
+    let jobs: [(&[&str], _); 4] = [
+        (&["prune", "--grace", "0s"], "nobody prunes"),
+        (&["ingest"], "nobody ingests"),
+        (&["compact"], "nobody compacts"),
+        (&["rebuild-index"], "nobody rebuilds"),
+    ];
+    for (job, why) in jobs {
+        let refused = machine.at(&server.url, job);
+        assert!(refused.code != 0 && refused.err.contains(why), "{refused}");
+    }
+    assert_eq!(machine.names("roots/"), roots);
     assert_eq!(machine.names("packs/"), before);
     machine.run(&["check"]).ok();
 }
@@ -212,6 +226,15 @@ fn a_repository_behind_ssh_is_made_filled_and_restored() {
     run(&["backup", "source"]).ok();
     run(&["restore", &machine.whole(), "-t", "out"]).ok();
     assert_same(&machine.path("source"), &machine.path("out"));
+    run(&["backup", "source"]).ok();
+    // Each is taken up at once by the process at the other end.
+    let begun = Instant::now();
+    run(&["tag", "latest", "--add", "good"]).ok();
+    run(&["forget", "--keep-last", "1"]).ok();
+    fs::write(machine.path("policy.toml"), "keep-last = 3\n").unwrap();
+    run(&["policy", "set", "policy.toml"]).ok();
+    assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
+    assert_eq!(run(&["snapshots", "--json"]).ok().json().as_array().unwrap().len(), 1);
     run(&["check", "--full"]).ok();
 }
 

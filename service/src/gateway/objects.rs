@@ -190,9 +190,9 @@ pub(super) async fn list(
     let after = asked.after.map(key_of).transpose()?;
     let limit = asked.limit.unwrap_or(LIST_MOST).clamp(1, LIST_MOST);
     let store = gateway.settings.store.as_ref();
-    let page = match call.house.ingest {
-        Some(_) => store.list(&prefix, after.as_ref(), limit).await?,
-        None => list_begun(store, &prefix, after.as_ref(), limit).await?,
+    let page = match call.house.is_made {
+        true => store.list(&prefix, after.as_ref(), limit).await?,
+        false => list_begun(store, &prefix, after.as_ref(), limit).await?,
     };
     let object = |listed: &copal_store::Listed| {
         json!({

@@ -11,7 +11,6 @@ use base64::engine::general_purpose::STANDARD;
 use copal_engine::client::Role;
 use copal_engine::id::{ClientId, DomainId};
 use copal_engine::layout;
-use copal_engine::receipt::IngestBy;
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
@@ -44,10 +43,6 @@ pub(super) async fn repository(State(gateway): State<Arc<Gateway>>, call: Call) 
         "owner": facts.owner.to_string(),
         "version": descriptor.version,
         "descriptor": STANDARD.encode(&facts.bytes),
-        "ingest": match descriptor.ingest {
-            IngestBy::Client => "client",
-            IngestBy::Service => "service",
-        },
         "transfers": if gateway.settings.presigner.is_some() { "presigned" } else { "direct" },
         "slots": if gateway.settings.open_slots { "open" } else { "signed" },
         "time": call.now,
@@ -57,7 +52,7 @@ pub(super) async fn repository(State(gateway): State<Arc<Gateway>>, call: Call) 
 
 /// `GET /v1/time`: the clock that dates the objects.
 pub(super) async fn time(State(gateway): State<Arc<Gateway>>, call: Call) -> Result<Response, Problem> {
-    if call.house.ingest.is_some() || !call.house.accept_init {
+    if call.house.is_made || !call.house.accept_init {
         call.known()?;
     }
     let now = gateway.settings.store.now().await?;

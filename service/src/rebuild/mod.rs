@@ -7,6 +7,7 @@ mod chains;
 mod contents;
 mod copies;
 mod decisions;
+mod deletions;
 mod index;
 mod numbers;
 mod told;
@@ -14,11 +15,13 @@ mod told;
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use copal_engine::id::{DomainId, PackId, SnapshotId};
+use copal_engine::id::{ClientId, DomainId, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::repository::IngestBy;
 use copal_engine::root::Deletion;
-use copal_engine::state::{ClientHead, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState};
+use copal_engine::state::{
+    ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState,
+};
 use copal_engine::time::Time;
 
 use crate::clients;
@@ -31,8 +34,9 @@ use crate::view::View;
 use crate::witness::Witnessed;
 use absence::{Absence, Recorded};
 use answers::Answering;
-use chains::read_chain;
+use chains::{Chain, read_chain};
 use contents::{Contents, named_by, read_packs};
+use deletions::Deleted;
 use numbers::Numbers;
 use told::Told;
 
@@ -99,25 +103,68 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>, seen: u64
     let host = &Host { store: &witnessed, ..*host };
     let mut report = Report::default();
     let now = host.now().await?;
-    let deleted = read_deletions(host, &mut report).await?;
-    let mut numbers = Numbers::of_roots(host, deleted.roots, seen).await?;
+    let mut deleted = Deleted::read(host, &mut report).await?;
+    let mut numbers = Numbers::of_roots(host, deleted.roots.clone(), seen).await?;
     let mut chains = Vec::new();
     for client in clients::below(host.store, "manifests/").await? {
         chains.push(read_chain(host, client, &mut numbers, &mut report).await?);
     }
-    let newest = numbers.newest();
-    let named = named_by(host, &chains);
-    let (mut packs, unread) = read_packs(host, &deleted.names, &named, genuine, now, &mut report).await?;
-    let told = Told::read(host, newest).await?;
+    let told = Told::read(host, numbers.newest()).await?;
     let recorded = Recorded::read(host, &told.runs).await?;
-    copies::compare(host, &mut packs, &chains, &recorded.packs, now, &mut report).await?;
+    let read = Read { chains: &chains, genuine, told: &told, recorded: &recorded, numbers: &numbers, now };
+    let Folded { proposal, unanswered, mut report } = loop {
+        let folded = fold(host, &read, &deleted, report.clone()).await?;
+        // Recording a name deletes nothing: what is there counts if it is needed.
+        if !deleted.take_back(host, &folded.proposal).await? {
+            break folded;
+        }
+    };
+    witnessed.verdict().await?;
+    for chain in &chains {
+        clients::complete(host.store, &chain.missing).await?;
+    }
+    let nothing = View::default();
+    let committed = commit(host, &nothing, proposal).await?;
+    let (root, _) = committed.ok_or(JobError::Contended { attempts: 1 })?;
+    report.root = root.number;
+    leave_evidence(host, root.number, now).await?;
+    for (client, decision, time) in unanswered {
+        write_receipt(host, &receipt(client, &decision, root.number, time, IngestBy::Service)).await?;
+    }
+    Ok(report)
+}
+
+/// What a rebuild has read, whichever packs count.
+struct Read<'a> {
+    chains: &'a [Chain],
+    genuine: &'a BTreeSet<PackId>,
+    told: &'a Told,
+    recorded: &'a Recorded,
+    /// The numbers of roots that anything tells of.
+    numbers: &'a Numbers,
+    now: Time,
+}
+
+/// The state that follows from it.
+struct Folded {
+    proposal: Proposal,
+    unanswered: Vec<(ClientId, Decision, Time)>,
+    report: Report,
+}
+
+/// Folds the state from everything but the packs that were deleted.
+async fn fold(host: &Host<'_>, read: &Read<'_>, deleted: &Deleted, mut report: Report) -> Result<Folded, JobError> {
+    let Read { chains, genuine, told, recorded, numbers, now } = *read;
+    let named = named_by(host, chains);
+    let (mut packs, unread) = read_packs(host, &deleted.names, &named, genuine, now, &mut report).await?;
+    copies::compare(host, &mut packs, chains, &recorded.packs, now, &mut report).await?;
     let contents = Contents::of(&packs);
-    let absence = Absence::find(&recorded, (&chains, &named), (&packs, &unread), &deleted.names, &mut report);
+    let absence = Absence::find(recorded, (chains, &named), (&packs, &unread), &deleted.names, &mut report);
 
     let mut proposal = Proposal { rebuilt_as: Some(numbers.next()), ..Proposal::default() };
     let mut unanswered = Vec::new();
     let mut answering = Answering::new(&contents, &absence, now);
-    for chain in &chains {
+    for chain in chains {
         let decisions = answering.take(chain, &mut proposal, &mut report);
         let kept = decisions.len().saturating_sub(DECISIONS);
         let (number, hash) = chain.head;
@@ -128,10 +175,10 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>, seen: u64
     }
     let incomplete = answering.finish();
     let (guarded, proven) =
-        decisions::fold(host, (&contents, &absence, incomplete), (&told, now), &mut proposal, &mut report).await?;
-    for name in deleted.names {
-        let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: newest };
-        proposal.delta.doomed.insert(name, Some(spent));
+        decisions::fold(host, (&contents, &absence, incomplete), (told, now), &mut proposal, &mut report).await?;
+    for name in &deleted.names {
+        let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: numbers.newest() };
+        proposal.delta.doomed.insert(*name, Some(spent));
     }
     for (id, pack) in &packs {
         let is_proven = pack.record.is_proven || proven.contains(id);
@@ -146,19 +193,7 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>, seen: u64
     report.packs = proposal.delta.packs.len() as u64;
     let kept = |record: &SnapshotRecord| record.state == SnapshotState::Kept && !record.partial;
     report.snapshots = proposal.delta.snapshots.values().flatten().filter(|record| kept(record)).count() as u64;
-    let nothing = View::default();
-    witnessed.verdict().await?;
-    for chain in &chains {
-        clients::complete(host.store, &chain.missing).await?;
-    }
-    let committed = commit(host, &nothing, proposal).await?;
-    let (root, _) = committed.ok_or(JobError::Contended { attempts: 1 })?;
-    report.root = root.number;
-    leave_evidence(host, root.number, now).await?;
-    for (client, decision, time) in unanswered {
-        write_receipt(host, &receipt(client, &decision, root.number, time, IngestBy::Service)).await?;
-    }
-    Ok(report)
+    Ok(Folded { proposal, unanswered, report })
 }
 
 /// Leaves a record that tells of the new root even if that is lost: the next rebuild goes beyond its number, and until
@@ -171,27 +206,6 @@ async fn leave_evidence(host: &Host<'_>, root_number: u64, time: Time) -> Result
     Ok(())
 }
 
-struct Deleted {
-    names: BTreeSet<String>,
-    roots: Vec<u64>,
-}
-
-/// Every name that a prune has recorded before it began to delete.
-async fn read_deletions(host: &Host<'_>, report: &mut Report) -> Result<Deleted, JobError> {
-    let mut deleted = Deleted { names: BTreeSet::new(), roots: Vec::new() };
-    for listed in objects::list(host.store, "deletions/").await? {
-        let name = listed.key.as_str();
-        let Some(bytes) = objects::read(host.store, name).await? else { continue };
-        match Deletion::decode(&bytes) {
-            Ok(deletion) => {
-                deleted.roots.push(deletion.root_number);
-                deleted.names.extend(deletion.names);
-            }
-            Err(error) => report.unreadable.push((name.to_owned(), error.to_string())),
-        }
-    }
-    Ok(deleted)
-}
 
 /// Decisions that a client's head may hold: about a megabyte of a run's four.
 const DECISIONS: usize = 8192;

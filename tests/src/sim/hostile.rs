@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, SnapshotId};
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::limits::NUMBER;
 use copal_engine::manifest::Manifest;
 use copal_engine::pack::Pack;
@@ -141,7 +141,7 @@ impl Scene<'_> {
         };
         if lie == Lie::Spent {
             let is_spent = |pack: &Pack| {
-                let record = view.state.doomed.get(&layout::pack(Place::Packs, pack.id));
+                let record = view.state.doomed.get(&Prunable::Pack(Place::Packs, pack.id));
                 record.is_some_and(|record| record.state == DoomedState::Spent)
             };
             // Packs are made of few bytes here, so that one that was deleted can be made again.

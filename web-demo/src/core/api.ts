@@ -98,8 +98,6 @@ export interface RepositoryFacts {
   id: string;
   /** The owner's fingerprint in hexadecimal. */
   owner: string;
-  /** Whether a service verifies uploads ("service"), or clients do it themselves. */
-  ingest: "service" | "client";
   /** Whether a passphrase alone suffices (the operator opened the key slots). */
   passphraseOpens: boolean;
 }

@@ -213,7 +213,7 @@ async fn manifests_changes_and_whoever_waits_for_a_receipt_hasten_ingest() {
     assert_eq!(*told.lock().unwrap(), [Arrival::Manifest(WRITER); 2]);
     let change = format!("/v1/objects/{}", layout::change(1));
     assert_eq!(world.signed(FULL_SIGNS, "PUT", &change, b"c").await.status, 201);
-    assert_eq!(told.lock().unwrap()[2..], [Arrival::Change]);
+    assert_eq!(told.lock().unwrap()[2..], [Arrival::Change], "a change is taken up as soon as a manifest");
 }
 
 #[tokio::test]

@@ -14,13 +14,13 @@ import { engineSigner, makeKeys, vaultSigner } from "./signing";
 export async function meet(gateway: Gateway, database: Database): Promise<Known> {
   const greeting = await gateway.greeting(brief());
   const descriptor = new Descriptor(greeting.version, greeting.descriptor);
-  const { repository, owner, ingest } = descriptor.facts;
+  const { repository, owner } = descriptor.facts;
   const seen = await database.get("seen", repository);
   if (seen && seen.owner !== owner) throw failure("other-owner");
   if (seen && seen.version > greeting.version) throw failure("repository-damaged");
   // Also where the browser has no room for another word, what is known opens.
   if (seen?.version !== greeting.version) await database.put("seen", { repository, owner, version: greeting.version });
-  const facts: RepositoryFacts = { id: repository, owner, ingest, passphraseOpens: greeting.slots === "open" };
+  const facts: RepositoryFacts = { id: repository, owner, passphraseOpens: greeting.slots === "open" };
   return { facts, descriptor };
 }
 
