@@ -58,6 +58,8 @@ export interface BackupStart {
   now: number; host: string; /** What was chosen, such as ["Photos"]: the first name(s) of every path. */ paths: string[]; label: string; tags: string[];
   program: string; user: string; packTarget?: number /* default 16 MiB */;
 }
+/** Positions of the copies of key slots to try, one of each slot, the cheapest first. */
+export interface SlotsToTry { tries: number[]; isDamaged: boolean; /** Slots are left out that ask for very much, or are another repository's. */ isCostly: boolean }
 export interface FileFacts { path: string; size: number; /** Milliseconds. */ modified: number; kind?: "file" | "directory" }
 /** Facts of many files, made by `inColumns`: UTF-8 with a zero byte between two paths; kinds: 1 for a directory. */
 export interface FactsColumns { paths: Uint8Array; sizes: Float64Array; times: Float64Array; kinds: Uint8Array }
