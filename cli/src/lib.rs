@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 // words
+pub mod agree;
 pub mod args;
 pub mod clock;
 pub mod entropy;

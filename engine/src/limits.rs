@@ -27,8 +27,17 @@ pub const SESSION_BLOCKS: u64 = 1 << 24;
 pub const PACK_HEADER_BYTES: usize = 48 + PACK_SESSIONS as usize * (4 + SESSION_RECORD_BYTES);
 /// Bytes in a chunk.
 pub const CHUNK_BYTES: u32 = 16 << 20;
-/// Bytes of a page before compression.
-pub const PAGE_BYTES: usize = 16 << 20;
+/// Bytes of a page before compression: four times the largest at which a writer ends a page, so that an entry with the longest
+/// path and a megabyte of attributes still fits.
+pub const PAGE_BYTES: usize = 4 * PAGE_TARGET as usize;
+/// The largest size at which a writer ends a page, in which references count: with the last item on top, its rows fit the
+/// table of one pack.
+pub const PAGE_TARGET: u32 = 512 << 10;
+/// Items of a page: each weighs at least 16 bytes of the size at which a page ends.
+pub const PAGE_ITEMS: u64 = PAGE_TARGET as u64 / 16;
+/// Bytes of all paths of a page together. A page stores what a path shares with the one before only once, so that a small
+/// page could ask for much memory.
+pub const PAGE_PATH_BYTES: usize = 64 * PATH_BYTES;
 /// References in one page.
 pub const PAGE_REFERENCES: u32 = 1 << 20;
 /// Height of a page.

@@ -45,7 +45,7 @@ fn oddities() -> Vec<Entry> {
         Entry { extras: Extras { device: Some((8, 1)), ..extras() }, ..entry(b"dev/b", EntryKind::BlockDevice) },
         Entry { extras: Extras { device: Some((1, 300)), ..extras() }, ..entry(b"dev/c", EntryKind::CharDevice) },
         Entry { mtime: Time(-1), ctime: Time(i64::MIN), ..entry(b"fifo", EntryKind::Fifo) },
-        file(b"file-inline", 5, Content::Inline(b"hello".to_vec())),
+        file(b"file-inline", 5, Content::Inline(b"hello".to_vec().into())),
         file(b"file-none", 0, Content::None),
         Entry {
             extras: Extras {

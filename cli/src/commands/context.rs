@@ -15,6 +15,7 @@ use copal_store::limit::Rates;
 
 use super::failure::{of_change, of_client, of_job, of_open, of_site, of_store};
 use super::opening::address;
+use crate::agree::agrees;
 use crate::args::global::Global;
 use crate::args::look::Narrow;
 use crate::args::spec::Which;
@@ -28,7 +29,7 @@ use crate::places::{Places, this_host};
 use crate::remote::Introduction;
 use crate::report::field::Hex;
 use crate::report::{Failure, Report, human};
-use crate::repository::{Credentials, Enrolled, LocalClient, Met, Repository, list_descriptors};
+use crate::repository::{Costly, Credentials, Enrolled, LocalClient, Met, Repository, list_descriptors};
 use crate::secrets::{Credential, Kind, Sources, Terminal};
 use crate::site::{Means, Site};
 use crate::verify;
@@ -226,7 +227,7 @@ impl<'a> Context<'a> {
     fn open_as_it_is(&self, site: &Site, credential: &Credential) -> Result<Repository, Failure> {
         let input = input(credential)?;
         let places = self.places()?;
-        let repository = Repository::open(site, &input, |id| places.state_of(id));
+        let repository = Repository::open_if(site, &input, &|costly| self.agrees(costly), |id| places.state_of(id));
         let repository = repository.map_err(|error| of_open(error, credential.kind()))?;
         if self.met().is_empty() {
             self.meet(site, repository.id());
@@ -239,6 +240,14 @@ impl<'a> Context<'a> {
             self.report.warn(&format!("the repository's descriptor {state}: it can be read, but not written to"));
         }
         Ok(repository)
+    }
+
+    /// Whether a key slot is worth what it asks for: the option says so, or else the person at the terminal.
+    fn agrees(&self, costly: &Costly) -> bool {
+        match self.global.unlock_memory {
+            Some(Size(most)) => u64::from(costly.cost.m_kib) << 10 <= most,
+            None => agrees(&format!("{costly}. Try it?")),
+        }
     }
 
     /// The client that this machine is, to write with; registered if the repository does not know it. Nothing is written on

@@ -26,6 +26,7 @@ pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
     match error {
         OpenError::NoRepository(location) => Failure::NoRepository { location: location.to_string() },
         OpenError::WrongSecret { .. } | OpenError::NoSlot { .. } => Failure::WrongSecret(kind),
+        OpenError::Costly(costly) => Failure::CostlySlot(costly),
         OpenError::DamagedSlot { object, source } => Failure::Damaged { object, cause: source.into() },
         OpenError::Descriptor { source: DescriptorError::Record(RecordError::Version { version, .. }), .. } => {
             Failure::NewerFormat { found: version.into(), known: FORMAT }

@@ -51,6 +51,9 @@ impl Failure {
             Self::WrongSecret(_) => {
                 "try again; the recovery code opens the repository too, where a passphrase is asked for"
             }
+            Self::CostlySlot(_) => {
+                "if it is yours, try it with --unlock-memory SIZE; if not, somebody else has written to keys/: \"copal key list\" shows the slots"
+            }
             Self::BadSecret { .. } => "compare it with what was written down, letter by letter",
             Self::Revoked { .. } => {
                 "what it saved before counts; the owner may let the machine join again with \"copal client add\""

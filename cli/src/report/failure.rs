@@ -12,6 +12,7 @@ use super::rows::SnapshotRow;
 use crate::exit::Exit;
 use crate::location::BadLocation;
 use crate::places::PlaceError;
+use crate::repository::Costly;
 use crate::secrets::{Kind, SecretError};
 
 /// Why a command could not do what it was asked.
@@ -76,6 +77,9 @@ pub enum Failure {
     /// The secret opens none of the repository's key slots.
     #[error("wrong {}", kind_of_secret(*.0))]
     WrongSecret(Kind),
+    /// A key slot that might open was not tried.
+    #[error(transparent)]
+    CostlySlot(Costly),
     /// The text cannot be a secret of its kind: it was mistyped, or the file is another one or damaged.
     #[error("this {} cannot be right", kind_of_secret(*.kind))]
     BadSecret {
@@ -286,6 +290,7 @@ impl Failure {
             Self::NotEmpty { .. } => "not_empty",
             Self::NewerFormat { .. } => "newer_format",
             Self::WrongSecret(_) | Self::BadSecret { .. } => "wrong_passphrase",
+            Self::CostlySlot(_) => "costly_slot",
             Self::UnfitStore { .. } => "unfit_store",
             Self::NotPermitted { .. } | Self::NoJobThere(_) | Self::Revoked { .. } | Self::WriteOnly => "not_permitted",
             Self::Enrollment(_) => "enrollment",

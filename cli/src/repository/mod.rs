@@ -49,7 +49,7 @@ pub use kept::kept_request_key;
 pub use met::Met;
 pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 use unlock::read_slots;
-pub use unlock::{find_slots, unlock};
+pub use unlock::{Costly, find_slots, unlock};
 
 use crate::entropy::SystemEntropy;
 use crate::location::Location;
@@ -103,6 +103,9 @@ pub enum OpenError {
         #[source]
         source: SlotError,
     },
+    /// A slot that might open was not tried: nobody agreed to what it asks for.
+    #[error(transparent)]
+    Costly(Costly),
     /// The descriptor is of a newer format.
     #[error("descriptor {object} cannot be used")]
     Descriptor {
@@ -121,10 +124,20 @@ pub enum OpenError {
 }
 
 impl Repository {
-    /// Opens and unlocks the repository of a site.
+    /// Opens and unlocks the repository of a site, with slots that ask for no more than is usual.
     pub fn open(
         site: &Site,
         input: &SlotInput,
+        state_dir: impl FnOnce(RepositoryId) -> PathBuf,
+    ) -> Result<Self, OpenError> {
+        Self::open_if(site, input, &|_| false, state_dir)
+    }
+
+    /// The same; `agrees` is asked about slots that ask for more.
+    pub fn open_if(
+        site: &Site,
+        input: &SlotInput,
+        agrees: &dyn Fn(&Costly) -> bool,
         state_dir: impl FnOnce(RepositoryId) -> PathBuf,
     ) -> Result<Self, OpenError> {
         let store = site.store();
@@ -132,7 +145,8 @@ impl Repository {
         if descriptors.is_empty() && slots.is_empty() {
             return Err(OpenError::NoRepository(site.location().clone()));
         }
-        let (owner, slot) = unlock(site.location(), slots, input)?;
+        let said = descriptors.iter().rev().find_map(|(_, read)| read.as_ref().ok()).map(|newest| newest.repository);
+        let (owner, slot) = unlock(site.location(), slots, input, said, agrees)?;
         site.know_owner(&owner);
         let state_dir = state_dir(owner.repository());
         let (descriptor, descriptor_fault) = match newest_descriptor(&descriptors, &owner)? {

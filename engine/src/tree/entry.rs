@@ -77,7 +77,7 @@ pub enum Content {
     #[default]
     None,
     /// In the page itself.
-    Inline(Vec<u8>),
+    Inline(Inline),
     /// In chunks, at most [`LIST_AFTER`].
     Chunks(Vec<Piece>),
     /// In the chunks of a content list.
@@ -88,6 +88,11 @@ pub enum Content {
         height: u8,
     },
 }
+
+/// Content that lies in the page itself. Its bytes are given out by [`crate::restore::extents`] alone, each with its place in
+/// the file: no host can take them for the file and forget its holes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Inline(Vec<u8>);
 
 /// One chunk of a file's content.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -194,7 +199,7 @@ impl Entry {
         let bytes = self.content_bytes();
         let adds_up = match &self.content {
             Content::None => bytes == 0,
-            Content::Inline(content) => bytes > 0 && bytes == content.len() as u64,
+            Content::Inline(content) => bytes > 0 && bytes == content.bytes().len() as u64,
             Content::Chunks(pieces) => {
                 if pieces.is_empty() || pieces.len() > LIST_AFTER || !pieces.iter().all(Piece::is_sound) {
                     return Err(BadEntry::Pieces);
@@ -246,6 +251,20 @@ impl Mode {
     /// Who may do what: the lower twelve bits.
     pub fn permissions(self) -> u16 {
         self.permissions
+    }
+}
+
+impl From<Vec<u8>> for Inline {
+    /// Takes a file's bytes without its holes.
+    fn from(content: Vec<u8>) -> Self {
+        Self(content)
+    }
+}
+
+impl Inline {
+    /// The file's bytes without its holes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
     }
 }
 

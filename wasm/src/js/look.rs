@@ -4,7 +4,7 @@ use copal_engine::client::Role;
 use copal_engine::id::{ClientId, SnapshotId};
 use copal_engine::path::TreePath;
 use copal_engine::snapshot::MetadataSeen;
-use copal_engine::tree::{Change, Content, Entry};
+use copal_engine::tree::{Change, Entry};
 use js_sys::{Array, JsString, Object, Uint8Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -170,12 +170,7 @@ impl Restore {
         let window = self.0.advance()?;
         let entries = window.entries.iter().map(|started| {
             let object = entry(&started.entry);
-            let inline = match &started.entry.content {
-                Content::Inline(bytes) => Some(Uint8Array::from(bytes.as_slice())),
-                _ => None,
-            };
             set(&object, "file", started.file);
-            set(&object, "inline", optional(inline));
             object
         });
         let parts = window.reads.iter().map(|(part, bytes)| {
@@ -189,6 +184,7 @@ impl Restore {
         Ok(object! {
             "needs": reads(&window.needs),
             "entries": list(entries),
+            "pieces": pieces(&window.pieces),
             "reads": list(parts),
             "ends": list(window.ends.iter().copied()),
             "damaged": list(damaged),

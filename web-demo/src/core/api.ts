@@ -293,7 +293,7 @@ export interface Problem {
 export type ProblemCode =
   | "unsupported" // browser lacks something
   | "offline" | "server-gone" | "server-failed" | "busy" | "clock-wrong"
-  | "no-repository" | "slots-closed" | "other-owner" | "repository-damaged" | "repository-newer"
+  | "no-repository" | "slots-closed" | "slots-costly" | "other-owner" | "repository-damaged" | "repository-newer"
   | "passphrase-wrong" | "passphrase-empty" | "passphrase-needed" | "code-malformed"
   | "enrollment-malformed" | "enrollment-used" | "enrollment-unknown" | "enrollment-elsewhere"
   | "enrollment-unfinished" | "device-revoked" | "device-unknown" | "not-permitted"

@@ -158,7 +158,7 @@ impl Assembly<'_, '_> {
                 old.content.clone()
             }
             (_, Some(bytes)) if bytes.is_empty() => Content::None,
-            (_, Some(bytes)) => Content::Inline(bytes),
+            (_, Some(bytes)) => Content::Inline(bytes.into()),
             (_, None) => self.end()?,
         };
         self.open = None;

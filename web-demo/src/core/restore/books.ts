@@ -75,6 +75,9 @@ export class Books {
       // Where it would be, the tree cannot be read: it may be there all the same.
       if (!found) throw damaged.length > 0 ? failure("damaged", damaged[0]) : failure("entry-gone");
       const bytes = new Uint8Array(Math.min(found.size, most));
+      const put = (pieces: Piece[]) => {
+        for (const piece of pieces) if (piece.offset < bytes.length) bytes.set(piece.bytes.subarray(0, bytes.length - piece.offset), piece.offset);
+      };
       const restore = tree.restore([file], most);
       try {
         for (;;) {
@@ -84,11 +87,9 @@ export class Books {
             continue;
           }
           if (window.damaged.length > 0) throw failure("damaged", found.path);
-          for (const entry of window.entries) if (entry.inline) bytes.set(entry.inline.subarray(0, bytes.length));
+          put(window.pieces);
           await this.read(window.reads, brief(), async (got, at) => {
-            for await (const pieces of this.take(restore, at, got)) {
-              for (const piece of pieces) if (piece.offset < bytes.length) bytes.set(piece.bytes.subarray(0, bytes.length - piece.offset), piece.offset);
-            }
+            for await (const pieces of this.take(restore, at, got)) put(pieces);
           });
           if (window.isDone) break;
         }
