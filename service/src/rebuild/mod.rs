@@ -19,9 +19,7 @@ use copal_engine::id::{ClientId, DomainId, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::repository::IngestBy;
 use copal_engine::root::Deletion;
-use copal_engine::state::{
-    ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState,
-};
+use copal_engine::state::{ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 
 use crate::clients;
@@ -205,7 +203,6 @@ async fn leave_evidence(host: &Host<'_>, root_number: u64, time: Time) -> Result
     host.store.create(&name, Bytes::from(nothing.encode())).await?;
     Ok(())
 }
-
 
 /// Decisions that a client's head may hold: about a megabyte of a run's four.
 const DECISIONS: usize = 8192;
