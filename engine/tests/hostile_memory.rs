@@ -31,7 +31,8 @@ fn no_page_of_whatever_content_asks_for_much_memory() {
     let holes = [&[0xa1, 5][..], &cbor_array(500_000), &[0x82, 1, 1].repeat(500_000)].concat();
     let xattrs = [&[0xa1, 4][..], &cbor_array(400_000), &[0x82, 0x41, 1, 0x40].repeat(400_000)].concat();
     for (name, extras) in [("holes", holes), ("attributes", xattrs)] {
-        let page = page(0, 1, &columns(1, &short_paths(1), &[0], &[&[0][..], &number(extras.len() as u64), &extras].concat()));
+        let page =
+            page(0, 1, &columns(1, &short_paths(1), &[0], &[&[0][..], &number(extras.len() as u64), &extras].concat()));
         assert!(page.len() <= PAGE_BYTES, "{name}");
         let (result, most) = decoded(&page, &[]);
         assert!(matches!(result, Err(PageError::Column { .. } | PageError::Entry { .. })), "{name}: {result:?}");
@@ -77,7 +78,8 @@ fn paths(length: u64, count: u64) -> [Vec<u8>; 2] {
 }
 
 fn short_paths(count: u64) -> [Vec<u8>; 2] {
-    let others = (1..count).flat_map(|at| [number(TreeDigits::shared(at)), number(4 - TreeDigits::shared(at))].concat());
+    let others =
+        (1..count).flat_map(|at| [number(TreeDigits::shared(at)), number(4 - TreeDigits::shared(at))].concat());
     let texts = (1..count).flat_map(|at| TreeDigits::of(at)[TreeDigits::shared(at) as usize..].to_vec());
     [[number(0), number(4), others.collect()].concat(), [b"0000".to_vec(), texts.collect()].concat()]
 }

@@ -30,8 +30,7 @@ pub(super) async fn read_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, Stor
     let mut slots: BTreeMap<String, FoundSlot> = BTreeMap::new();
     let listed = objects::list(store, "keys/").await?;
     // Neither a large object nor very many are worth the memory.
-    let (small, large): (Vec<_>, Vec<_>) =
-        listed.iter().partition(|listed| listed.stat.length <= STORED_BYTES as u64);
+    let (small, large): (Vec<_>, Vec<_>) = listed.iter().partition(|listed| listed.stat.length <= STORED_BYTES as u64);
     for listed in large {
         let object = listed.key.as_str().to_owned();
         if let Some((folder, _)) = object.clone().rsplit_once('/') {

@@ -55,11 +55,7 @@ impl Attempts {
             let cost = slot.cost();
             let is_others = repository.is_some_and(|repository| repository != slot.repository());
             let is_large = cost.is_some_and(|cost| cost.m_kib > UNASKED_KIB);
-            let doubt = if is_others {
-                Some(Doubt::Repository)
-            } else {
-                is_large.then_some(Doubt::Memory)
-            };
+            let doubt = if is_others { Some(Doubt::Repository) } else { is_large.then_some(Doubt::Memory) };
             // What costs nothing is not worth a question.
             (doubt.filter(|_| cost.is_some()), slot)
         };

@@ -112,7 +112,11 @@ mod tests {
         let inline = Inline::from(b"0123456789abcde".to_vec());
         let parts: Vec<_> = extents.inline(&inline).collect();
         assert_eq!(parts, [(5, &b"01234"[..]), (20, b"56789abcde")]);
-        assert_eq!(extents.parts(14, b"xyz").collect::<Vec<_>>(), [(29, &b"x"[..])], "the rest lies beyond the content");
+        assert_eq!(
+            extents.parts(14, b"xyz").collect::<Vec<_>>(),
+            [(29, &b"x"[..])],
+            "the rest lies beyond the content"
+        );
     }
 
     #[test]

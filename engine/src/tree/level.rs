@@ -180,7 +180,16 @@ struct Level<W> {
 
 impl<W: PageWriter> Level<W> {
     fn new(number: u8) -> Self {
-        Self { number, writer: W::default(), items: 0, weight: 0, room: Room::default(), height: 1, pages: 0, last: None }
+        Self {
+            number,
+            writer: W::default(),
+            items: 0,
+            weight: 0,
+            room: Room::default(),
+            height: 1,
+            pages: 0,
+            last: None,
+        }
     }
 
     fn has_room(&self, room: Room) -> bool {

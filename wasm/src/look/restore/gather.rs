@@ -58,7 +58,8 @@ impl Restore {
             Content::Chunks(pieces) => Some(Pieces::Few(pieces.clone().into_iter())),
             Content::List { root, height } => Some(Pieces::List(Box::new(ListWalk::new(*root, *height, bytes)))),
             Content::Inline(content) => {
-                let pieces = extents.inline(content).map(|(offset, bytes)| Piece { file, offset, bytes: bytes.to_vec() });
+                let pieces =
+                    extents.inline(content).map(|(offset, bytes)| Piece { file, offset, bytes: bytes.to_vec() });
                 self.built.pieces.extend(pieces);
                 entry.content = Content::None;
                 None
