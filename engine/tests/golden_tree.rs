@@ -91,7 +91,7 @@ fn pages_of_entries_and_of_pages_have_these_bytes() {
 
 #[test]
 fn a_page_of_every_oddity_has_these_bytes() {
-    let mut builder = TreeBuilder::new(params(64, 64, 1 << 20, 1 << 20), keys());
+    let mut builder = TreeBuilder::new(params(64, 64, 512 << 10, 512 << 10), keys());
     oddities().iter().for_each(|entry| builder.push(entry).unwrap());
     assert_eq!(text(&builder.finish().unwrap().pages), include_str!("golden/tree-entries.txt"));
 }

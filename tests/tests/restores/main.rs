@@ -65,8 +65,9 @@ pub(crate) struct Place {
 impl Place {
     fn new() -> Self {
         let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("room for files");
-        let parameters = Parameters { inline_max: 16 << 10, ..Parameters::default() };
-        let place = Self { directory, kit: Repository { parameters, ..Repository::new() } };
+        let mut kit = Repository::new();
+        kit.parameters = Parameters { inline_max: 16 << 10, ..Parameters::default() };
+        let place = Self { directory, kit };
         fs::create_dir(place.source()).expect("a directory of ours");
         fs::create_dir(place.path("repository")).expect("a directory of ours");
         block_on(place.kit.create(&FsStore::open(place.path("repository")).expect("a store"))).expect("a repository");

@@ -9,7 +9,7 @@ use crate::limits::CHUNK_BYTES;
 
 /// The one page of a few entries.
 fn page_of(entries: &[Entry]) -> Page {
-    let mut builder = TreeBuilder::new(TreeParams::new(1 << 30, 2, 1 << 20, 1 << 20).unwrap(), keys());
+    let mut builder = TreeBuilder::new(TreeParams::new(1 << 30, 2, 512 << 10, 512 << 10).unwrap(), keys());
     entries.iter().for_each(|entry| builder.push(entry).unwrap());
     let [page] = builder.finish().unwrap().pages.try_into().unwrap();
     page
