@@ -74,11 +74,11 @@ fn a_forget_through_a_gateway_before_a_full_disk_finds_room() {
     let init = ["--key-file", "key", "init", "--ingest", "service"];
     machine.command(&init).env("COPAL_PASSWORD", crate::kit::PASSPHRASE).ran().ok();
     machine.write("letter", "Dear reader");
-    machine.backup(&[]);
     let reserve = machine.path("repository/work/reserve");
+    let server = serve(&machine, &["--ingest-every", "0s"], ("COPAL_FULL_WHILE", reserve.to_str().unwrap()));
+    machine.at(&server.url, &["backup", "source"]).ok();
     std::fs::create_dir_all(reserve.parent().unwrap()).unwrap();
     std::fs::write(&reserve, vec![7; 1 << 20]).unwrap();
-    let server = serve(&machine, &["--ingest-every", "0s"], ("COPAL_FULL_WHILE", reserve.to_str().unwrap()));
     machine.write("picture", "full");
     let refused = machine.at(&server.url, &["backup", "source"]);
     assert!(refused.code != 0 && refused.err.contains("no space left"), "{refused}");

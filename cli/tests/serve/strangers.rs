@@ -4,7 +4,6 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::kit::Run;
 use crate::machine;
 use crate::server::{At, Server, now, send, signed_get};
 
