@@ -1,4 +1,4 @@
-//! Full: a store that becomes full at any call of a backup, an ingest, a decision, a prune or a compaction. Nothing that was
+//! Full: a store that becomes full at any call of a backup, an ingest, a decision, an expiry or a prune. Nothing that was
 //! saved is lost, the error names what there was no room for, and the same with room is done.
 
 use std::sync::Arc;
@@ -9,7 +9,6 @@ use copal_engine::change::Operation;
 use copal_engine::client::Role;
 use copal_engine::id::SnapshotId;
 use copal_engine::receipt::IngestBy;
-use copal_service::compact::compact;
 use copal_service::error::JobError;
 use copal_service::expire::expire;
 use copal_service::host::Host;
@@ -30,10 +29,9 @@ enum Act {
     Forget,
     Expire,
     Prune,
-    Compact,
 }
 
-const ACTS: [Act; 6] = [Act::Backup, Act::Ingest, Act::Forget, Act::Expire, Act::Prune, Act::Compact];
+const ACTS: [Act; 5] = [Act::Backup, Act::Ingest, Act::Forget, Act::Expire, Act::Prune];
 
 /// A repository in which each act has work.
 struct Scene {
@@ -72,7 +70,7 @@ impl Scene {
                 world.write_change(&client, vec![Operation::Forget(vec![dead])]);
                 vec![(sparse, files(1, 12, 900)), (kept, tree)]
             }
-            Act::Forget | Act::Backup | Act::Compact => {
+            Act::Forget | Act::Backup => {
                 vec![(dead, files(7, 6, 900)), (sparse, files(1, 12, 900)), (kept, tree)]
             }
         };
@@ -125,7 +123,6 @@ impl Scene {
             }
             Act::Expire => block_on(expire(&host, IngestBy::Service)).map(drop).map_err(of_store),
             Act::Prune => block_on(prune::prune(&host, &options())).map(drop).map_err(of_store),
-            Act::Compact => block_on(compact(&host)).map(drop).map_err(of_store),
         }
     }
 

@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use copal_engine::client::Role;
 use copal_engine::id::{ClientId, DomainId};
 use copal_engine::layout;
+
 use copal_store::{StoreError, StoreTime};
 use serde_json::{Map, Value, json};
 
