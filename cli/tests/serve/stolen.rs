@@ -9,7 +9,7 @@ use copal_engine::root::Root;
 use copal_engine::state::{DoomedRecord, DoomedState, RunKind, StateDelta, write_run};
 use copal_engine::time::Time;
 
-use crate::kit::{Machine, PASSPHRASE, noise, text};
+use crate::kit::{Machine, PASSPHRASE, Run, noise, text};
 use crate::server::{At, Server, put};
 use crate::{machine, restores};
 
