@@ -238,7 +238,7 @@ fn a_record_of_deletions_under_a_root_far_away_is_passed_over() {
 fn a_change_or_an_expiry_of_a_number_far_away_changes_nothing() {
     for number in FAR {
         let (world, client, liar) = begin();
-        let operations = vec![Operation::Pin(vec![SnapshotId([1; 32])])];
+        let operations = vec![Operation::Pin(vec![SnapshotId([1; 16])])];
         let mut change = Change { number, previous: ObjectHash([7; 32]), client: liar.id, time: Time(0), operations };
         let repository = world.repository.owner.repository();
         change.sign_as_owner(repository, &world.repository.owner.signing_key());
