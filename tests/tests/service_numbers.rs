@@ -149,6 +149,7 @@ fn claim(client: &Client, (number, previous): (u64, ObjectHash), seen: u64) -> M
         root_seen: Some((seen, ObjectHash([7; 32]))),
         packs: vec![],
         snapshot: None,
+        proven: None,
     }
 }
 
