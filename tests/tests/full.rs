@@ -74,18 +74,7 @@ impl Scene {
                 vec![(dead, files(7, 6, 900)), (sparse, files(1, 12, 900)), (kept, tree)]
             }
         };
-        let scene = Self { world, client, kept };
-        // Ingest merges too: small segments gather until a compaction has two of one size.
-        let merges = |world: &World| {
-            let done = block_on(compact(&world.host())).unwrap();
-            done.segments_after < done.segments_before
-        };
-        let mut seeds = 20..60;
-        while act == Act::Compact && !merges(&scene.copy()) {
-            let seed = seeds.next().expect("some day there is something to merge");
-            scene.world.back_up(&scene.client, &files(seed, 1 + (seed % 3) as usize, 300));
-        }
-        scene
+        Self { world, client, kept }
     }
 
     /// The same objects, of which others know nothing.
