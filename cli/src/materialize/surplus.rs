@@ -1,8 +1,8 @@
 //! Surplus: what lies in the target and not in the snapshot.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::convert::Infallible;
-use std::iter::Peekable;
+use std::iter::Fuse;
 use std::os::fd::AsFd;
 
 use copal_engine::path::TreePath;
@@ -53,7 +53,7 @@ pub struct Held {
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Has {
     Nothing,
-    /// A directory without content. Perhaps its content was left out of the backup: nobody can tell.
+    /// A directory without content, or with a marker alone. Perhaps its content was left out of the backup: nobody can tell.
     EmptyDirectory,
     /// A directory with content, or another entry.
     Entry,
@@ -68,8 +68,8 @@ enum Listing {
 
 impl Target {
     /// The surplus within a directory, of the entries that are selected. `snapshot` gives the snapshot's entries from
-    /// that directory on, in tree order. A directory that the snapshot holds without content is looked into only if
-    /// `looks_into_empty` says so. Mount points, repositories and what the target spares are never looked into.
+    /// that directory on, in tree order. A directory that the snapshot holds without content, or with nothing but a marker
+    /// like CACHEDIR.TAG, is looked into only if `looks_into_empty` says so. Mount points, repositories and what the target spares are never looked into.
     pub fn surplus<E: std::error::Error + 'static>(
         &self,
         within: &TreePath,
@@ -77,12 +77,16 @@ impl Target {
         selects: impl Fn(&TreePath, bool) -> bool,
         looks_into_empty: bool,
     ) -> Result<Surplus, SurplusError<E>> {
-        let mut snapshot = snapshot.into_iter().peekable();
+        let mut snapshot = Coming { seen: VecDeque::new(), rest: snapshot.into_iter().fuse() };
         let mut surplus = Surplus::default();
         let Some(top) = self.existing(within)?.filter(EntryStat::is_directory) else { return Ok(surplus) };
         let mut above_spared = HashSet::new();
-        let held = has(&mut snapshot, within).map_err(SurplusError::Snapshot)?;
-        let is_held = held == Has::Entry || holds_more(&mut snapshot, within).map_err(SurplusError::Snapshot)?;
+        let is_held = match snapshot.has(within).map_err(SurplusError::Snapshot)? {
+            Has::Entry => true,
+            Has::EmptyDirectory => false,
+            // The top of a snapshot has no entry of its own.
+            Has::Nothing => snapshot.fills(within).map_err(SurplusError::Snapshot)?,
+        };
         let mut levels = match self.list(within, top.device)? {
             Listing::Level(level) if is_held || looks_into_empty => vec![level],
             Listing::Level(level) if level.names.len() == 0 => Vec::new(),
@@ -104,7 +108,7 @@ impl Target {
                 Kind::Unknown => self.existing(&path)?.is_some_and(|stat| stat.is_directory()),
                 kind => kind == Kind::Directory,
             };
-            let held = has(&mut snapshot, &path).map_err(SurplusError::Snapshot)?;
+            let held = snapshot.has(&path).map_err(SurplusError::Snapshot)?;
             let listing = if is_directory { Some(self.list(&path, top.device)?) } else { None };
             let is_spared = match &listing {
                 Some(Listing::Spared) => true,
@@ -168,25 +172,44 @@ impl Target {
     }
 }
 
-/// How the next of the snapshot's entries, once those before it are passed over, has this path.
-fn has<E>(snapshot: &mut Peekable<impl Iterator<Item = Result<Held, E>>>, path: &TreePath) -> Result<Has, E> {
-    loop {
-        match snapshot.next_if(|entry| entry.as_ref().map_or(true, |entry| entry.place <= *path)) {
-            Some(Ok(entry)) if entry.place != *path => {}
-            Some(Ok(entry)) if entry.is_directory && !holds_more(snapshot, path)? => return Ok(Has::EmptyDirectory),
-            Some(Ok(_)) => return Ok(Has::Entry),
-            Some(Err(error)) => return Err(error),
-            None => return Ok(Has::Nothing),
-        }
-    }
+/// The snapshot's entries to come, of which a few can be looked at before they are taken.
+struct Coming<E, I: Iterator<Item = Result<Held, E>>> {
+    seen: VecDeque<Held>,
+    rest: Fuse<I>,
 }
 
-/// Whether the next of the snapshot's entries lies in this directory.
-fn holds_more<E>(snapshot: &mut Peekable<impl Iterator<Item = Result<Held, E>>>, path: &TreePath) -> Result<bool, E> {
-    if let Some(Err(error)) = snapshot.next_if(Result::is_err) {
-        return Err(error);
+impl<E, I: Iterator<Item = Result<Held, E>>> Coming<E, I> {
+    /// The entry that comes after so many others.
+    fn after(&mut self, others: usize) -> Result<Option<&Held>, E> {
+        while self.seen.len() <= others {
+            match self.rest.next().transpose()? {
+                Some(held) => self.seen.push_back(held),
+                None => return Ok(None),
+            }
+        }
+        Ok(self.seen.get(others))
     }
-    Ok(snapshot.peek().is_some_and(|next| next.as_ref().is_ok_and(|next| next.place.is_within(path))))
+
+    /// How the snapshot has a path. Entries before it are passed over.
+    fn has(&mut self, path: &TreePath) -> Result<Has, E> {
+        while self.after(0)?.is_some_and(|next| next.place < *path) {
+            self.seen.pop_front();
+        }
+        if !self.after(0)?.is_some_and(|next| next.place == *path) {
+            return Ok(Has::Nothing);
+        }
+        let is_directory = self.seen.pop_front().is_some_and(|held| held.is_directory);
+        Ok(if is_directory && !self.fills(path)? { Has::EmptyDirectory } else { Has::Entry })
+    }
+
+    /// Whether the entries to come fill a directory with more than a marker, which says that its content was left out.
+    fn fills(&mut self, directory: &TreePath) -> Result<bool, E> {
+        let Some(first) = self.after(0)?.filter(|first| first.place.is_within(directory)) else { return Ok(false) };
+        let may_mark = !first.is_directory
+            && first.place.parent().as_ref() == Some(directory)
+            && (first.place.name() == MARKER || first.place.name().starts_with(b"."));
+        Ok(!may_mark || self.after(1)?.is_some_and(|second| second.place.is_within(directory)))
+    }
 }
 
 /// Whether a file system begins here, also one that is another part of the same (a bind mount).
@@ -195,5 +218,7 @@ fn is_mount_point(directory: impl AsFd) -> std::io::Result<bool> {
     Ok(stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
+/// What marks a cache; other marks are named as people like, mostly with a leading dot.
+const MARKER: &[u8] = b"CACHEDIR.TAG";
 /// Folders that every repository has: a directory with all of them is taken for one.
 const REPOSITORY: [&[u8]; 2] = [b"copal", b"keys"];
