@@ -133,13 +133,18 @@ fn build(ca_file: Option<PathBuf>) -> Result<reqwest::Client, WireError> {
 fn is_about_certificates(error: &reqwest::Error) -> bool {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(at) = cause {
-        let inner = at.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
-        if at.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+        if is_of_tls(at) {
             return true;
         }
         cause = at.source();
     }
     false
+}
+
+/// Errors of input and output wrap each other, and tell as their source that of what they wrap.
+fn is_of_tls(error: &(dyn Error + 'static)) -> bool {
+    let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    error.is::<rustls::Error>() || wrapped.is_some_and(|wrapped| is_of_tls(wrapped))
 }
 
 /// An error with its causes, each once. Addresses are left out where they may hold signatures of a store.

@@ -25,6 +25,8 @@ pub struct Met {
     root: Option<Link>,
     change: Option<Link>,
     clients: BTreeMap<ClientId, u64>,
+    /// Where the clients were looked for: of others it says nothing.
+    within: String,
 }
 
 impl Met {
@@ -42,6 +44,7 @@ impl Met {
             root: root.map(|(root, hash)| (root.number, *hash)),
             change: root.and_then(|(root, _)| root.change_head),
             clients: versions.into_iter().map(|(client, versions)| (client, newest(versions))).collect(),
+            within: clients.to_owned(),
         })
     }
 
@@ -76,7 +79,7 @@ impl Met {
         let mut lost = Vec::new();
         lost.extend(older(store, self.root, now.root, layout::root, "root", false)?);
         lost.extend(older(store, self.change, now.change, layout::change, "change", true)?);
-        for (client, seen) in &self.clients {
+        for (client, seen) in self.clients.iter().filter(|(client, _)| now.tells_of(client)) {
             let version = now.clients.get(client).copied().unwrap_or(0);
             if version < *seen {
                 let why = format!(
@@ -91,7 +94,11 @@ impl Met {
     /// Remembers a state that lacks nothing of what was met before. A machine that cannot keep it works on: what it wants
     /// to do is no less right for that.
     pub fn keep(&self, state_dir: &Path) {
-        if *self == Self::of_machine(state_dir) {
+        let before = Self::of_machine(state_dir);
+        let mut clients = before.clients.clone();
+        clients.retain(|client, _| !self.tells_of(client));
+        clients.extend(&self.clients);
+        if (self.root, self.change, &clients) == (before.root, before.change, &before.clients) {
             return;
         }
         let mut text = String::new();
@@ -100,11 +107,17 @@ impl Met {
                 let _ = writeln!(text, "{word} {number} {hash}");
             }
         }
-        for (client, version) in &self.clients {
+        for (client, version) in &clients {
             let _ = writeln!(text, "client {client} {version}");
         }
         let kept = create_private_dir(state_dir);
         let _ = kept.and_then(|()| write_private(&file(state_dir), text.as_bytes()));
+    }
+}
+
+impl Met {
+    fn tells_of(&self, client: &ClientId) -> bool {
+        layout::client(*client, 1).starts_with(&self.within)
     }
 }
 
@@ -156,9 +169,15 @@ mod tests {
             root: Some((7, ObjectHash([1; 32]))),
             change: Some((2, ObjectHash([2; 32]))),
             clients: [(ClientId([3; 16]), 4)].into(),
+            within: String::new(),
         };
         met.keep(&state);
         assert_eq!(Met::of_machine(&state), met);
+        // Whoever may list one client only says nothing of the others.
+        let own =
+            Met { clients: [(ClientId([5; 16]), 1)].into(), within: format!("clients/{}/", ClientId([5; 16])), ..met };
+        own.keep(&state);
+        assert_eq!(Met::of_machine(&state).clients, [(ClientId([3; 16]), 4), (ClientId([5; 16]), 1)].into());
         fs::write(file(&state), "root x y\nchange 1\nclient\nsomething else\n").unwrap();
         assert_eq!(Met::of_machine(&state), Met::default());
     }

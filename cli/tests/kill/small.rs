@@ -107,7 +107,9 @@ fn a_prune_killed_anywhere_is_gone_on_with() {
         machine.ok(&prune);
         assert_sound(&machine, &format!("after death at {point} and a prune"));
         assert_held(&machine, &world.source, &world.held, &format!("after death at {point} and a prune"));
-        assert_eq!(machine.names("packs/").len(), freed, "all is freed after death at {point}");
+        // A root dooms packs, and its writer dies before it records their names: others delete them after a week.
+        let doomed = whole.names("packs/").len() == freed && machine.names("packs/").len() <= freed + 1;
+        assert!(doomed, "all is freed, or doomed, after death at {point}");
     });
 }
 

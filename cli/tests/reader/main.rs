@@ -126,6 +126,8 @@ fn an_init_that_was_interrupted_before_the_descriptor_is_finished() {
     fs::remove_dir_all(machine.object("copal")).unwrap();
     fs::remove_dir_all(machine.object("clients")).unwrap();
     fs::remove_file(machine.path("key")).unwrap();
+    // Whoever is interrupted has met no repository yet.
+    fs::remove_dir_all(machine.path("home/.local/state")).unwrap();
     let made = init(&machine, &["--reader", "one.wasm"]);
     assert_eq!(made["reader"], reader(ONE));
     assert_eq!(descriptor(&machine, 1), hash(ONE));

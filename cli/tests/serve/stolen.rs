@@ -34,6 +34,8 @@ fn a_stolen_request_key_dooms_nothing() {
     let forged = Root { number: number + 1, base, runs, random: [8; 16], ..root };
     let objects =
         [(layout::state(run.reference.hash), run.bytes), (layout::root(number + 1), forged.encode().unwrap())];
+    // What was signed in the second of the start counts as signed before it.
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
     let answers = objects.map(|(name, bytes)| put(&machine, &server.url, &name, &bytes));
     machine.run(&["prune", "--grace", "0s", "--keyless"]);
     let names = machine.names("");

@@ -1,12 +1,14 @@
 //! Chains: that everything the state has decided about is still there: clients, manifests, receipts, changes; and that
 //! nothing in the store knows of a newer root.
 
+use core::time::Duration;
 use std::collections::BTreeSet;
 
 use copal_engine::id::ClientId;
 use copal_engine::layout;
 use copal_engine::manifest::Manifest;
 use copal_engine::state::ClientHead;
+use copal_engine::time::Time;
 
 use super::{Kind, Report};
 use crate::clients::{self, Known};
@@ -31,7 +33,8 @@ pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> 
         let expiry = root.expiry_head.map_or(0, |(number, _)| number);
         report_gaps(&expiries, (1, expiry), layout::expiry, report);
     }
-    for owed in owed {
+    let now = host.now_to_note().await?;
+    for owed in owed.into_iter().filter(|owed| now.since(owed.decided) >= OWED_FOR) {
         check_owed(host, owed, report).await?;
     }
     check_claims(host, view, report).await?;
@@ -97,7 +100,8 @@ async fn check_receipts(
     let first_pending = head.decisions.first().map_or(head.number + 1, |decision| decision.number);
     let settled = last.max(first_pending - 1).min(head.number);
     report_gaps(&found, (1, settled), |number| layout::receipt(client, number), report);
-    Ok((settled < head.number).then_some(Owed { client, from: settled + 1, to: head.number }))
+    let (from, to, decided) = (settled + 1, head.number, head.time);
+    Ok((settled < head.number).then_some(Owed { client, from, to, decided }))
 }
 
 /// Answers that a root owes to a client.
@@ -105,9 +109,10 @@ struct Owed {
     client: ClientId,
     from: u64,
     to: u64,
+    decided: Time,
 }
 
-/// What was about to come has come meanwhile; or it is gone, or who was to write it has died.
+/// What was about to come for a long time has come meanwhile; or it is gone, or its writer has died.
 async fn check_owed(host: &Host<'_>, owed: Owed, report: &mut Report) -> Result<(), JobError> {
     let found = numbers(host, &format!("receipts/{}/", owed.client)).await?;
     for number in (owed.from..=owed.to).take(OWED_MOST).filter(|number| !found.contains(number)) {
@@ -116,6 +121,8 @@ async fn check_owed(host: &Host<'_>, owed: Owed, report: &mut Report) -> Result<
     Ok(())
 }
 
+/// For so long a receipt may be missing because its writer has died: the next run of the client writes it.
+const OWED_FOR: Duration = Duration::from_secs(3600);
 /// So many decisions a head holds, about.
 const OWED_MOST: usize = 8192;
 /// Nothing that is saved depends on it.

@@ -122,7 +122,7 @@ fn superseded_segments_are_doomed_and_nothing_else() {
     (0..3).for_each(|pack| repository.add(pack, &[u64::from(pack)]));
     let old: Vec<String> = repository.view().state.segments.keys().map(|(_, hash)| layout::segment(*hash)).collect();
     repository.compact(12, 1 << 25);
-    let doomed: Vec<String> = repository.view().state.doomed.keys().cloned().collect();
+    let doomed: Vec<String> = repository.view().state.doomed.keys().map(ToString::to_string).collect();
     assert_eq!(doomed, old);
     let objects = block_on(objects::list(&repository.store, "index/")).unwrap();
     assert_eq!(objects.len(), 4, "prune deletes, compact does not");
