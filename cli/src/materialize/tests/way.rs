@@ -109,8 +109,8 @@ fn a_link_in_the_target_never_leads_out_of_it() {
         target.set_metadata(&path("out"), &metadata(0o120777)).unwrap();
         target.set_metadata(&path("out"), &metadata(0o040700)).unwrap();
         assert_eq!(target.existing(&inside).unwrap(), None);
-        let nothing = std::iter::empty::<Result<TreePath, BadEnd>>();
-        assert_eq!(target.surplus(&path("out"), nothing, all).unwrap(), []);
+        let nothing = std::iter::empty::<Result<Held, BadEnd>>();
+        assert_eq!(target.surplus(&path("out"), nothing, all, true).unwrap(), Surplus::default());
         target.remove_existing(&path("out")).unwrap();
         place.assert_outside_is_untouched();
     }
@@ -137,22 +137,45 @@ fn surplus_is_what_the_snapshot_lacks_deepest_first() {
     }
     symlink("../outside", place.at("link")).unwrap();
     let target = place.target(TargetOptions::default());
-    let snapshot = || ["a", "a/gone", "a/kept", "kept", "later"].map(|entry| Ok::<_, BadEnd>(path(entry)));
+    let held = |place| Ok::<_, BadEnd>(Held { place: path(place), is_directory: place == "a" });
+    let snapshot = || ["a", "a/gone", "a/kept", "kept", "later"].map(held);
     let texts = |found: Vec<TreePath>| found.iter().map(TreePath::to_string).collect::<Vec<_>>();
-    let surplus = target.surplus(&TreePath::TOP, snapshot(), all).unwrap();
-    assert_eq!(texts(surplus), ["z/y/x", "z/y", "z", "link", "b/c/keep.o", "b/c/extra", "b/c", "b", "a/extra"]);
+    let surplus = target.surplus(&TreePath::TOP, snapshot(), all, false).unwrap();
+    assert_eq!(texts(surplus.entries), ["z/y/x", "z/y", "z", "link", "b/c/keep.o", "b/c/extra", "b/c", "b", "a/extra"]);
 
     let selection = Selection { excludes: patterns(&["*.o", "/z"]), ..Selection::default() };
-    let surplus =
-        target.surplus(&TreePath::TOP, snapshot(), |path, is_directory| selection.selects(path, is_directory)).unwrap();
-    assert_eq!(texts(surplus.clone()), ["link", "b/c/extra", "b/c", "b", "a/extra"]);
-    let removals: Vec<_> = surplus.iter().map(|path| target.remove(path).unwrap()).collect();
-    assert_eq!(removals.iter().filter(|removal| **removal == Removal::NotEmpty).count(), 2);
+    let selects = |path: &TreePath, is_directory| selection.selects(path, is_directory);
+    let surplus = target.surplus(&TreePath::TOP, snapshot(), selects, false).unwrap();
+    assert_eq!(texts(surplus.entries.clone()), ["link", "b/c/extra", "a/extra"]);
+    assert!(surplus.entries.iter().all(|path| target.remove(path).unwrap() == Removal::Done));
     assert!(place.at("b/c/keep.o").exists() && !place.at("a/extra").exists() && !place.at("link").exists());
     place.assert_outside_is_untouched();
 
-    let surplus = target.surplus(&path("z/y"), snapshot(), all).unwrap();
-    assert_eq!(texts(surplus), ["z/y/x"]);
+    let surplus = target.surplus(&path("z/y"), snapshot(), all, false).unwrap();
+    assert_eq!((texts(surplus.entries), texts(surplus.spared)), (vec![], vec!["z/y".to_owned()]));
+    let surplus = target.surplus(&path("z/y"), snapshot(), all, true).unwrap();
+    assert_eq!(texts(surplus.entries), ["z/y/x"]);
+}
+
+#[test]
+fn what_the_target_spares_is_no_surplus_nor_makes_it_way() {
+    let place = Playground::new();
+    for file in ["kept/repository/copal/1", "kept/repository/keys/1", "kept/key", "kept/extra", "mine/file"] {
+        fs::create_dir_all(place.at(file).parent().unwrap()).unwrap();
+        fs::write(place.at(file), "").unwrap();
+    }
+    let spared = ["kept/key", "mine"].map(|name| EntryStat::of_path(&place.at(name)).unwrap().id());
+    let options = TargetOptions { replace_full_directories: true, ..TargetOptions::default() };
+    let target = place.target(options).sparing(spared.to_vec());
+    let other = Held { place: path("other"), is_directory: false };
+    let surplus = target.surplus(&TreePath::TOP, [Ok::<_, BadEnd>(other)], all, false).unwrap();
+    assert_eq!(surplus.entries, [path("kept/extra")]);
+    assert_eq!(surplus.spared, ["kept/key", "kept/repository", "mine"].map(path));
+    for directory in ["kept", "mine"] {
+        let refused = target.remove_existing(&path(directory));
+        assert!(matches!(refused, Err(WriteError::InTheWay { .. })), "{directory}");
+        assert!(place.at("kept/extra").exists() && place.at("mine/file").exists());
+    }
 }
 
 fn all(_: &TreePath, _: bool) -> bool {
@@ -168,6 +191,6 @@ fn nothing_is_surplus_if_the_snapshot_cannot_be_read() {
     let place = Playground::new();
     fs::write(place.at("file"), "").unwrap();
     let target = place.target(TargetOptions::default());
-    let surplus = target.surplus(&TreePath::TOP, [Err(BadEnd)], all);
+    let surplus = target.surplus(&TreePath::TOP, [Err(BadEnd)], all, false);
     assert!(matches!(surplus, Err(SurplusError::Snapshot(BadEnd))));
 }
