@@ -5,7 +5,9 @@ use std::sync::Mutex;
 
 use copal_engine::block::{OpenBlock, OpenTools};
 use copal_engine::id::{ChunkId, DomainId, SessionId};
+use copal_engine::index::{Location, Status};
 use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::session::SessionRecord;
 use copal_engine::layout;
 use copal_engine::pack::{self, PackKind};
@@ -20,7 +22,27 @@ use super::{Repository, Tree};
 /// Restores snapshots with the owner's secret. Remembers the keys of sessions, which are slow to unwrap.
 pub struct Reader<'a> {
     repository: &'a Repository,
-    ciphers: Mutex<HashMap<SessionId, SessionCipher>>,
+    ciphers: Ciphers,
+}
+
+/// The keys of sessions: unwrapping one is slow, so each is unwrapped once.
+#[derive(Default)]
+pub struct Ciphers(Mutex<HashMap<SessionId, SessionCipher>>);
+
+impl Ciphers {
+    /// The key of the session whose record this is.
+    pub fn of(&self, owner: &OwnerSecret, record: &[u8]) -> Result<SessionCipher, String> {
+        let record = SessionRecord::parse(record).map_err(|error| error.to_string())?;
+        let id = record.id(owner.repository());
+        let mut ciphers = self.0.lock().expect("nothing panics while it holds the map");
+        if let Some(cipher) = ciphers.get(&id) {
+            return Ok(cipher.clone());
+        }
+        let key = record.unwrap(owner).map_err(|error| error.to_string())?;
+        let cipher = SessionCipher::new(&key, owner.repository(), id);
+        ciphers.insert(id, cipher.clone());
+        Ok(cipher)
+    }
 }
 
 /// Plaintext of a chunk or page, with what stands in the clear beside it.
@@ -33,7 +55,7 @@ struct Plain {
 impl<'a> Reader<'a> {
     /// A reader that knows the owner's secret.
     pub fn new(repository: &'a Repository) -> Self {
-        Self { repository, ciphers: Mutex::default() }
+        Self { repository, ciphers: Ciphers::default() }
     }
 
     /// The files of a snapshot; an error says what is missing or wrong.
@@ -83,11 +105,10 @@ impl<'a> Reader<'a> {
         let keys = self.keys(domain);
         let mut content = Vec::new();
         for piece in pieces {
-            let plain = self.fetch(store, view, domain, piece.id).await?;
-            if keys.chunk_id(&plain.bytes) != piece.id || plain.bytes.len() != piece.length as usize {
-                return Err(format!("chunk {} is not what its id says", piece.id));
-            }
-            content.extend(plain.bytes);
+            let is_whole =
+                |plain: &Plain| keys.chunk_id(&plain.bytes) == piece.id && plain.bytes.len() == piece.length as usize;
+            let verify = |plain: Plain| is_whole(&plain).then_some(plain.bytes).ok_or_else(|| "is another one".into());
+            content.extend(self.fetch(store, view, domain, piece.id, verify).await?);
         }
         Ok(content)
     }
@@ -122,20 +143,43 @@ impl<'a> Reader<'a> {
         domain: DomainId,
         id: ChunkId,
     ) -> Result<VerifiedPage, String> {
-        let plain = self.fetch(store, view, domain, id).await?;
-        let page = VerifiedPage::open(&self.keys(domain), id, plain.height, &plain.references, &plain.bytes);
-        page.map_err(|error| error.to_string())
+        let keys = self.keys(domain);
+        let verify = |plain: Plain| {
+            let page = VerifiedPage::open(&keys, id, plain.height, &plain.references, &plain.bytes);
+            page.map_err(|error| error.to_string())
+        };
+        self.fetch(store, view, domain, id, verify).await
     }
 
-    async fn fetch(&self, store: &dyn Store, view: &View, domain: DomainId, id: ChunkId) -> Result<Plain, String> {
-        let location = view.index(domain).and_then(|index| index.lookup(&id));
-        let location = location.ok_or_else(|| format!("{id} is not in the index"))?;
+    /// The first copy that is what its id says; an error says why each is not.
+    async fn fetch<T>(
+        &self,
+        store: &dyn Store,
+        view: &View,
+        domain: DomainId,
+        id: ChunkId,
+        verify: impl Fn(Plain) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let index = view.index(domain).ok_or_else(|| format!("{id} is in no index"))?;
+        let mut copies: Vec<_> = index.copies(&id).collect();
+        copies.sort_by_key(|(_, mark)| Status::of_copy(mark.bits));
+        let mut failures = Vec::new();
+        for (location, _) in copies {
+            match self.open(store, id, location).await.and_then(&verify) {
+                Ok(value) => return Ok(value),
+                Err(error) => failures.push(format!("{}: {error}", layout::pack(location.place, location.pack))),
+            }
+        }
+        Err(format!("{id} has no good copy: {failures:?}"))
+    }
+
+    async fn open(&self, store: &dyn Store, id: ChunkId, location: Location) -> Result<Plain, String> {
         let name = layout::pack(location.place, location.pack);
         let bytes = store.read(&super::repository::key(&name)).await.map_err(|error| error.to_string())?;
         let table = pack::parse(&bytes).map_err(|error| format!("{name}: {error}"))?;
         let row = table.blocks.iter().find(|row| row.offset == location.offset);
         let row = row.ok_or_else(|| format!("{name} has no block at {}", location.offset))?;
-        let cipher = self.cipher(&table.sessions[usize::from(row.session)])?;
+        let cipher = self.ciphers.of(&self.repository.owner, &table.sessions[usize::from(row.session)])?;
         let stored = &bytes[row.offset as usize..][..row.length as usize];
         let kind = match table.kind {
             PackKind::Data => BlockKind::Data,
@@ -153,20 +197,6 @@ impl<'a> Reader<'a> {
             height: table.height(at),
             references: page.map(|page| page.references.to_vec()).unwrap_or_default(),
         })
-    }
-
-    fn cipher(&self, record: &[u8]) -> Result<SessionCipher, String> {
-        let record = SessionRecord::parse(record).map_err(|error| error.to_string())?;
-        let repository = self.repository.owner.repository();
-        let id = record.id(repository);
-        let mut ciphers = self.ciphers.lock().expect("nothing panics while it holds the map");
-        if let Some(cipher) = ciphers.get(&id) {
-            return Ok(cipher.clone());
-        }
-        let key = record.unwrap(&self.repository.owner).map_err(|error| error.to_string())?;
-        let cipher = SessionCipher::new(&key, repository, id);
-        ciphers.insert(id, cipher.clone());
-        Ok(cipher)
     }
 
     fn keys(&self, domain: DomainId) -> DomainKeys {
