@@ -191,7 +191,7 @@ fn pieces(operation: Operation) -> Vec<Operation> {
         Operation::Release { snapshots, signature } => {
             lists(&snapshots).into_iter().map(|snapshots| Operation::Release { snapshots, signature }).collect()
         }
-        policy @ (Operation::Policy(_) | Operation::OwnerPolicy { .. }) => vec![policy],
+        whole @ (Operation::Policy(_) | Operation::OwnerPolicy { .. } | Operation::Prove { .. }) => vec![whole],
     }
 }
 
@@ -204,6 +204,7 @@ fn size(operation: &Operation) -> usize {
         Operation::Policy(bytes) => bytes.len(),
         Operation::OwnerPolicy { policy, .. } => policy.len() + SIGNATURE_BYTES,
         Operation::Release { .. } => SIGNATURE_BYTES,
+        Operation::Prove { packs, .. } => SIGNATURE_BYTES + packs.len() * 34,
         _ => 0,
     };
     own + operation.snapshots().len() * 17 + 32

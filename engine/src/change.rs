@@ -3,8 +3,12 @@
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
-use crate::id::{ClientId, ObjectHash, RepositoryId, SnapshotId, TagId};
-use crate::limits::{CHANGE_OPERATIONS, CHANGE_SNAPSHOTS, POLICY_BYTES, SEALED_TEXT_BYTES, SNAPSHOT_TAGS};
+use crate::id::{ClientId, ObjectHash, PackId, RepositoryId, SnapshotId, TagId};
+use crate::keys::owner::OwnerSecret;
+use crate::limits::{
+    CHANGE_OPERATIONS, CHANGE_PACKS, CHANGE_SNAPSHOTS, POLICY_BYTES, SEALED_TEXT_BYTES, SNAPSHOT_TAGS,
+};
+use crate::proof::Proof;
 use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
@@ -63,6 +67,13 @@ pub enum Operation {
         /// The owner's signature, which [`Change::sign_as_owner`] makes.
         signature: OwnerSignature,
     },
+    /// These packs hold what their tables say, as the owner has signed; at most [`CHANGE_PACKS`].
+    Prove {
+        /// The packs.
+        packs: Vec<PackId>,
+        /// The owner's signature.
+        proof: Proof,
+    },
 }
 
 /// An owner's signature of an operation, bound to its place in the chain.
@@ -105,6 +116,13 @@ impl Change {
     /// Whether the owner has signed everything that needs it, for this place of the chain.
     pub fn is_signed_by_owner(&self, repository: RepositoryId, key: &[u8; 32]) -> bool {
         let place = (self.number, self.previous);
+        let is_proven = |operation: &Operation| match operation {
+            Operation::Prove { packs, proof } => proof.holds(repository, key, packs.iter().copied()),
+            _ => true,
+        };
+        if !self.operations.iter().all(is_proven) {
+            return false;
+        }
         let mut signed = self.operations.iter().filter_map(|operation| {
             Some((operation.signed_by_owner(repository, place)?, operation.owner_signature()?))
         });
@@ -184,12 +202,23 @@ impl From<&VerifiedChange> for Link {
 }
 
 impl Operation {
+    /// Says that every chunk and page of these packs was compared with its id.
+    pub fn prove(owner: &OwnerSecret, packs: Vec<PackId>) -> Self {
+        let proof = Proof::sign(owner, packs.iter().copied());
+        Self::Prove { packs, proof }
+    }
+
+    /// The packs that it proves.
+    pub fn proven(&self) -> &[PackId] {
+        if let Self::Prove { packs, .. } = self { packs } else { &[] }
+    }
+
     /// The snapshots it is about.
     pub fn snapshots(&self) -> &[SnapshotId] {
         match self {
             Operation::Forget(ids) | Operation::Undelete(ids) | Operation::Pin(ids) | Operation::Unpin(ids) => ids,
             Operation::Tag { snapshots, .. } | Operation::Release { snapshots, .. } => snapshots,
-            Operation::Policy(_) | Operation::OwnerPolicy { .. } => &[],
+            Operation::Policy(_) | Operation::OwnerPolicy { .. } | Operation::Prove { .. } => &[],
         }
     }
 
@@ -253,6 +282,14 @@ impl Operation {
                 writer.bytes(&signature.0);
                 return;
             }
+            Self::Prove { packs, proof } => {
+                writer.array(3).uint(9).array(packs.len());
+                for pack in packs {
+                    writer.bytes(pack.as_bytes());
+                }
+                writer.bytes(&proof.0);
+                return;
+            }
         };
         write_snapshots(writer.array(2).uint(code), snapshots);
     }
@@ -279,6 +316,10 @@ impl Operation {
                 signature: OwnerSignature(reader.fixed()?),
             },
             (8, 3) => Self::Release { snapshots: read_snapshots(reader)?, signature: OwnerSignature(reader.fixed()?) },
+            (9, 3) => Self::Prove {
+                packs: reader.list(CHANGE_PACKS, |id| Ok(PackId(id.fixed()?)))?,
+                proof: Proof(reader.fixed()?),
+            },
             _ => return Err(wrong),
         })
     }

@@ -33,6 +33,7 @@ pub mod snapshot;
 pub mod repository;
 pub mod client;
 pub mod enrollment;
+pub mod proof;
 pub mod manifest;
 pub mod change;
 pub mod expiry;

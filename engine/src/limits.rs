@@ -62,6 +62,8 @@ pub const SEALED_INFO_BYTES: usize = 2 << 20;
 pub const CHANGE_OPERATIONS: usize = 4_096;
 /// Snapshots that one operation of a change, or an expiry, names.
 pub const CHANGE_SNAPSHOTS: usize = 1 << 17;
+/// Packs that one operation of a change proves.
+pub const CHANGE_PACKS: usize = 1 << 16;
 /// Bytes of a retention policy.
 pub const POLICY_BYTES: usize = 64 << 10;
 /// Sets of tags in a retention policy.

@@ -1,10 +1,14 @@
 //! Manifests: a client's signed, numbered claims to packs, and possibly to a snapshot. The only commit point.
 
+use std::collections::BTreeSet;
+
 use ed25519_dalek::SigningKey;
 
 use crate::extent::Extent;
 use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, RepositoryId, SnapshotId, SourceId, TagId};
+use crate::keys::owner::OwnerSecret;
 use crate::limits::{MANIFEST_PACKS, SEALED_INFO_BYTES, SESSION_BLOCKS, SESSION_RECORD_BYTES, SNAPSHOT_TAGS};
+use crate::proof::Proof;
 use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
@@ -28,6 +32,16 @@ pub struct Manifest {
     pub packs: Vec<(PackId, u64)>,
     /// The snapshot it commits.
     pub snapshot: Option<SnapshotClaim>,
+    /// Which of the packs the owner has proven, if any.
+    pub proven: Option<ProvenPacks>,
+}
+
+/// The packs of a manifest that whoever wrote it vouches for, with the owner's signature.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct ProvenPacks {
+    /// Bit n is set if pack n of the manifest is proven; at least one bit is.
+    positions: u64,
+    proof: Proof,
 }
 
 /// A snapshot, as a manifest claims it.
@@ -91,6 +105,22 @@ impl Manifest {
         Ok(VerifiedManifest { manifest, hash: ObjectHash::of(bytes), checked: () })
     }
 
+    /// Signs with the owner's key those packs that pass the test: every chunk and page of them was compared with its id.
+    pub fn prove(&mut self, owner: &OwnerSecret, is_proven: impl Fn(&PackId) -> bool) {
+        let numbered = (0..).zip(&self.packs).filter(|(_, (id, _))| is_proven(id));
+        let positions = numbered.fold(0u64, |positions, (at, _)| positions | 1 << at);
+        self.proven = (positions != 0).then(|| {
+            let proof = Proof::sign(owner, chosen(&self.packs, positions));
+            ProvenPacks { positions, proof }
+        });
+    }
+
+    /// The packs that the owner has signed; none at all if the signature is not the owner's.
+    pub fn proven_packs(&self, repository: RepositoryId, owner_key: &[u8; 32]) -> BTreeSet<PackId> {
+        let holds = |of: &&ProvenPacks| of.proof.holds(repository, owner_key, chosen(&self.packs, of.positions));
+        self.proven.iter().filter(holds).flat_map(|of| chosen(&self.packs, of.positions)).collect()
+    }
+
     /// About how large its snapshot is, if it says so; of what was stored for it at least the packs that it names itself.
     pub fn extent(&self) -> Option<Extent> {
         let extent = self.snapshot.as_ref()?.extent?;
@@ -100,7 +130,8 @@ impl Manifest {
 
     fn body(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.map(5 + u64::from(self.root_seen.is_some()) + u64::from(self.snapshot.is_some()));
+        let optional = [self.root_seen.is_some(), self.snapshot.is_some(), self.proven.is_some()];
+        writer.map(5 + optional.into_iter().map(u64::from).sum::<u64>());
         writer.key(0).bytes(self.client.as_bytes()).key(1).uint(self.number);
         writer.key(2).bytes(self.previous.as_bytes()).key(3).bytes(self.domain.as_bytes());
         if let Some((number, hash)) = self.root_seen {
@@ -114,6 +145,9 @@ impl Manifest {
             writer.key(6);
             snapshot.write(&mut writer);
         }
+        if let Some(ProvenPacks { positions, proof }) = &self.proven {
+            writer.key(7).array(2).uint(*positions).bytes(&proof.0);
+        }
         writer.finish()
     }
 
@@ -122,15 +156,12 @@ impl Manifest {
         let mut fields = reader.map()?;
         let client = ClientId(fields.required(0)?.fixed()?);
         let (number, previous) = Link::read(&mut fields, 1, 2)?;
-        let manifest = Self {
-            client,
-            number,
-            previous,
-            domain: DomainId(fields.required(3)?.fixed()?),
-            root_seen: fields.optional(4)?.map(read_root_seen).transpose()?,
-            packs: read_packs(fields.required(5)?)?,
-            snapshot: fields.optional(6)?.map(SnapshotClaim::read).transpose()?,
-        };
+        let domain = DomainId(fields.required(3)?.fixed()?);
+        let root_seen = fields.optional(4)?.map(read_root_seen).transpose()?;
+        let packs = read_packs(fields.required(5)?)?;
+        let snapshot = fields.optional(6)?.map(SnapshotClaim::read).transpose()?;
+        let proven = fields.optional(7)?.map(|reader| ProvenPacks::read(reader, packs.len())).transpose()?;
+        let manifest = Self { client, number, previous, domain, root_seen, packs, snapshot, proven };
         fields.end()?;
         Ok(manifest)
     }
@@ -185,6 +216,25 @@ impl SnapshotClaim {
     }
 }
 
+impl ProvenPacks {
+    fn read(reader: &mut Reader<'_>, packs: usize) -> Result<Self, DecodeError> {
+        reader.tuple(2)?;
+        let wrong = reader.error("proven packs are not among the manifest's");
+        let positions = reader.uint()?;
+        let proof = Proof(reader.fixed()?);
+        let known = if packs < 64 { (1 << packs) - 1 } else { u64::MAX };
+        if positions == 0 || positions & !known != 0 { Err(wrong) } else { Ok(Self { positions, proof }) }
+    }
+}
+
+/// The packs at these positions.
+fn chosen(packs: &[(PackId, u64)], positions: u64) -> impl Iterator<Item = PackId> + '_ {
+    (0..).zip(packs).filter(move |(at, _)| positions & (1u64 << at) != 0).map(|(_, (id, _))| *id)
+}
+
+/// A bit for each pack.
+const _: () = assert!(MANIFEST_PACKS <= 64);
+
 fn read_root_seen(reader: &mut Reader<'_>) -> Result<(u64, ObjectHash), DecodeError> {
     reader.tuple(2)?;
     Ok((reader.uint()?, ObjectHash(reader.fixed()?)))
@@ -216,6 +266,7 @@ fn read_counter(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::secret::Secret;
 
     const REPOSITORY: RepositoryId = RepositoryId([9; 16]);
     const CLIENT: ClientId = ClientId([1; 16]);
@@ -247,7 +298,13 @@ mod tests {
             root_seen: Some((4, ObjectHash([4; 32]))),
             packs: vec![(PackId([8; 32]), 1000), (PackId([7; 32]), 2000)],
             snapshot: Some(claim()),
+            proven: None,
         }
+    }
+
+    fn owner(signing: u8) -> OwnerSecret {
+        let [root, kem, signing] = [1, 2, signing].map(|byte| Secret::new([byte; 32]));
+        OwnerSecret::new(REPOSITORY, root, kem, signing)
     }
 
     fn verify(number: u64, bytes: &[u8]) -> Result<VerifiedManifest, RecordError> {
@@ -265,6 +322,31 @@ mod tests {
         let silent = Manifest { snapshot: Some(SnapshotClaim { extent: None, ..claim() }), ..full.clone() };
         for manifest in [full, bare, silent] {
             assert_eq!(verified(&manifest).manifest, manifest);
+        }
+    }
+
+    #[test]
+    fn the_owner_vouches_for_some_packs_and_nobody_else_for_any() {
+        let first = PackId([8; 32]);
+        let mut manifest = manifest(1, ObjectHash::NONE);
+        manifest.prove(&owner(3), |pack| *pack == first);
+        let read = verified(&manifest).manifest;
+        assert_eq!(read, manifest);
+        assert_eq!(read.proven_packs(REPOSITORY, &owner(3).verifying_key()), [first].into());
+        assert_eq!(read.proven_packs(REPOSITORY, &owner(4).verifying_key()), BTreeSet::new());
+        // The signature is of this pack: it does not hold for the other one.
+        let moved = Manifest { packs: read.packs.iter().rev().copied().collect(), ..read.clone() };
+        assert_eq!(moved.proven_packs(REPOSITORY, &owner(3).verifying_key()), BTreeSet::new());
+        manifest.prove(&owner(3), |_| false);
+        assert_eq!(manifest.proven, None);
+    }
+
+    #[test]
+    fn proven_packs_that_the_manifest_does_not_name_are_refused() {
+        for positions in [0, 4, 1 << 63, u64::MAX] {
+            let proven = Some(ProvenPacks { positions, proof: Proof([0; 64]) });
+            let bytes = Manifest { proven, ..manifest(1, ObjectHash::NONE) }.sign(REPOSITORY, &key());
+            assert!(matches!(verify(1, &bytes), Err(RecordError::Malformed { .. })), "positions {positions}");
         }
     }
 

@@ -11,8 +11,8 @@ use copal_engine::pack::{Pack, PackKind, PackWriter, PageRow};
 use copal_engine::receipt::{Outcome, Reason};
 use copal_engine::root::{Deletion, Root};
 use copal_engine::state::{
-    ClientHead, Decision, DoomedRecord, DoomedState, OverlayRecord, PackRecord, Run, RunKind, RunReader, RunRef,
-    SegmentRecord, SnapshotRecord, SnapshotState, StateDelta, StateFold, write_run,
+    ClientHead, Decision, DoomedRecord, DoomedState, OverlayRecord, PackClaim, PackRecord, Run, RunKind, RunReader,
+    RunRef, SegmentRecord, SnapshotRecord, SnapshotState, StateDelta, StateFold, write_run,
 };
 use copal_engine::time::Time;
 
@@ -227,6 +227,8 @@ fn run_of_packs_is_as_it_always_was() {
         is_damaged: true,
         read: Time(NOW),
         accepted: Time(NOW - 1),
+        is_proven: false,
+        claim: None,
     };
     let missing = PackRecord {
         domain: DOMAIN,
@@ -237,6 +239,8 @@ fn run_of_packs_is_as_it_always_was() {
         is_damaged: false,
         read: Time(0),
         accepted: Time(NOW),
+        is_proven: false,
+        claim: None,
     };
     let [first, second, third] = [17, 18, 19].map(|byte| PackId([byte; 32]));
     let packs = [(first, Some(damaged)), (second, Some(missing)), (third, None)];
@@ -253,6 +257,35 @@ fn run_of_packs_is_as_it_always_was() {
 }
 
 #[test]
+fn record_of_a_proven_pack_is_as_it_always_was() {
+    let claim = PackClaim { client: ClientId([7; 16]), number: 12, by_full_client: true };
+    let proven = PackRecord {
+        domain: DOMAIN,
+        kind: PackKind::Data,
+        length: 300,
+        place: Place::Packs,
+        is_missing: false,
+        is_damaged: false,
+        read: Time(0),
+        accepted: Time(NOW),
+        is_proven: true,
+        claim: Some(claim),
+    };
+    let delta = StateDelta { packs: [(PackId([17; 32]), Some(proven.clone()))].into(), ..StateDelta::default() };
+    let run = run(RunKind::Packs, &delta);
+    assert_eq!(
+        hex(&run.bytes),
+        "434f50414c52554e04000000000000000000000000000000000000000000000022222222222222222222222222222222\
+         010000000000000020003d0000001111111111111111111111111111111111111111111111111111111111111111a800\
+         501111111111111111111111111111111101000219012c0300040c0500061b18d75b8423f30000078250070707070707\
+         070707070707070707070c"
+    );
+    let mut fold = StateFold::default();
+    fold.add(&RunReader::parse(&run.bytes).unwrap()).unwrap();
+    assert_eq!(fold.finish().packs, [(PackId([17; 32]), proven)].into());
+}
+
+#[test]
 fn record_of_a_forged_pack_is_as_it_always_was() {
     let forged = PackRecord {
         domain: DOMAIN,
@@ -263,6 +296,8 @@ fn record_of_a_forged_pack_is_as_it_always_was() {
         is_damaged: true,
         read: PackRecord::FORGED,
         accepted: Time(NOW),
+        is_proven: false,
+        claim: None,
     };
     assert!(forged.is_forged());
     let delta = StateDelta { packs: [(PackId([17; 32]), Some(forged.clone()))].into(), ..StateDelta::default() };

@@ -59,6 +59,22 @@ fn manifest_that_tells_its_extent_is_as_it_always_was() {
 }
 
 #[test]
+fn manifest_with_proven_packs_is_as_it_always_was() {
+    assert_eq!(
+        hash(&proven_manifest().sign(REPOSITORY, &device())),
+        "fa50770214248e7c1e4f688f10d1bf1307a3c68e856d4cec732b49d47d15c72d"
+    );
+}
+
+#[test]
+fn change_that_proves_packs_is_as_it_always_was() {
+    assert_eq!(
+        hash(&proving_change().sign(REPOSITORY, &device())),
+        "3e7ec4e5e76aef14d3aeb0fac59db22f927cb606d94f61a7cf3ee886c3b604c0"
+    );
+}
+
+#[test]
 fn change_that_the_owner_signs_too_is_as_it_always_was() {
     assert_eq!(
         hash(&owners_change().sign(REPOSITORY, &device())),

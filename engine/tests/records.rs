@@ -80,6 +80,25 @@ fn signed() -> Vec<Sample> {
             },
         },
         Sample {
+            kind: Kind::Manifest,
+            signer: device,
+            bytes: proven_manifest().sign(REPOSITORY, &device()),
+            rewrite: |bytes| {
+                let verified = Manifest::verify(REPOSITORY, &public(&device()), CLIENT, 2, bytes).ok()?;
+                Some(verified.manifest.sign(REPOSITORY, &device()))
+            },
+        },
+        Sample {
+            kind: Kind::Change,
+            signer: device,
+            bytes: proving_change().sign(REPOSITORY, &device()),
+            rewrite: |bytes| {
+                let client = Change::claimed_client(bytes).ok()?;
+                let verified = Change::verify(REPOSITORY, &public(&device()), client, 1, bytes).ok()?;
+                Some(verified.change.sign(REPOSITORY, &device()))
+            },
+        },
+        Sample {
             kind: Kind::Change,
             signer: device,
             bytes: owners_change().sign(REPOSITORY, &device()),

@@ -25,5 +25,6 @@ pub mod prune;
 pub mod rebuild;
 pub mod report;
 pub mod scratch;
+mod trust;
 pub mod view;
 pub mod witness;

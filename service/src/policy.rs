@@ -1,5 +1,6 @@
 //! Policy: what the service was told to follow, as the newest root names it, and what it keeps from being removed.
 
+use core::time::Duration;
 use std::collections::BTreeSet;
 
 use copal_engine::change::Change;
@@ -48,6 +49,8 @@ pub(crate) struct Guarded {
     pub(crate) protected: BTreeSet<SnapshotId>,
     /// Why series are held.
     pub(crate) held: Vec<Held>,
+    /// How long everything stays that was accepted.
+    pub(crate) floor: Duration,
 }
 
 impl Guarded {
@@ -55,10 +58,11 @@ impl Guarded {
     pub(crate) async fn of(host: &Host<'_>, view: &View, now: Time) -> Result<Self, JobError> {
         let Some((_, policy)) = current(host, view).await? else { return Ok(Self::default()) };
         let snapshots = view.state.snapshots.values();
+        let floor = policy.floor().age;
         let held = held(&policy, snapshots.clone(), Time(i64::MAX));
         if is_planted(Fault::ForgottenUnguarded) {
-            return Ok(Self { protected: BTreeSet::new(), held });
+            return Ok(Self { protected: BTreeSet::new(), held, floor });
         }
-        Ok(Self { protected: protected(&policy, snapshots, now).into_keys().collect(), held })
+        Ok(Self { protected: protected(&policy, snapshots, now).into_keys().collect(), held, floor })
     }
 }

@@ -82,6 +82,8 @@ fn needed(chunks: u64) -> Needed {
                 is_damaged: false,
                 read: Time(0),
                 accepted: pack.item.accepted,
+                is_proven: true,
+                claim: None,
             };
             proposal.delta.packs.insert(pack.item.id, Some(record));
             put(&store, layout::pack(pack.item.place, pack.item.id), pack.bytes).await.expect("there is room");

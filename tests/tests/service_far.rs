@@ -304,6 +304,8 @@ fn record(client: &Client, pack: &Pack) -> PackRecord {
         is_damaged: false,
         read: Time(0),
         accepted: Time(1),
+        is_proven: true,
+        claim: None,
     }
 }
 
@@ -328,7 +330,8 @@ fn claim_packs(world: &World, client: &Client, packs: &[Pack], root: Option<Chun
     }
     let snapshot = root.map(|root| claim(root, false));
     let (number, domain) = (last + 1, client.domain);
-    let manifest = Manifest { client: client.id, number, previous, domain, root_seen: None, packs: named, snapshot };
+    let manifest =
+        Manifest { proven: None, client: client.id, number, previous, domain, root_seen: None, packs: named, snapshot };
     let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
     world.put(&layout::manifest(client.id, number), bytes);
     number

@@ -119,7 +119,8 @@ fn writer(client: &Client, number: u8, kind: PackKind) -> PackWriter {
 
 fn claim(world: &World, client: &Client, packs: Vec<(PackId, u64)>) -> u64 {
     let (number, previous, domain) = (1, ObjectHash::NONE, client.domain);
-    let manifest = Manifest { client: client.id, number, previous, domain, root_seen: None, packs, snapshot: None };
+    let manifest =
+        Manifest { proven: None, client: client.id, number, previous, domain, root_seen: None, packs, snapshot: None };
     let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
     world.put(&layout::manifest(client.id, number), bytes);
     number

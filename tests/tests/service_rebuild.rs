@@ -28,6 +28,7 @@ fn begin() -> (World, Client) {
 fn manifest_by_hand(world: &World, client: &Client, packs: &[(PackId, u64)], root: u8) -> u64 {
     let (last, previous) = world.end_of(&format!("manifests/{}/", client.id));
     let manifest = Manifest {
+        proven: None,
         client: client.id,
         number: last + 1,
         previous,
@@ -177,6 +178,7 @@ fn a_write_only_client_cannot_smuggle_a_manifest_into_another_domain() {
     let other = world.register(2, Role::WriteOnly);
     let pack = put_pack(&world, &tree_pack(client.domain, 2, &[(id(2), 1, &[])]));
     let manifest = Manifest {
+        proven: None,
         client: other.id,
         number: 1,
         previous: ObjectHash::NONE,

@@ -205,6 +205,7 @@ fn a_manifest_that_waits_and_claims_what_never_was_is_refused_if_nothing_is_lost
     let (number, previous) = world.end_of(&format!("manifests/{}/", client.id));
     assert_ne!(previous, ObjectHash::NONE);
     let manifest = Manifest {
+        proven: None,
         client: client.id,
         number: number + 1,
         previous,

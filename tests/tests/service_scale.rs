@@ -79,6 +79,8 @@ fn crowded(domains: u32) -> World {
             is_damaged: false,
             read: Time(0),
             accepted: now,
+            is_proven: true,
+            claim: None,
         };
         proposal.delta.packs.insert(pack.id, Some(record));
         let (client, hash) = (ClientId(domain.0), ObjectHash(pack.id.0));

@@ -3,6 +3,7 @@
 use copal_engine::client::{ClientRecord, Role, read_chain};
 use copal_engine::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, RepositoryId};
 use copal_engine::keys::domain::DomainKey;
+use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::secret::Secret;
 use copal_engine::manifest::Manifest;
 use copal_engine::repository::Descriptor;
@@ -86,9 +87,10 @@ pub struct Client {
 /// What only one of the roles has.
 #[derive(Clone, Debug)]
 enum Rest {
-    /// The key that seals what is kept: only the owner's secret gives it.
+    /// The key that seals what is kept, which only the owner's secret gives; and that secret, which proves packs.
     Full {
         kept_key: Secret,
+        secret: OwnerSecret,
     },
     WriteOnly {
         address: String,
@@ -106,9 +108,10 @@ impl Client {
         manifest: Signer,
         request: Signer,
         device: Secret,
-        kept_key: Secret,
+        (kept_key, secret): (Secret, OwnerSecret),
     ) -> Self {
-        Self { repository, id, domain, owner, domain_key, manifest, request, device, rest: Rest::Full { kept_key } }
+        let rest = Rest::Full { kept_key, secret };
+        Self { repository, id, domain, owner, domain_key, manifest, request, device, rest }
     }
 
     #[expect(clippy::too_many_arguments, reason = "each is of a type of its own")]
@@ -139,7 +142,7 @@ impl Client {
     pub fn keep(&self, salt: [u8; 16]) -> Zeroizing<Vec<u8>> {
         let mut bytes = Zeroizing::new(Vec::with_capacity(1 << 10));
         match &self.rest {
-            Rest::Full { kept_key } => {
+            Rest::Full { kept_key, .. } => {
                 bytes.extend_from_slice(self.id.as_bytes());
                 bytes.extend_from_slice(self.domain.as_bytes());
                 self.manifest.encode(&mut bytes);
@@ -258,6 +261,14 @@ impl Client {
     /// The key of its domain.
     pub fn domain_key(&self) -> &DomainKey {
         &self.domain_key
+    }
+
+    /// The owner's secret, which a full client has while it is unlocked.
+    pub(crate) fn owner_secret(&self) -> Option<&OwnerSecret> {
+        match &self.rest {
+            Rest::Full { secret, .. } => Some(secret),
+            Rest::WriteOnly { .. } => None,
+        }
     }
 
     /// Names the owner's public keys.

@@ -135,7 +135,8 @@ impl Owner {
         let owner = self.secret.fingerprint();
         let domain_key = self.secret.domain_key(domain);
         let repository = self.secret.repository();
-        Client::full(repository, id, domain, owner, domain_key, manifest, request, device, self.kept_key())
+        let full = (self.kept_key(), self.secret.clone());
+        Client::full(repository, id, domain, owner, domain_key, manifest, request, device, full)
     }
 
     fn kept_key(&self) -> Secret {

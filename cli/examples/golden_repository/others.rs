@@ -123,7 +123,8 @@ impl Golden<'_> {
         let number = number + 1;
         let view = wait(view::read(self.repository.store().as_ref())).expect("it can be read");
         let (root_seen, domain) = (view.base(), client.domain);
-        let manifest = Manifest { client: client.id, number, previous, domain, root_seen, packs, snapshot };
+        let manifest =
+            Manifest { proven: None, client: client.id, number, previous, domain, root_seen, packs, snapshot };
         let bytes = manifest.sign(self.repository.id(), &client.keys.manifest_key());
         self.put(layout::manifest(client.id, number), bytes);
         let decided = wait(ingest(&self.repository.host(), IngestBy::Client, Scope::Client(client.id), &|_| false));

@@ -76,11 +76,12 @@ impl<'a> Chain<'a> {
         Ok(ids)
     }
 
-    /// Adds a manifest.
+    /// Adds a manifest. `own` are the packs that this process made, reading each block back: the owner vouches for them.
     pub(super) fn add(
         &mut self,
         packs: Vec<(PackId, u64)>,
         snapshot: Option<SnapshotClaim>,
+        own: &HashSet<PackId>,
     ) -> Result<Claimed, JobError> {
         let mut manifest = Manifest {
             client: self.client.id,
@@ -90,7 +91,11 @@ impl<'a> Chain<'a> {
             root_seen: self.root_seen,
             packs,
             snapshot,
+            proven: None,
         };
+        if let Access::Owner(repository) = self.access {
+            manifest.prove(&repository.owner, |pack| own.contains(pack));
+        }
         let hash = self.append(&mut manifest)?;
         Ok(Claimed { number: manifest.number, hash })
     }

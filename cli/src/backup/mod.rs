@@ -175,6 +175,8 @@ pub struct Outcome {
     pub not_kept: Option<std::io::Error>,
     /// Segments of the index that are damaged: what the snapshot refers to may not be found until it is made again.
     pub damaged: Vec<String>,
+    /// Whether the repository has domains of other clients, whose packs somebody has to prove.
+    pub has_other_domains: bool,
 }
 
 impl Outcome {

@@ -122,7 +122,7 @@ impl Writer<'_> {
         self.listed = Instant::now();
         self.packs = 0;
         for packs in self.session.take_listing().packs.chunks(MANIFEST_PACKS) {
-            let claimed = self.chain.add(packs.to_vec(), None)?;
+            let claimed = self.chain.add(packs.to_vec(), None, &self.own)?;
             self.chain.decide(self.view, &self.own)?;
             let answer = self.chain.answer(claimed, &mut Patience::of(SERVICE_ANSWERS), self.interrupted)?;
             let receipt = answer.ok_or(BackupError::Unanswered { number: claimed.number })?;

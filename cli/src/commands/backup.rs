@@ -24,7 +24,7 @@ use crate::report::field::{Hex, PathField};
 use crate::report::progress::Progress;
 use crate::report::summary::{BackupSummary, Decider};
 use crate::report::{Amount, EntryTrouble, Failure};
-use crate::repository::Reader;
+use crate::repository::{Access, Reader};
 use crate::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, source_of};
 use crate::secrets::Terminal;
 use crate::site::Site;
@@ -76,6 +76,12 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     let outcome = backup(access, &client, &mut source, &how, &progress, &interrupted);
     drop(watch);
     let outcome = outcome.map_err(of_backup)?;
+    if let (Access::Owner(repository), true) = (access, outcome.has_other_domains && !options.dry_run) {
+        // What was saved counts whatever becomes of this.
+        if let Err(error) = context.prove(repository, PROVED_MOST) {
+            context.report.warn(&format!("no packs of write-only clients were proven: {error}"));
+        }
+    }
     tell_troubles(context, &outcome);
     if let Some(error) = &outcome.not_kept {
         context
@@ -295,3 +301,6 @@ fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary 
         accepted_by: outcome.accepted_by.map(Decider::from),
     }
 }
+
+/// Bytes of packs that a backup opens for clients that cannot prove them.
+const PROVED_MOST: u64 = 64 << 20;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::context::Context;
-use super::failure::of_verify;
+use super::failure::{of_change, of_verify};
 use crate::args;
 use crate::exit::Exit;
 use crate::report::progress::Progress;
@@ -24,9 +24,17 @@ pub(super) fn run(context: &Context<'_>, options: &args::check::Check) -> Result
     let watch = context.report.watch("check", progress.clone());
     let outcome = verify(&repository, &how, &progress);
     drop(watch);
-    let outcome = outcome.map_err(of_verify)?;
+    let mut outcome = outcome.map_err(of_verify)?;
     if let Some(error) = &outcome.unnoted {
         context.report.warn(&format!("what was found could not be noted in the repository: {error}"));
+    }
+    if !outcome.unproven.is_empty() {
+        let vouched = context.client(&repository).and_then(|client| {
+            verify::vouch(&repository, &client, std::mem::take(&mut outcome.unproven)).map_err(of_change)
+        });
+        if let Err(error) = vouched {
+            context.report.warn(&format!("the packs that were opened could not be noted as proven: {error}"));
+        }
     }
     if outcome.asked > 0 {
         let packs = human::things(outcome.asked, "pack", "packs");

@@ -8,7 +8,7 @@ use copal_service::ingest::{Scope, ingest};
 use copal_service::view::{self, Parts, View};
 use copal_store::limit::Rates;
 
-use super::failure::{of_client, of_job, of_open, of_site, of_store};
+use super::failure::{of_change, of_client, of_job, of_open, of_site, of_store};
 use super::opening::address;
 use crate::args::global::Global;
 use crate::args::look::Narrow;
@@ -20,10 +20,11 @@ use crate::location::{BadLocation, Location};
 use crate::pick::Intent;
 use crate::places::{Places, this_host};
 use crate::remote::Introduction;
-use crate::report::{Failure, Report};
+use crate::report::{Failure, Report, human};
 use crate::repository::{Credentials, Enrolled, LocalClient, Repository, list_descriptors};
 use crate::secrets::{Credential, Kind, Sources, Terminal};
 use crate::site::{Means, Site};
+use crate::verify;
 use crate::wait::wait;
 
 /// What every command starts from.
@@ -232,6 +233,25 @@ impl<'a> Context<'a> {
     /// How a command ends that did all it was asked, with snapshots that may be damaged.
     pub(super) fn exit_of(&self, history: &History) -> Exit {
         if history.problems.is_empty() { Exit::Done } else { Exit::Damage }
+    }
+
+    /// Opens packs that nobody has proven yet, up to so many bytes, and vouches for them as the owner.
+    pub(super) fn prove(&self, repository: &Repository, most: u64) -> Result<(), Failure> {
+        let view = self.records(repository)?;
+        let packs = verify::unproven(&view, most);
+        if packs.is_empty() {
+            return Ok(());
+        }
+        let client = self.client(repository)?;
+        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        let proved = verify::prove(repository, &client, (&view, &packs), threads).map_err(of_change)?;
+        if proved.forged > 0 {
+            let forged = human::things(proved.forged, "pack does", "packs do");
+            self.report.warn(&format!(
+                "{forged} not hold what their clients claim: \"copal check --full\" names them; revoke those clients"
+            ));
+        }
+        Ok(())
     }
 
     /// Decides what is undecided and folds in new changes, where that is the clients' business.

@@ -48,6 +48,9 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     if how.grace.is_zero() && !options.is_dry_run {
         context.report.warn("without a grace period a backup that runs at the same time, anywhere, may lose data");
     }
+    if !options.is_keyless && !options.is_dry_run && repository.descriptor.is_some() {
+        context.prove(repository, u64::MAX)?;
+    }
     let anew = if options.is_keyless { Anew::default() } else { write_anew(context, repository, &mut how)? };
     let done = wait(prune(&repository.host(), &how)).map_err(of_job)?;
     if done.is_full {

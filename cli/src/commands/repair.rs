@@ -32,6 +32,9 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     }
     context.ingest(&repository)?;
     let before = context.view(&repository)?;
+    if repository.descriptor.is_some() {
+        context.prove(&repository, u64::MAX)?;
+    }
     let fates = look_again(&repository, &before).map_err(of_job)?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;

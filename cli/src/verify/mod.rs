@@ -6,6 +6,7 @@ mod findings;
 mod hits;
 mod noted;
 mod packs;
+mod proof;
 mod trees;
 mod turn;
 
@@ -30,6 +31,7 @@ use findings::Findings;
 pub use hits::{Hit, Hits, Impact};
 pub use noted::noted;
 pub use packs::genuine;
+pub use proof::{Proved, prove, unproven, vouch};
 pub use trees::walk;
 
 /// How thorough a check is.
@@ -72,6 +74,8 @@ pub struct Outcome {
     pub replaced: Vec<PackId>,
     /// Why what was found could not be noted in the state.
     pub unnoted: Option<JobError>,
+    /// Packs that were opened, hold what they say, and are not proven yet.
+    pub unproven: Vec<PackId>,
     /// How many packs the service was asked to look at, because it alone notes what is so.
     pub asked: u64,
     /// Whether the newest state could not be read, so that only records were checked.
@@ -137,6 +141,8 @@ fn dig(
         outcome.packs_read += opened.packs_read;
         outcome.bytes_read += opened.bytes_read;
         opened.tell(&mut harm);
+        let is_unproven = |id: &PackId| before.state.packs.get(id).is_some_and(proof::is_unproven);
+        outcome.unproven = opened.whole().filter(is_unproven).collect();
     }
     match noted(repository, before, &harm) {
         Ok(asked) => outcome.asked = asked,

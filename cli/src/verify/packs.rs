@@ -67,6 +67,16 @@ impl Opened {
         self.tried.contains(&copy.pack).then(|| self.held.get(&copy.pack).is_none_or(|held| held.contains(&entry)))
     }
 
+    /// Packs that hold what their tables say.
+    pub(super) fn whole(&self) -> impl Iterator<Item = PackId> + '_ {
+        self.whole.keys().copied()
+    }
+
+    /// Packs that have the hash of their name and do not.
+    pub(super) fn forged(&self) -> impl Iterator<Item = PackId> + '_ {
+        self.forged.iter().copied()
+    }
+
     /// Adds what was learned about packs.
     pub(super) fn tell(&self, harm: &mut Harm) {
         for (id, fault) in &self.faults {

@@ -7,7 +7,7 @@ use copal_engine::id::{ChunkId, DomainId, PackId};
 use copal_engine::index::ranged::SegmentHead;
 use copal_engine::index::{NewSegment, Segment, SegmentWriter, Sequence, merge};
 use copal_engine::layout::Place;
-use copal_engine::mark::{InventoryBuilder, InventoryLimit, PackItem};
+use copal_engine::mark::{InventoryBuilder, InventoryLimit, PackItem, Trust};
 use copal_engine::pack::{Pack, PackKind, PackTable, PackWriter, PageView};
 use copal_engine::plan::Rules;
 use copal_engine::state::SegmentRecord;
@@ -169,6 +169,7 @@ pub(crate) fn merged(segments: &[Segment<Vec<u8>>]) -> Result<Vec<Segment<Vec<u8
 /// What a prune is asked that copies nothing.
 pub(crate) fn rules() -> Rules {
     Rules {
+        floor: Duration::ZERO,
         grace: Duration::from_secs(24 * 3600),
         spared: None,
         now: Time(1 << 60),
@@ -208,6 +209,7 @@ fn made(pack: Pack) -> MadePack {
         kind: pack.table.kind,
         length: pack.table.pack_length(),
         is_healthy: true,
+        trust: Trust::Proven,
         accepted: Time(1),
     };
     MadePack { item, table: pack.table, bytes: pack.bytes }

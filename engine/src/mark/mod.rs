@@ -21,6 +21,7 @@ use crate::id::PackId;
 use crate::layout::Place;
 use crate::pack::PackKind;
 use crate::room::Row;
+use crate::state::PackRecord;
 use crate::time::Time;
 
 /// A pack of the domain, as the store and the state know it.
@@ -36,8 +37,31 @@ pub struct PackItem {
     pub length: u64,
     /// Whether its bytes are there and not known to be damaged.
     pub is_healthy: bool,
-    /// When it was accepted; of two equal copies the newer stays.
+    /// How far its table is believed.
+    pub trust: Trust,
+    /// When it was accepted.
     pub accepted: Time,
+}
+
+impl PackItem {
+    /// The pack of a record.
+    pub fn of(id: PackId, record: &PackRecord, is_healthy: bool, trust: Trust) -> Self {
+        let PackRecord { place, kind, length, accepted, .. } = *record;
+        Self { id, place, kind, length, is_healthy, trust, accepted }
+    }
+}
+
+/// How far the table of a pack is believed. The greater counts before the lesser.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trust {
+    /// Its client was revoked, and the last good manifest came before the one that names it.
+    Excluded,
+    /// A full client has named it without the owner's signature, which it could have given.
+    Doubted,
+    /// A client that cannot read has named it, and nobody has compared it with its ids.
+    Claimed,
+    /// The owner has signed it, or prune has made it of such packs.
+    Proven,
 }
 
 /// A block of a pack.

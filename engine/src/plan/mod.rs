@@ -2,19 +2,20 @@
 //! shown, repeated on a newer root, and searched for mistakes.
 //!
 //! The rule of deletion: a copy leaves the index only after it was flagged for the grace period, and only if it is not
-//! reachable from any page that stays, or another healthy copy stays. So in every root a page that is present has all
-//! its references present.
+//! reachable from any page that stays, or another healthy copy stays that is proven or older. So in every root a page
+//! that is present has all its references present, and no forged copy ends a true one (decision 0073).
 
+mod copies;
 mod packs;
 mod sparse;
 
 use crate::id::ChunkId;
-use crate::mark::{Bits, BlockItem, CopyItem, Inventory, Mark, Marks};
+use crate::mark::{Bits, BlockItem, CopyItem, Inventory, Mark, Marks, Trust};
 use crate::room::{Column, Scratch};
 use crate::time::Time;
+use copies::Choice;
 use core::time::Duration;
 use packs::plan_packs;
-use sparse::choose_sparse;
 pub use sparse::sparse_blocks;
 
 /// What a prune is asked to do.
@@ -22,6 +23,9 @@ pub use sparse::sparse_blocks;
 pub struct Rules {
     /// How long a copy stays flagged before it is removed.
     pub grace: Duration,
+    /// How long a copy that a better one displaces stays at least, and a pack where it lies: the time there is to find
+    /// out that the better one was a thief's.
+    pub floor: Duration,
     /// What was flagged no later stays, however long ago that was.
     pub spared: Option<Time>,
     /// The store's time.
@@ -44,8 +48,12 @@ pub struct Rules {
 pub struct Plan {
     /// The overlay of every copy that stays.
     pub marks: Marks,
+    /// Of each id that is reached the copy that counts.
+    pub best: Bits,
     /// Copies that leave the index.
     pub removed: Bits,
+    /// Copies in packs that nobody has proven, of ids that have another copy.
+    pub unproven_copies: u64,
     /// Packs without a present copy: to be doomed.
     pub dead_packs: Vec<u32>,
     /// Packs of which the live blocks are copied elsewhere, and these blocks.
@@ -73,7 +81,9 @@ impl Plan {
     fn nothing(scratch: &dyn Scratch, copies: usize) -> Self {
         Self {
             marks: Marks::new(scratch, copies),
+            best: Bits::new(scratch, copies),
             removed: Bits::new(scratch, copies),
+            unproven_copies: 0,
             dead_packs: Vec::new(),
             rewritten: Vec::new(),
             lost: Vec::new(),
@@ -112,10 +122,13 @@ pub fn plan<B: AsRef<[u8]>>(
         return plan;
     }
     let live = live_copies(inventory, |_, id| kept.reached.has(id));
-    let best = best_copies(inventory, &live, old, &kept.reached);
-    let flagged = |copy: u32| (!best.has(copy)).then(|| old.get(copy).flagged.unwrap_or(rules.now));
-    let is_due = |since: Time| rules.now.since(since) >= rules.grace && since <= rules.now;
-    let is_candidate = |copy: u32| flagged(copy).is_some_and(|since| is_due(since) && rules.spared < Some(since));
+    let choice = Choice::of(inventory, &live, old, &kept.reached, rules);
+    let flagged = |copy: u32| (!choice.stays(copy)).then(|| old.get(copy).flagged.unwrap_or(rules.now));
+    let is_due = |copy: u32, since: Time| {
+        let wait = if choice.displaced.has(copy) { rules.grace.max(rules.floor) } else { rules.grace };
+        rules.now.since(since) >= wait && since <= rules.now
+    };
+    let is_candidate = |copy: u32| flagged(copy).is_some_and(|since| is_due(copy, since) && rules.spared < Some(since));
 
     let mut staying_pages = Bits::new(scratch, graph.count() as usize);
     for (copy, item) in inventory.copies().filter(|(_, item)| graph.is_page(item.id)) {
@@ -140,65 +153,51 @@ pub fn plan<B: AsRef<[u8]>>(
     }
 
     let staying = live_copies(inventory, |copy, _| !plan.removed.has(copy));
-    let useful = live_copies(inventory, |copy, _| best.has(copy));
-    plan_packs(inventory, &staying, &useful, is_copied, rules, &mut plan);
-    let sparse = choose_sparse(inventory, &useful, rules.trapped_most, u64::MAX);
+    plan_packs(inventory, &staying, &choice.useful, is_copied, rules, &mut plan);
     for (copy, item) in inventory.copies() {
         if plan.removed.has(copy) {
             continue;
         }
-        let is_needed = best.has(copy);
-        let is_wanted = is_needed && (sparse.has(item.block) || !inventory.pack_of(&item).is_healthy);
+        let pack = inventory.pack_of(&item);
+        let is_trapped = choice.sparse.has(item.block) && !choice.has_heir.has(copy);
+        // Whoever has the data does not rely on what a reader of the domain should have vouched for and has not.
+        let is_doubtful = choice.stays(copy) && pack.trust <= Trust::Doubted;
+        let is_wanted = is_doubtful || choice.best.has(copy) && (is_trapped || !pack.is_healthy);
         plan.marks.set(copy, Mark { flagged: flagged(copy), wanted: is_wanted });
     }
+    plan.unproven_copies = choice.unproven;
+    plan.best = choice.best;
     plan
 }
 
 /// Of the copies about to be removed, though something that stays refers to their id, keeps what must stay: none if
-/// another healthy copy stays, else the healthy one flagged last, else all. Those about to be removed ascend.
+/// another healthy copy stays that is proven, or no younger than these; else the best healthy one; else all. Those about
+/// to be removed ascend.
 fn spare_one<B: AsRef<[u8]>>(
     inventory: &Inventory<'_, B>,
     flagged: impl Fn(u32) -> Option<Time>,
     id: u32,
     removed: Vec<u32>,
 ) -> Vec<u32> {
-    let is_healthy = |copy: &u32| inventory.pack_of(&inventory.copy(*copy)).is_healthy;
+    let pack = |copy: &u32| inventory.pack_of(&inventory.copy(*copy));
+    let is_healthy = |copy: &u32| pack(copy).is_healthy;
     let stays = |copy: &u32| removed.binary_search(copy).is_err();
-    let other_stays = inventory.copies_of(id).filter(stays).any(|copy| is_healthy(&copy));
-    if other_stays {
+    let oldest = removed.iter().filter(|copy| is_healthy(copy)).map(|copy| pack(copy).accepted).min();
+    let replaces = |copy: &u32| {
+        let pack = pack(copy);
+        let is_older = pack.trust > Trust::Excluded && oldest.is_none_or(|oldest| pack.accepted <= oldest);
+        pack.is_healthy && (pack.trust == Trust::Proven || is_older)
+    };
+    if inventory.copies_of(id).filter(stays).any(|copy| replaces(&copy)) {
         return removed;
     }
-    let spared = removed.iter().copied().filter(is_healthy).max_by_key(|&copy| (flagged(copy), copy));
+    let age = |copy: &u32| core::cmp::Reverse(pack(copy).accepted);
+    let spared = removed.iter().copied().filter(is_healthy);
+    let spared = spared.max_by_key(|copy| (pack(copy).trust, flagged(*copy), age(copy), *copy));
     match spared {
         Some(spared) => removed.into_iter().filter(|&copy| copy != spared).collect(),
         None => Vec::new(),
     }
-}
-
-/// For each reached id the copy that is kept: a healthy one before any other, then one that is not flagged (what was
-/// decided once stands, or two copies could take turns for ever), then the one in the block with the largest live share
-/// (what was asked for again and came must win, or the sparse block would never die), then the newer.
-fn best_copies<B: AsRef<[u8]>>(inventory: &Inventory<'_, B>, live: &Column<u32>, old: &Marks, reached: &Bits) -> Bits {
-    let mut best = Bits::new(inventory.graph.scratch(), inventory.entries());
-    let rank = |copy: u32, item: &CopyItem| {
-        let block = inventory.block(item.block);
-        let pack = &inventory.packs[block.pack as usize];
-        let share = live_share(&block, live.get(item.block as usize));
-        (pack.is_healthy, old.get(copy).flagged.is_none(), share, pack.accepted, pack.id, item.ordinal)
-    };
-    let mut kept: Option<(u32, CopyItem)> = None;
-    for (copy, item) in inventory.copies().filter(|(_, item)| reached.has(item.id)) {
-        match kept {
-            Some((other, of)) if of.id == item.id && rank(other, &of) > rank(copy, &item) => {}
-            Some((_, of)) if of.id == item.id => kept = Some((copy, item)),
-            before => {
-                before.iter().for_each(|(copy, _)| best.set(*copy));
-                kept = Some((copy, item));
-            }
-        }
-    }
-    kept.iter().for_each(|(copy, _)| best.set(*copy));
-    best
 }
 
 fn live_bytes(block: &BlockItem, live: u32) -> u64 {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Plan, Rules, live_bytes};
-use crate::mark::Inventory;
+use crate::mark::{Inventory, Trust};
 use crate::pack::PackKind;
 use crate::room::Column;
 
@@ -44,8 +44,10 @@ pub(super) fn plan_packs<B: AsRef<[u8]>>(
             continue;
         }
         live_whole += live;
-        if !pack.is_healthy {
-            // Its blocks cannot be copied; the next backup of a source that has the data uploads them again.
+        let is_settled = rules.now.since(pack.accepted) >= rules.floor;
+        if !pack.is_healthy || pack.trust < Trust::Proven || !is_settled {
+            // Damaged blocks cannot be copied; others only once they are proven and a theft would have been noticed: a
+            // copy below `moved/` no longer tells who has claimed it.
         } else if dead > live {
             partly_dead.push(candidate);
         } else if pack.length < rules.pack_target[kind] / 4 {

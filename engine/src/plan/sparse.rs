@@ -15,7 +15,7 @@ pub fn sparse_blocks<B: AsRef<[u8]>>(
     trapped_most: u32,
     most: u64,
 ) -> BTreeMap<u32, Vec<u32>> {
-    let is_useful = |copy: u32| !plan.removed.has(copy) && plan.marks.get(copy).flagged.is_none();
+    let is_useful = |copy: u32| plan.best.has(copy);
     let useful = live_copies(inventory, |copy, _| is_useful(copy));
     let chosen = choose_sparse(inventory, &useful, trapped_most, most);
     let mut blocks: BTreeMap<u32, Vec<u32>> = BTreeMap::new();

@@ -8,7 +8,9 @@ mod snapshot;
 
 use std::collections::BTreeMap;
 
-pub use record::{ClientHead, Decision, DoomedRecord, DoomedState, OverlayRecord, PackRecord, SegmentRecord};
+pub use record::{
+    ClientHead, Decision, DoomedRecord, DoomedState, OverlayRecord, PackClaim, PackRecord, SegmentRecord,
+};
 pub use run::{Older, RUNS_MOST, Run, RunKind, RunReader, RunRef, runs_to_fold, write_run};
 pub use snapshot::{SnapshotRecord, SnapshotState};
 

@@ -208,6 +208,21 @@ pub struct PackRecord {
     pub read: Time,
     /// When it was accepted.
     pub accepted: Time,
+    /// Whether somebody who can read the domain has vouched for it with the owner's signature.
+    pub is_proven: bool,
+    /// The manifest that named it first; none of what prune wrote.
+    pub claim: Option<PackClaim>,
+}
+
+/// The manifest that named a pack first.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct PackClaim {
+    /// Whose manifest.
+    pub client: ClientId,
+    /// Its number.
+    pub number: u64,
+    /// Whether the client was a full one: it could have proven the pack.
+    pub by_full_client: bool,
 }
 
 impl PackRecord {
@@ -221,10 +236,16 @@ impl PackRecord {
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let bits = u64::from(self.is_missing) | u64::from(self.is_damaged) << 1;
+        let by_full_client = self.claim.is_some_and(|claim| claim.by_full_client);
+        let bits = [self.is_missing, self.is_damaged, self.is_proven, by_full_client];
+        let bits = (0..).zip(bits).fold(0, |bits, (at, bit)| bits | u64::from(bit) << at);
         let mut writer = Writer::new();
-        writer.map(7).key(0).bytes(self.domain.as_bytes()).key(1).uint(self.kind as u64).key(2).uint(self.length);
+        writer.map(7 + u64::from(self.claim.is_some()));
+        writer.key(0).bytes(self.domain.as_bytes()).key(1).uint(self.kind as u64).key(2).uint(self.length);
         writer.key(3).uint(self.place as u64).key(4).uint(bits).key(5).time(self.read).key(6).time(self.accepted);
+        if let Some(PackClaim { client, number, .. }) = self.claim {
+            writer.key(7).array(2).bytes(client.as_bytes()).uint(number);
+        }
         writer.finish()
     }
 
@@ -241,7 +262,7 @@ impl PackRecord {
             0 => Place::Packs,
             _ => Place::Moved,
         };
-        let bits = narrow(fields.required(4)?, 3)?;
+        let bits = narrow(fields.required(4)?, 15)?;
         let record = Self {
             domain,
             kind,
@@ -251,9 +272,18 @@ impl PackRecord {
             is_damaged: bits & 2 != 0,
             read: fields.required(5)?.time()?,
             accepted: fields.required(6)?.time()?,
+            is_proven: bits & 4 != 0,
+            claim: fields.optional(7)?.map(|reader| PackClaim::read(reader, bits & 8 != 0)).transpose()?,
         };
         fields.end()?;
         Ok(record)
+    }
+}
+
+impl PackClaim {
+    fn read(reader: &mut Reader<'_>, by_full_client: bool) -> Result<Self, DecodeError> {
+        reader.tuple(2)?;
+        Ok(Self { client: ClientId(reader.fixed()?), number: reader.uint()?, by_full_client })
     }
 }
 

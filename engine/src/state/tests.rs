@@ -59,6 +59,8 @@ fn pack(byte: u8) -> PackRecord {
         is_damaged: byte.is_multiple_of(3),
         read: Time(0),
         accepted: Time(6),
+        is_proven: false,
+        claim: None,
     }
 }
 

@@ -7,6 +7,8 @@ use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
 use copal_engine::expiry::Expiry;
 use copal_engine::extent::Extent;
 use copal_engine::id::*;
+use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::secret::Secret;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::receipt::{IngestBy, Outcome, Reason, Receipt};
 use copal_engine::repository::{Descriptor, KEM_PUBLIC_BYTES, Parameters};
@@ -92,6 +94,7 @@ pub(crate) fn revoked() -> ClientRecord {
 
 pub(crate) fn manifest() -> Manifest {
     Manifest {
+        proven: None,
         client: CLIENT,
         number: 2,
         previous: ObjectHash([0x17; 32]),
@@ -203,4 +206,24 @@ pub(crate) fn info() -> SnapshotInfo {
         program: "copal 0.1.0".into(),
         user: "mira".into(),
     }
+}
+
+/// The owner's secret of [`owner`]'s signing key.
+pub(crate) fn owner_secret() -> OwnerSecret {
+    let [root, kem, signing] = [11, 12, 1].map(|byte| Secret::new([byte; 32]));
+    OwnerSecret::new(REPOSITORY, root, kem, signing)
+}
+
+/// A manifest of which the owner vouches for the last pack.
+pub(crate) fn proven_manifest() -> Manifest {
+    let mut manifest = manifest();
+    let last = manifest.packs.last().map(|(pack, _)| *pack);
+    manifest.prove(&owner_secret(), |pack| Some(*pack) == last);
+    manifest
+}
+
+/// A change by which the owner vouches for packs.
+pub(crate) fn proving_change() -> Change {
+    let packs = vec![PackId([0x31; 32]), PackId([0x30; 32])];
+    Change { operations: vec![Operation::prove(&owner_secret(), packs)], ..change() }
 }

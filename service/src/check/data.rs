@@ -162,7 +162,18 @@ mod tests {
 
     fn pack(read: Time, is_damaged: bool) -> PackRecord {
         let (domain, kind, place) = (DomainId([1; 16]), PackKind::Data, Place::Packs);
-        PackRecord { domain, kind, length: 1, place, is_missing: false, is_damaged, read, accepted: Time(0) }
+        PackRecord {
+            domain,
+            kind,
+            length: 1,
+            place,
+            is_missing: false,
+            is_damaged,
+            read,
+            accepted: Time(0),
+            is_proven: false,
+            claim: None,
+        }
     }
 
     #[test]

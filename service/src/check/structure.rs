@@ -7,7 +7,7 @@ use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
 use copal_engine::index::{Bits, Segment};
 use copal_engine::layout;
-use copal_engine::mark::{InventoryBuilder, PackItem};
+use copal_engine::mark::{InventoryBuilder, PackItem, Trust};
 use copal_engine::pack::PackTable;
 use copal_engine::state::PackRecord;
 use copal_store::StoreError;
@@ -157,14 +157,8 @@ pub(super) async fn inventory<'a>(
                     None
                 }
             };
-            let item = PackItem {
-                id: **id,
-                place: record.place,
-                kind: record.kind,
-                length: record.length,
-                is_healthy: !harm.is_told(id),
-                accepted: record.accepted,
-            };
+            // Only a plan asks for trust.
+            let item = PackItem::of(**id, record, !harm.is_told(id), Trust::Claimed);
             inventory.add_pack(item, table.as_ref())?;
         }
     }

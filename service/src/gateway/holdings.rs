@@ -56,6 +56,8 @@ mod tests {
             is_damaged: false,
             read: Time(0),
             accepted: Time(accepted),
+            is_proven: true,
+            claim: None,
         };
         let all = [pack(1, 10, 500), pack(2, 7, 100), pack(1, 20, 100), pack(1, 5, 300), pack(1, 3, 300)];
         let packs = all.into_iter().enumerate().map(|(at, pack)| (PackId([at as u8; 32]), pack)).collect();

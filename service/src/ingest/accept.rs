@@ -1,6 +1,6 @@
 //! Accepting: what a manifest that was accepted changes in the state.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use copal_engine::client::{ClientRecord, Role};
@@ -10,7 +10,7 @@ use copal_engine::ingest::Finding;
 use copal_engine::layout::{self, Place};
 use copal_engine::manifest::VerifiedManifest;
 use copal_engine::pack::PackTable;
-use copal_engine::state::{Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState};
+use copal_engine::state::{Decision, DoomedRecord, DoomedState, PackClaim, PackRecord, SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 use copal_store::StoreError;
 
@@ -27,17 +27,27 @@ impl Pass<'_> {
         verified: &VerifiedManifest,
         record: &ClientRecord,
         findings: Findings,
+        proven: &BTreeSet<PackId>,
     ) -> Result<(), JobError> {
         let manifest = &verified.manifest;
         let domain = manifest.domain;
-        let forged = self.clear_lost(domain, &findings).await?;
+        let by_full_client = record.role == Role::Full;
+        let claim = PackClaim { client: manifest.client, number: manifest.number, by_full_client };
+        let before = self.named_before(domain, &findings).await?;
+        self.clear_lost(domain, &findings, &before).await?;
         self.added.entry(domain).or_default().add(heights_of(&findings));
         for ((id, finding), (_, length)) in findings.into_iter().zip(&manifest.packs) {
             let Finding::Sound(table) = finding else { continue };
             let random = self.host.random();
             let writer = self.writers.entry(domain).or_insert_with(|| SegmentWriter::new(domain, random));
             writer.add_pack(id, Place::Packs, &table)?;
-            let is_damaged = forged.contains(&id);
+            // A pack that is named again stays as old as it is, and what was found out of it stands.
+            let before = before.get(&id);
+            let is_damaged = before.is_some_and(PackRecord::is_forged);
+            let is_proven = proven.contains(&id) || before.is_some_and(|before| before.is_proven);
+            if before.is_none() && by_full_client && !is_proven {
+                self.doubt(domain, id, &table);
+            }
             let pack = PackRecord {
                 domain,
                 kind: table.kind,
@@ -46,7 +56,9 @@ impl Pass<'_> {
                 is_missing: false,
                 is_damaged,
                 read: if is_damaged { PackRecord::FORGED } else { Time(0) },
-                accepted: self.now,
+                accepted: before.map_or(self.now, |before| before.accepted),
+                is_proven,
+                claim: before.map_or(Some(claim), |before| before.claim),
             };
             self.proposal.delta.packs.insert(id, Some(pack));
         }
@@ -63,7 +75,7 @@ impl Pass<'_> {
                 state: SnapshotState::Kept,
                 pinned: false,
                 state_time: self.now,
-                by_full_client: record.role == Role::Full,
+                by_full_client,
                 extent: manifest.extent(),
                 released: false,
             };
@@ -72,32 +84,55 @@ impl Pass<'_> {
         Ok(())
     }
 
+    /// The records of those packs that a root, or this pass, has accepted before.
+    async fn named_before(
+        &mut self,
+        domain: DomainId,
+        findings: &Findings,
+    ) -> Result<BTreeMap<PackId, PackRecord>, JobError> {
+        let mut before = BTreeMap::new();
+        let mut unknown = Vec::new();
+        for (id, table) in tables(findings) {
+            match self.proposal.delta.packs.get(id).cloned().flatten() {
+                Some(record) => drop(before.insert(*id, record)),
+                None => unknown.push((table.ids[0], *id)),
+            }
+        }
+        unknown.sort_unstable();
+        // All records of packs are read only where one may be among them.
+        if self.may_hold(domain, &unknown).await? {
+            let records = self.view.packs(self.host.store).await?;
+            before.extend(unknown.iter().filter_map(|(_, id)| Some((*id, records.get(id)?.clone()))));
+        }
+        Ok(before)
+    }
+
+    /// Asks others for what lies in a pack that its client should have proven, and has not: nobody relies on it.
+    fn doubt(&mut self, domain: DomainId, pack: PackId, table: &PackTable) {
+        let marks = self.proposal.overlay.entry(domain).or_default();
+        for id in table.ids.iter() {
+            let mark = marks.entry((*id, pack.tag())).or_default();
+            mark.bits |= Bits::WANTED;
+        }
+    }
+
     /// Ids that had no copy left have one again, and a pack that was lost and came back is lost no more; but for those of
-    /// which somebody with the key has found out that they do not hold what they say. Gives these.
-    async fn clear_lost(&mut self, domain: DomainId, findings: &Findings) -> Result<BTreeSet<PackId>, JobError> {
-        let tables = || {
-            findings.iter().filter_map(|(id, finding)| match finding {
-                Finding::Sound(table) => Some((id, table)),
-                _ => None,
-            })
-        };
-        let copies = |of: &mut dyn Iterator<Item = (&PackId, &PackTable)>| {
-            let copies = of.flat_map(|(id, table)| table.ids.iter().map(|of| (*of, id.tag())));
-            let mut copies: Vec<(ChunkId, PackTag)> = copies.collect();
+    /// which somebody with the key has found out that they do not hold what they say.
+    async fn clear_lost(
+        &mut self,
+        domain: DomainId,
+        findings: &Findings,
+        before: &BTreeMap<PackId, PackRecord>,
+    ) -> Result<(), JobError> {
+        let copies = |is_meant: &dyn Fn(&PackId) -> bool| {
+            let meant = tables(findings).filter(|(id, _)| is_meant(id));
+            let mut copies: Vec<(ChunkId, PackTag)> =
+                meant.flat_map(|(id, table)| table.ids.iter().map(|of| (*of, id.tag()))).collect();
             copies.sort_unstable();
             copies
         };
-        let named = copies(&mut tables());
-        let mut lost = self.lost(domain, &named).await?;
-        lost.retain(|(id, tag, _)| *tag == PackTag::NONE || named.binary_search(&(*id, *tag)).is_ok());
-        let mut forged = BTreeSet::new();
-        let (mut whole, is_known) = (named, lost.iter().any(|(_, tag, _)| *tag != PackTag::NONE));
-        if is_known {
-            let packs = self.view.packs(self.host.store).await?;
-            let is_forged = |id: &PackId| packs.get(id).is_some_and(PackRecord::is_forged);
-            forged.extend(tables().map(|(id, _)| *id).filter(is_forged));
-            whole = copies(&mut tables().filter(|(id, _)| !forged.contains(id)));
-        }
+        let lost = self.lost(domain, &copies(&|_| true)).await?;
+        let whole = copies(&|id| !before.get(id).is_some_and(PackRecord::is_forged));
         for (id, tag, old) in lost {
             let at = whole.partition_point(|copy| *copy < (id, tag));
             if whole.get(at).is_some_and(|copy| *copy == (id, tag) || (tag == PackTag::NONE && copy.0 == id)) {
@@ -105,7 +140,7 @@ impl Pass<'_> {
                 self.proposal.overlay.entry(domain).or_default().insert((id, tag), Mark { bits, ..old });
             }
         }
-        Ok(forged)
+        Ok(())
     }
 
     /// Folds the new entries with smaller segments and gives everything to commit.
@@ -170,16 +205,18 @@ impl Pass<'_> {
     }
 }
 
+/// The packs that are sound.
+fn tables(findings: &Findings) -> impl Iterator<Item = (&PackId, &PackTable)> {
+    findings.iter().filter_map(|(id, finding)| match finding {
+        Finding::Sound(table) => Some((id, table)),
+        _ => None,
+    })
+}
+
 /// The ids that the packs hold, and their heights.
 pub(super) fn heights_of(findings: &Findings) -> Vec<(ChunkId, u8)> {
-    let tables = || {
-        findings.iter().filter_map(|(_, finding)| match finding {
-            Finding::Sound(table) => Some(table),
-            _ => None,
-        })
-    };
-    let mut heights = Vec::with_capacity(tables().map(|table| table.ids.len()).sum());
-    for table in tables() {
+    let mut heights = Vec::with_capacity(tables(findings).map(|(_, table)| table.ids.len()).sum());
+    for (_, table) in tables(findings) {
         heights.extend(table.ids.iter().enumerate().map(|(at, id)| (*id, table.height(at))));
     }
     heights

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use copal_engine::change::{Change, Operation, VerifiedChange};
-use copal_engine::id::{ClientId, ObjectHash, SnapshotId};
+use copal_engine::id::{ClientId, ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
-use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::state::{PackRecord, SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 
 use super::Pass;
@@ -34,6 +34,7 @@ impl Pass<'_> {
                 let by_id = by_id.get_or_insert_with(|| self.snapshots_by_id());
                 for operation in &verified.change.operations {
                     self.apply(operation, by_id).await?;
+                    self.prove(operation.proven()).await?;
                 }
                 if verified.change.operations.iter().any(|operation| operation.policy().is_some()) {
                     if policy::of(&verified.change).is_some() {
@@ -68,6 +69,21 @@ impl Pass<'_> {
         let known = self.view.state.snapshots.iter().map(|(key, record)| (record.id, *key));
         let new = self.proposal.delta.snapshots.iter();
         known.chain(new.filter_map(|(key, record)| Some((record.as_ref()?.id, *key)))).collect()
+    }
+
+    /// Notes that the owner vouches for packs, as far as they are there.
+    async fn prove(&mut self, packs: &[PackId]) -> Result<(), JobError> {
+        if packs.is_empty() {
+            return Ok(());
+        }
+        let records = self.view.packs(self.host.store).await?;
+        for id in packs {
+            let changed = self.proposal.delta.packs.get(id).cloned().unwrap_or_else(|| records.get(id).cloned());
+            if let Some(record) = changed {
+                self.proposal.delta.packs.insert(*id, Some(PackRecord { is_proven: true, ..record }));
+            }
+        }
+        Ok(())
     }
 
     /// A snapshot as this pass has changed it so far.

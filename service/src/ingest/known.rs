@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::{ChunkId, DomainId, PackTag};
+use copal_engine::id::{ChunkId, DomainId, PackId, PackTag};
 use copal_engine::index::{Bits, Mark};
 use copal_engine::ingest::Finding;
 use copal_engine::pack::PackKind;
@@ -55,6 +55,18 @@ impl Pass<'_> {
             self.verify_segments(domain).await?;
         }
         Ok(is_there)
+    }
+
+    /// Whether one of these packs may be in the index, by the first id of each. Ascending. Where the store is far it is
+    /// enough that another pack holds the id.
+    pub(super) async fn may_hold(&mut self, domain: DomainId, packs: &[(ChunkId, PackId)]) -> Result<bool, JobError> {
+        self.open([domain].into()).await?;
+        if let Some(far) = self.far.get(&domain) {
+            let ids: Vec<ChunkId> = packs.iter().map(|(id, _)| *id).collect();
+            return Ok(far.heights(self.host.store, &ids, Counted::Any).await?.iter().any(Option::is_some));
+        }
+        let Some(index) = self.view.index(domain) else { return Ok(false) };
+        Ok(packs.iter().any(|(id, pack)| index.copies(id).any(|(place, _)| place.pack == *pack)))
     }
 
     /// Checks, once a pass, that the segments of a domain are what they are named by: a flipped bit in an id makes

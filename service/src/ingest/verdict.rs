@@ -41,6 +41,11 @@ impl Pass<'_> {
         if !verdict.is_accepted() {
             return Ok(verdict);
         }
+        let claim = &verified.manifest;
+        let proven = claim.proven_packs(self.host.repository, &self.host.owner_key);
+        if claim.proven.is_some() && proven.is_empty() {
+            return Ok(Verdict::rejected(Reason::BadSignature, "the owner has not signed the packs it calls proven"));
+        }
         // Only who holds the owner's secret is believed: another client could stop all others with a false number.
         if let Some((seen, _)) = verified.manifest.root_seen
             && record.role == Role::Full
@@ -79,7 +84,7 @@ impl Pass<'_> {
             self.verify_segments(domain).await?;
         }
         if verdict.is_accepted() {
-            self.accept(&verified, record, findings).await?;
+            self.accept(&verified, record, findings, &proven).await?;
         }
         Ok(verdict)
     }

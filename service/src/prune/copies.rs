@@ -40,6 +40,8 @@ impl NewPack {
             is_damaged: false,
             read: Time(0),
             accepted: now,
+            is_proven: true,
+            claim: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One domain's part of a prune: the plan, and what is said of it.
 
+use core::time::Duration;
 use std::collections::BTreeSet;
 
 use copal_engine::id::{ChunkId, DomainId, PackId};
@@ -19,7 +20,9 @@ use super::tables::Tables;
 use super::{Live, Options, Report, Sparse, SparseBlock};
 use crate::commit::Proposal;
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
+use crate::trust::Standings;
 use crate::view::View;
 
 /// What one domain's part works with.
@@ -32,6 +35,10 @@ pub(super) struct Part<'a> {
     pub(super) now: Time,
     /// What the last rebuild has flagged stays for a while.
     pub(super) rebuilt: Option<Rebuilt>,
+    /// How far packs are believed.
+    pub(super) standings: &'a Standings,
+    /// How long displaced copies stay at least.
+    pub(super) floor: Duration,
     /// Whether this is the run's first root: what dies whole is freed before anything is copied.
     pub(super) is_first: bool,
 }
@@ -159,6 +166,7 @@ impl Part<'_> {
     fn rules(&self, allowance: u64, entries: u64) -> Rules {
         Rules {
             grace: self.options.grace,
+            floor: if is_planted(Fault::FloorNotAwaited) { Duration::ZERO } else { self.floor },
             spared: self.rebuilt.map(|rebuilt| rebuilt.time),
             now: self.now,
             dead_most: self.options.dead_most,
@@ -204,6 +212,7 @@ impl Part<'_> {
         report.packs_rewritten += now.rewritten.len() as u64;
         report.dead_bytes += now.dead_bytes;
         report.trapped_bytes += now.trapped_bytes;
+        report.unproven_copies += now.unproven_copies;
         report.lost += now.lost.len() as u64;
         report.unread += now.unread.len() as u64;
         report.bytes_planned += now.freed_bytes;
@@ -218,7 +227,7 @@ impl Part<'_> {
         let (mut dead, mut freed, mut trapped) = (now.dead_bytes, now.freed_bytes, now.trapped_bytes);
         if let Some(first) = first {
             let grace = core::time::Duration::ZERO;
-            let without_grace = Rules { grace, spared: None, rewrite_entries: u64::MAX, ..rules.clone() };
+            let without_grace = Rules { grace, floor: grace, spared: None, rewrite_entries: u64::MAX, ..rules.clone() };
             let all = plan(inventory, roots, old, |_| false, &without_grace);
             report.bytes_pending += all.freed_bytes.saturating_sub(now.freed_bytes);
             let from = Time(first.0.saturating_add(rules.grace.as_nanos() as i64));

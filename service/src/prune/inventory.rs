@@ -84,15 +84,8 @@ impl Part<'_> {
                 if is_missing != record.is_missing || is_damaged != record.is_damaged {
                     changed.insert(**id, Some(PackRecord { is_missing, is_damaged, ..(*record).clone() }));
                 }
-                let item = PackItem {
-                    id: **id,
-                    place: record.place,
-                    kind: record.kind,
-                    length: record.length,
-                    is_healthy: (table.is_some() && !record.is_damaged) || is_planted(Fault::LostPreferred),
-                    accepted: record.accepted,
-                };
-                inventory.add_pack(item, table)?;
+                let is_healthy = (table.is_some() && !record.is_damaged) || is_planted(Fault::LostPreferred);
+                inventory.add_pack(PackItem::of(**id, record, is_healthy, self.standings.trust(record)), table)?;
                 match read {
                     Some(table) => tables.keep(**id, table),
                     None if tables.doubts(id) && tables.get(id).is_none() => tables.refuse(**id),

@@ -114,6 +114,9 @@ pub struct Report {
     pub dead_for_good: u64,
     /// Of the trapped bytes those that stay then: freed only when the blocks are written anew.
     pub trapped_for_good: u64,
+    /// Copies of what is needed that lie beside older ones in packs that nobody has proven. They stay until somebody with
+    /// the key has opened them; many of them mean that a client claims what it does not hold.
+    pub unproven_copies: u64,
     /// Ids that kept snapshots refer to and that have no copy.
     pub lost: u64,
     /// Pages whose references cannot be read: nothing is removed in their domain until they are healed.

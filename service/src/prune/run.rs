@@ -25,6 +25,7 @@ use crate::objects;
 use crate::policy::Guarded;
 use crate::progress::{self, Progress};
 use crate::report;
+use crate::trust::Standings;
 use crate::view::{self, Parts, View};
 
 pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobError> {
@@ -37,6 +38,7 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
         tables: Tables::default(),
         copies: Copies::default(),
         left_over: Vec::new(),
+        standings: Standings::default(),
         report: Report::default(),
         may_copy: options.repack_most,
         copied: 0,
@@ -76,8 +78,12 @@ pub(super) async fn sparse(
     }
     let stored = garbage::Stored::list(host).await?;
     let now = host.now().await?;
-    let part = Part { host, view: &view, options, stored: &stored, domain, now, rebuilt: None, is_first: true };
     let guarded = Guarded::of(host, &view, now).await?;
+    let mut standings = Standings::default();
+    standings.learn(host, view.state.packs.values()).await?;
+    let (standings, floor, rebuilt) = (&standings, guarded.floor, None);
+    let part =
+        Part { host, view: &view, options, stored: &stored, domain, now, rebuilt, standings, floor, is_first: true };
     part.sparse(&roots_of(&view, domain, now, options.grace, &guarded), trapped_most, most).await
 }
 
@@ -89,6 +95,7 @@ struct Run<'a> {
     tables: Tables,
     copies: Copies,
     left_over: Vec<LeftOver>,
+    standings: Standings,
     report: Report,
     /// Bytes that may still be copied.
     may_copy: u64,
@@ -254,6 +261,8 @@ impl Run<'_> {
         let (mut after, mut last) = (None, None);
         if !self.is_lean {
             let guarded = Guarded::of(self.host, view, now).await?;
+            self.standings.learn(self.host, view.state.packs.values()).await?;
+            let (standings, floor) = (&self.standings, guarded.floor);
             report.protected = guarded.protected.len() as u64;
             report.held = guarded.held.len() as u64;
             for domain in progress::behind(view.domains(), self.begins.after) {
@@ -264,7 +273,9 @@ impl Run<'_> {
                 }
                 let options = self.options;
                 view.turn_to(self.host.store, domain).await?;
-                let part = Part { host: self.host, view, options, stored: &stored, domain, now, rebuilt, is_first };
+                let host = self.host;
+                let part =
+                    Part { host, view, options, stored: &stored, domain, now, rebuilt, standings, floor, is_first };
                 let roots = roots_of(view, domain, now, options.grace, &guarded);
                 part.propose(&roots, &mut work, &mut proposal, &mut report).await?;
                 last = Some(domain);

@@ -1,7 +1,7 @@
 //! Absence: what is not there, and whether a prune has deleted it or it was lost. A prune records every name before it
 //! deletes; so a pack that is gone and stands in no record was lost, and with it what kept snapshots need.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId};
 use copal_engine::layout::{self, Place};
@@ -9,7 +9,7 @@ use copal_engine::state::{PackRecord, RunKind, RunReader, StateFold};
 
 use super::Report;
 use super::chains::Chain;
-use super::contents::{Found, named_by};
+use super::contents::{Found, Named};
 use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
@@ -38,7 +38,7 @@ impl Absence {
     /// moved.
     pub(super) fn find(
         recorded: &Recorded,
-        chains: &[Chain],
+        (chains, named): (&[Chain], &HashMap<PackId, Named>),
         (packs, unread): (&BTreeMap<PackId, Found>, &BTreeSet<PackId>),
         deleted: &BTreeSet<String>,
         report: &mut Report,
@@ -49,11 +49,10 @@ impl Absence {
             accepted: recorded.accepted.clone(),
             ..Self::default()
         };
-        let named = named_by(chains);
         absence.is_unsure = unread.iter().any(|id| !named.contains_key(id));
         let mut known: BTreeMap<String, (PackId, BTreeSet<DomainId>)> = BTreeMap::new();
-        for (id, domains) in named {
-            known.insert(layout::pack(Place::Packs, id), (id, domains));
+        for (id, of) in named {
+            known.insert(layout::pack(Place::Packs, *id), (*id, of.domains.clone()));
         }
         for (id, PackRecord { place, domain, .. }) in &recorded.packs {
             known.entry(layout::pack(*place, *id)).or_insert_with(|| (*id, BTreeSet::new())).1.insert(*domain);

@@ -6,11 +6,11 @@ use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
 use copal_engine::layout::{self, Place};
 use copal_engine::manifest::VerifiedManifest;
 use copal_engine::pack::{PackKind, PackTable};
-use copal_engine::state::PackRecord;
+use copal_engine::state::{PackClaim, PackRecord};
 use copal_engine::time::Time;
 
 use super::Report;
-use super::chains::Chain;
+use super::chains::{Chain, Standing};
 use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
@@ -21,12 +21,36 @@ pub(super) struct Found {
     pub(super) table: PackTable,
 }
 
-/// The packs that manifests name, and the domains of those.
-pub(super) fn named_by(chains: &[Chain]) -> HashMap<PackId, BTreeSet<DomainId>> {
-    let mut named: HashMap<PackId, BTreeSet<DomainId>> = HashMap::new();
-    for (_, verified) in chains.iter().flat_map(Chain::claims) {
-        for (pack, _) in &verified.manifest.packs {
-            named.entry(*pack).or_default().insert(verified.manifest.domain);
+/// What manifests say of a pack.
+pub(super) struct Named {
+    /// The domains of those that name it.
+    pub(super) domains: BTreeSet<DomainId>,
+    /// The one that was accepted first, and when.
+    claim: PackClaim,
+    accepted: Time,
+    /// Whether the owner has signed it in one of them.
+    is_proven: bool,
+}
+
+/// The packs that manifests name.
+pub(super) fn named_by(host: &Host<'_>, chains: &[Chain]) -> HashMap<PackId, Named> {
+    let mut named: HashMap<PackId, Named> = HashMap::new();
+    for (chain, (link, verified)) in chains.iter().flat_map(|chain| chain.claims().map(move |of| (chain, of))) {
+        let manifest = &verified.manifest;
+        let proven = manifest.proven_packs(host.repository, &host.owner_key);
+        let accepted = match link.standing {
+            Standing::Accepted(_, time) => time,
+            _ => link.stored,
+        };
+        let claim = PackClaim { client: manifest.client, number: manifest.number, by_full_client: chain.is_full };
+        for (pack, _) in &manifest.packs {
+            let new = || Named { domains: BTreeSet::new(), claim, accepted, is_proven: false };
+            let of = named.entry(*pack).or_insert_with(new);
+            of.domains.insert(manifest.domain);
+            of.is_proven |= proven.contains(pack);
+            if accepted < of.accepted {
+                (of.claim, of.accepted) = (claim, accepted);
+            }
         }
     }
     named
@@ -38,12 +62,11 @@ pub(super) fn named_by(chains: &[Chain]) -> HashMap<PackId, BTreeSet<DomainId>> 
 pub(super) async fn read_packs(
     host: &Host<'_>,
     deleted: &BTreeSet<String>,
-    chains: &[Chain],
+    named: &HashMap<PackId, Named>,
     genuine: &BTreeSet<PackId>,
     now: Time,
     report: &mut Report,
 ) -> Result<(BTreeMap<PackId, Found>, BTreeSet<PackId>), JobError> {
-    let named = named_by(chains);
     let mut found = BTreeMap::new();
     let mut unread = BTreeSet::new();
     for prefix in ["packs/", "moved/"] {
@@ -68,7 +91,7 @@ pub(super) async fn read_packs(
             };
             match named.get(&id) {
                 _ if place == Place::Moved => {}
-                Some(domains) if domains.contains(&table.domain) => {}
+                Some(named) if named.domains.contains(&table.domain) => {}
                 Some(_) => {
                     leave_out("it is of another domain than the manifest that names it");
                     continue;
@@ -79,6 +102,7 @@ pub(super) async fn read_packs(
                     continue;
                 }
             }
+            let of = named.get(&id).filter(|_| place == Place::Packs);
             let record = PackRecord {
                 domain: table.domain,
                 kind: table.kind,
@@ -87,7 +111,10 @@ pub(super) async fn read_packs(
                 is_missing: false,
                 is_damaged: false,
                 read: Time(0),
-                accepted: now,
+                accepted: of.map_or(now, |of| of.accepted.min(now)),
+                // Nobody but the owner has called a pack genuine that no manifest names.
+                is_proven: of.is_none_or(|of| of.is_proven),
+                claim: of.map(|of| of.claim),
             };
             found.insert(id, Found { record, table });
         }

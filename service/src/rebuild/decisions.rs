@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::change::{Operation, VerifiedChange};
 use copal_engine::expiry::Expiry;
-use copal_engine::id::{ClientId, DomainId, ObjectHash, SnapshotId};
+use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::retention::{SignedPolicy, expirable, permits, protected};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
@@ -27,14 +27,14 @@ type Unread = BTreeSet<u64>;
 type Snapshots = BTreeMap<(ClientId, u64), Option<SnapshotRecord>>;
 
 /// Applies all changes and expiries again, from the first. Then buries what was forgotten and is not whole. Gives the forgotten
-/// snapshots that the guard of the policy keeps all the same.
+/// snapshots that the guard of the policy keeps all the same, and the packs that the owner has proven.
 pub(super) async fn fold(
     host: &Host<'_>,
     (contents, absence, incomplete): (&Contents<'_>, &Absence, BTreeSet<SnapshotId>),
     (told, now): (&Told, Time),
     proposal: &mut Proposal,
     report: &mut Report,
-) -> Result<BTreeSet<SnapshotId>, JobError> {
+) -> Result<(BTreeSet<SnapshotId>, BTreeSet<PackId>), JobError> {
     let (changes, mut unread) = read_changes(host, proposal, report).await?;
     let expiries = read_expiries(host, proposal, report).await?;
     let by_expiries = expiries.iter().map(|(_, expiry)| expiry.policy.max(expiry.change));
@@ -72,7 +72,9 @@ pub(super) async fn fold(
     report.policy_unread = in_doubt.map(layout::change);
     let guarded = replay.guarded(in_doubt.is_some());
     proposal.delta.snapshots = replay.finish(&guarded, report);
-    Ok(guarded)
+    let operations = changes.iter().flat_map(|verified| &verified.change.operations);
+    let proven = operations.flat_map(|operation| operation.proven().iter().copied()).collect();
+    Ok((guarded, proven))
 }
 
 /// The changes that count, and the numbers of those of which nobody knows what they said. Behind one that is damaged or gone

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use copal_engine::id::{ChunkId, DomainId, PackId, PackTag, SnapshotId};
 use copal_engine::index::{Bits, Mark, Segment, SegmentWriter, merge};
 use copal_engine::layout;
-use copal_engine::mark::{Inventory, InventoryBuilder, PackItem};
+use copal_engine::mark::{Inventory, InventoryBuilder, PackItem, Trust};
 use copal_engine::room::Scratch;
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
@@ -95,14 +95,8 @@ fn inventory_of<'a>(
 ) -> Result<Inventory<'a, &'a [u8]>, JobError> {
     let mut inventory = InventoryBuilder::new(vec![segment.clone()], scratch)?;
     for (id, pack) in packs {
-        let item = PackItem {
-            id: **id,
-            place: pack.record.place,
-            kind: pack.record.kind,
-            length: pack.record.length,
-            is_healthy: !pack.record.is_damaged,
-            accepted: pack.record.accepted,
-        };
+        // Only a plan asks for trust.
+        let item = PackItem::of(**id, &pack.record, !pack.record.is_damaged, Trust::Claimed);
         inventory.add_pack(item, Some(&pack.table))?;
     }
     Ok(inventory.finish()?)

@@ -17,7 +17,7 @@ use copal_engine::id::{DomainId, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::repository::IngestBy;
 use copal_engine::root::Deletion;
-use copal_engine::state::{ClientHead, DoomedRecord, DoomedState, SnapshotRecord, SnapshotState, State};
+use copal_engine::state::{ClientHead, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState, State};
 use copal_engine::time::Time;
 
 use crate::clients;
@@ -76,7 +76,7 @@ pub async fn unnamed_packs(host: &Host<'_>) -> Result<Vec<PackId>, JobError> {
     for client in clients::below(host.store, "manifests/").await? {
         chains.push(read_chain(host, client, &mut 0, &mut Report::default()).await?);
     }
-    let named = named_by(&chains);
+    let named = named_by(host, &chains);
     let listed = objects::list(host.store, "packs/").await?;
     let packs = listed.iter().filter_map(|listed| Some(layout::pack_of(listed.key.as_str())?.1));
     Ok(packs.filter(|id| !named.contains_key(id)).collect())
@@ -104,12 +104,13 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
     for client in clients::below(host.store, "manifests/").await? {
         chains.push(read_chain(host, client, &mut newest, &mut report).await?);
     }
-    let (mut packs, unread) = read_packs(host, &deleted.names, &chains, genuine, now, &mut report).await?;
+    let named = named_by(host, &chains);
+    let (mut packs, unread) = read_packs(host, &deleted.names, &named, genuine, now, &mut report).await?;
     let told = Told::read(host).await?;
     let recorded = Recorded::read(host, &told.runs).await?;
     copies::compare(host, &mut packs, &chains, &recorded.packs, now, &mut report).await?;
     let contents = Contents::of(&packs);
-    let absence = Absence::find(&recorded, &chains, (&packs, &unread), &deleted.names, &mut report);
+    let absence = Absence::find(&recorded, (&chains, &named), (&packs, &unread), &deleted.names, &mut report);
 
     let mut proposal = Proposal { rebuilt_as: Some(newest.saturating_add(ROOT_GAP)), ..Proposal::default() };
     let mut unanswered = Vec::new();
@@ -124,14 +125,15 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
         unanswered.extend(decisions.into_iter().map(|(decision, time)| (chain.client, decision, time)));
     }
     let incomplete = answering.finish();
-    let guarded =
+    let (guarded, proven) =
         decisions::fold(host, (&contents, &absence, incomplete), (&told, now), &mut proposal, &mut report).await?;
     for name in deleted.names {
         let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: newest };
         proposal.delta.doomed.insert(name, Some(spent));
     }
     for (id, pack) in &packs {
-        proposal.delta.packs.insert(*id, Some(pack.record.clone()));
+        let is_proven = pack.record.is_proven || proven.contains(id);
+        proposal.delta.packs.insert(*id, Some(PackRecord { is_proven, ..pack.record.clone() }));
     }
     let snapshots = proposal.delta.snapshots.values().flatten();
     let domains: BTreeSet<DomainId> =

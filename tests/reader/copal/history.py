@@ -147,6 +147,12 @@ class History:
         seen = manifest.get("root_seen")
         root = seen and self.records["root"].get(seen[0])
         refuse(root and root.hash != seen[1], f"{manifest.name}: root {seen and seen[0]} has another hash")
+        if manifest.get("proven"):
+            positions, proof = manifest["proven"]
+            packs = [pack for pack, _ in manifest["packs"]]
+            refuse(not 0 < positions < 1 << len(packs), f"{manifest.name}: proven packs are not among its own")
+            proven = [pack for at, pack in enumerate(packs) if positions >> at & 1]
+            self._check_proof(proven, proof, f"{manifest.name}: proven packs")
         if manifest.get("snapshot"):
             self._check_snapshot(manifest)
 
@@ -182,6 +188,11 @@ class History:
                 verify(self.owner.public, label("owner-policy") + place + rest[0], rest[1], f"{change.name}: policy")
             elif name == "release":
                 verify(self.owner.public, label("release") + place + b"".join(rest[0]), rest[1], f"{change.name}: release")
+            elif name == "prove":
+                self._check_proof(rest[0], rest[1], f"{change.name}: prove")
+
+    def _check_proof(self, packs, proof, what):
+        verify(self.owner.public, label("proof") + self.owner.repository + b"".join(packs), proof, what)
 
     def policy_in_force(self, last_change):
         """The number of the change that holds the policy in force after a change; 0 if there is none."""

@@ -165,6 +165,7 @@ MANIFEST = fields(
         4: ("root_seen", _NUMBERED_HASH, True),
         5: ("packs", _packs),
         6: ("snapshot", SNAPSHOT, True),
+        7: ("proven", row(U64, _OWNER_SIGNATURE), True),
     }
 )
 
@@ -192,6 +193,7 @@ OPERATIONS = {
     6: ("policy", data(0, limits.POLICY)),
     7: ("owner_policy", data(0, limits.POLICY), _OWNER_SIGNATURE),
     8: ("release", _SNAPSHOTS, _OWNER_SIGNATURE),
+    9: ("prove", array(HASH, limits.OPERATION_PACKS), _OWNER_SIGNATURE),
 }
 
 CHANGE = fields(

@@ -98,9 +98,10 @@ VALUES = {
             1: ("kind", choice(data=0, tree=1)),
             2: ("length", U64),
             3: ("place", choice(packs=0, moved=1)),
-            4: ("bits", integer(0, 3)),
+            4: ("bits", integer(0, 15)),
             5: ("last_read", TIME),
             6: ("accepted", TIME),
+            7: ("claim", row(ID, U64), True),
         }
     ),
     5: fields({0: ("state", choice(doomed=1, spent=2)), 1: ("time", TIME), 2: ("root", U64)}),

@@ -11,7 +11,7 @@ use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, Reposito
 use copal_engine::index::Status;
 use copal_engine::keys::client::ClientKeys;
 use copal_engine::keys::domain::DomainKeys;
-use copal_engine::keys::owner::KemPublic;
+use copal_engine::keys::owner::{KemPublic, OwnerSecret};
 use copal_engine::layout;
 use copal_engine::limits::MANIFEST_PACKS;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
@@ -45,6 +45,8 @@ pub struct Client {
     pub(super) parameters: Parameters,
     pub(super) domain_keys: DomainKeys,
     pub(super) owner: KemPublic,
+    /// What proves its packs, if it is a full client.
+    secret: Option<OwnerSecret>,
     pub(super) memory: Mutex<BTreeMap<TreePath, Remembered>>,
 }
 
@@ -113,6 +115,11 @@ pub struct Written {
 }
 
 impl Client {
+    /// The client as a thief of its keys has it: without the owner's secret, and so without a way to prove packs.
+    pub fn stolen(self) -> Self {
+        Self { secret: None, ..self }
+    }
+
     pub(super) fn new(repository: &Repository, id: ClientId, keys: ClientKeys, role: Role, domain: DomainId) -> Self {
         let domain_keys = DomainKeys::new(&repository.owner.domain_key(domain));
         let source = domain_keys.source_id("host", &[id.0.to_vec()], "");
@@ -126,6 +133,7 @@ impl Client {
             parameters: repository.parameters.clone(),
             domain_keys,
             owner: repository.owner.kem_public(),
+            secret: (role == Role::Full).then(|| repository.owner.clone()),
             memory: Mutex::default(),
         }
     }
@@ -254,7 +262,7 @@ impl Client {
         let head = view.state.heads.get(&self.id).map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
         let (mut number, mut previous) = (head.0 + 1, head.1);
         loop {
-            let manifest = Manifest {
+            let mut manifest = Manifest {
                 client: self.id,
                 number,
                 previous,
@@ -262,7 +270,11 @@ impl Client {
                 root_seen: view.base(),
                 packs: packs.to_vec(),
                 snapshot: snapshot.map(|(claim, _)| claim.clone()),
+                proven: None,
             };
+            if let Some(owner) = &self.secret {
+                manifest.prove(owner, |_| true);
+            }
             let bytes = manifest.sign(self.repository, &self.keys.manifest_key());
             let hash = ObjectHash::of(&bytes);
             if let (Some(claims), Some((_, tree))) = (how.claims, snapshot) {

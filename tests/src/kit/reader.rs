@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use copal_engine::block::{OpenBlock, OpenTools};
 use copal_engine::id::{ChunkId, DomainId, SessionId};
-use copal_engine::index::{Location, Status};
+use copal_engine::index::Location;
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::session::SessionRecord;
@@ -105,10 +105,11 @@ impl<'a> Reader<'a> {
         let keys = self.keys(domain);
         let mut content = Vec::new();
         for piece in pieces {
-            let is_whole =
-                |plain: &Plain| keys.chunk_id(&plain.bytes) == piece.id && plain.bytes.len() == piece.length as usize;
-            let verify = |plain: Plain| is_whole(&plain).then_some(plain.bytes).ok_or_else(|| "is another one".into());
-            content.extend(self.fetch(store, view, domain, piece.id, verify).await?);
+            let check = |plain: Plain| {
+                let is_it = keys.chunk_id(&plain.bytes) == piece.id && plain.bytes.len() == piece.length as usize;
+                if is_it { Ok(plain.bytes) } else { Err(format!("chunk {} is not what its id says", piece.id)) }
+            };
+            content.extend(self.fetch(store, view, (domain, piece.id), check).await?);
         }
         Ok(content)
     }
@@ -144,36 +145,32 @@ impl<'a> Reader<'a> {
         id: ChunkId,
     ) -> Result<VerifiedPage, String> {
         let keys = self.keys(domain);
-        let verify = |plain: Plain| {
+        let check = |plain: Plain| {
             let page = VerifiedPage::open(&keys, id, plain.height, &plain.references, &plain.bytes);
             page.map_err(|error| error.to_string())
         };
-        self.fetch(store, view, domain, id, verify).await
+        self.fetch(store, view, (domain, id), check).await
     }
 
-    /// The first copy that is what its id says; an error says why each is not.
+    /// What the first copy holds that passes the check: anybody may have claimed to have one.
     async fn fetch<T>(
         &self,
         store: &dyn Store,
         view: &View,
-        domain: DomainId,
-        id: ChunkId,
-        verify: impl Fn(Plain) -> Result<T, String>,
+        (domain, id): (DomainId, ChunkId),
+        check: impl Fn(Plain) -> Result<T, String>,
     ) -> Result<T, String> {
-        let index = view.index(domain).ok_or_else(|| format!("{id} is in no index"))?;
-        let mut copies: Vec<_> = index.copies(&id).collect();
-        copies.sort_by_key(|(_, mark)| Status::of_copy(mark.bits));
-        let mut failures = Vec::new();
-        for (location, _) in copies {
-            match self.open(store, id, location).await.and_then(&verify) {
-                Ok(value) => return Ok(value),
-                Err(error) => failures.push(format!("{}: {error}", layout::pack(location.place, location.pack))),
+        let mut why = format!("{id} is not in the index");
+        for (location, _) in view.index(domain).into_iter().flat_map(|index| index.copies(&id)) {
+            match self.fetch_copy(store, id, location).await.and_then(&check) {
+                Ok(found) => return Ok(found),
+                Err(wrong) => why = wrong,
             }
         }
-        Err(format!("{id} has no good copy: {failures:?}"))
+        Err(why)
     }
 
-    async fn open(&self, store: &dyn Store, id: ChunkId, location: Location) -> Result<Plain, String> {
+    async fn fetch_copy(&self, store: &dyn Store, id: ChunkId, location: Location) -> Result<Plain, String> {
         let name = layout::pack(location.place, location.pack);
         let bytes = store.read(&super::repository::key(&name)).await.map_err(|error| error.to_string())?;
         let table = pack::parse(&bytes).map_err(|error| format!("{name}: {error}"))?;

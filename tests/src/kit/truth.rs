@@ -22,6 +22,8 @@ pub struct Truth {
     ciphers: Ciphers,
     keys: Mutex<HashMap<DomainId, DomainKeys>>,
     sound: Mutex<HashMap<(Place, PackId), HashSet<(u32, u16)>>>,
+    /// Packs of which every entry is sound.
+    whole: Mutex<HashSet<PackId>>,
 }
 
 impl Truth {
@@ -29,7 +31,11 @@ impl Truth {
     pub fn learn(&self, name: &str, bytes: &[u8]) {
         let (Some(at), Ok(table)) = (layout::pack_of(name), pack::parse(bytes)) else { return };
         let keys = self.keys_of(table.domain);
-        let sound = table.blocks.iter().flat_map(|row| self.sound_entries(&keys, &table, row, bytes)).collect();
+        let sound: HashSet<_> =
+            table.blocks.iter().flat_map(|row| self.sound_entries(&keys, &table, row, bytes)).collect();
+        if sound.len() == table.ids.len() {
+            self.whole.lock().expect("nothing panics while it holds the set").insert(at.1);
+        }
         self.sound.lock().expect("nothing panics while it holds the map").insert(at, sound);
     }
 
@@ -39,6 +45,11 @@ impl Truth {
         sound.get(&(entry.place, entry.pack)).is_some_and(|of| of.contains(&(entry.offset, entry.ordinal)))
     }
 
+    /// Whether every entry of a pack is what its id says.
+    pub fn is_whole(&self, pack: &PackId) -> bool {
+        self.whole.lock().expect("nothing panics while it holds the set").contains(pack)
+    }
+
     fn sound_entries(&self, keys: &DomainKeys, table: &PackTable, row: &BlockRow, bytes: &[u8]) -> Vec<(u32, u16)> {
         let kind = match table.kind {
             PackKind::Data => BlockKind::Data,
@@ -46,9 +57,9 @@ impl Truth {
         };
         let cipher = self.ciphers.of(&self.repository.owner, &table.sessions[usize::from(row.session)]);
         let stored = &bytes[row.offset as usize..][..row.length as usize];
-        let block = cipher.ok().and_then(|cipher| {
-            OpenBlock::open(&cipher, kind, row.counter, stored, &mut OpenTools::new()).ok()
-        });
+        let block = cipher
+            .ok()
+            .and_then(|cipher| OpenBlock::open(&cipher, kind, row.counter, stored, &mut OpenTools::new()).ok());
         let is_sound = |ordinal: usize| {
             let (at, block) = (row.entries.start as usize + ordinal, block.as_ref()?);
             let (id, plain) = (table.ids[at], block.chunk(ordinal)?);

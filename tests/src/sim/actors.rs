@@ -123,8 +123,8 @@ impl Scene<'_> {
         }
     }
 
-    /// Edits files and backs them up.
-    pub(super) async fn save(&mut self, client: &Client, tree: &mut Tree, ingests: bool, skew: i64) {
+    /// Edits files and backs them up. Says whether the client was told that a snapshot is safe.
+    pub(super) async fn save(&mut self, client: &Client, tree: &mut Tree, ingests: bool, skew: i64) -> bool {
         // Often nothing has changed: then the manifest names the root page of an earlier snapshot.
         for _ in 0..self.random.below(4) {
             edit(tree, &mut self.random);
@@ -145,11 +145,13 @@ impl Scene<'_> {
             Ok(snapshot) if !partial => {
                 self.watch.note(|| format!("{} is told that {snapshot} is safe", client.id));
                 self.memory.acknowledged.borrow_mut().insert(snapshot);
+                return true;
             }
             Ok(_) | Err(Failure::Patience { .. }) => {}
             Err(Failure::Job(error)) => self.allow("a backup", &error),
             Err(error) => self.watch.broken(format!("a backup: {error}")),
         }
+        false
     }
 
     pub(super) async fn ingest(self) {

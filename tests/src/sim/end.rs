@@ -159,12 +159,14 @@ async fn rest(world: &World<'_>, random: &mut Random) -> Result<(), String> {
     // A prune asks for what only thieves have uploaded.
     prune::prune(&host, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;
     for client in &world.clients[..3] {
-        let tree: Tree = [(path("last"), client.id.0.repeat(50)), (path("d"), content(5)), (path("e"), content(6))].into();
+        let tree: Tree =
+            [(path("last"), client.id.0.repeat(50)), (path("d"), content(5)), (path("e"), content(6))].into();
         let how = How { claims: Some(world.memory), patience: 4, ..How::default() };
         let snapshot = client.back_up(&host, &tree, &how).await.map_err(|error| error.to_string())?;
         world.memory.acknowledged.borrow_mut().insert(snapshot);
         watch.seen().thefts.owe_if_healed(snapshot);
     }
+    world.scene(Random::new(1)).prove_all(&world.clients[3]).await.map_err(text)?;
     for _ in 0..6 {
         world.store.memory.advance(GRACE + Duration::from_secs(3600 + random.below(3600) as u64));
         prune::prune(&host, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;

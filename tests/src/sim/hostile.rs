@@ -17,7 +17,6 @@ use copal_store::{Created, StoreError};
 
 use super::actors::Scene;
 use super::lie::{LIES, Lie};
-use super::tasks::pause;
 use super::watch::Watch;
 use crate::kit::craft::claim;
 use crate::kit::repository::key;
@@ -47,15 +46,12 @@ pub(super) fn is_thiefs_harm(watch: &Watch, finding: &Finding) -> bool {
 impl Scene<'_> {
     /// Lives honestly until the key is stolen; then claims one thing after the other. The key stays stolen, whoever dies.
     pub(super) async fn deceive(mut self, client: &Client) {
+        let mut tree = Tree::new();
         while !self.watch.seen().thefts.is_stolen(client.id) {
-            let mut tree = Tree::new();
-            for _ in 0..1 + self.random.below(3) {
-                self.save(client, &mut tree, client.role == Role::Full, 0).await;
+            let has_past = self.save(client, &mut tree, client.role == Role::Full, 0).await;
+            if has_past && self.random.chance(500) {
+                self.watch.steal(client, self.habits.has_passphrase);
             }
-            for _ in 0..self.random.below(400) {
-                pause().await;
-            }
-            self.watch.steal(client, self.habits.has_passphrase);
         }
         loop {
             if let Err(error) = self.lie(client).await {
@@ -74,7 +70,7 @@ impl Scene<'_> {
         if self.host.store.create(&key(&layout::manifest(client.id, number)), bytes).await? != Created::New {
             return Ok(());
         }
-        for _ in 0..PATIENCE {
+        for _ in 0..self.random.below(PATIENCE) {
             match self.host.store.read(&key(&layout::receipt(client.id, number))).await {
                 Ok(bytes) => {
                     let receipt = Receipt::decode(client.id, number, &bytes);
@@ -107,7 +103,8 @@ impl Scene<'_> {
             _ => SourceId([5; 16]),
         };
         let snapshot = made.root.map(|root| SnapshotClaim { source, ..claim(root, self.random.chance(200)) });
-        let manifest = Manifest {
+        let mut manifest = Manifest {
+            proven: None,
             client: client.id,
             number,
             previous,
@@ -116,6 +113,9 @@ impl Scene<'_> {
             packs: made.packs.clone(),
             snapshot,
         };
+        if self.habits.has_passphrase && client.role == Role::Full && self.random.chance(500) {
+            manifest.prove(&self.repository.owner, |_| true);
+        }
         let key = match lie {
             Lie::Signature => client.keys.request_key(),
             _ => client.keys.manifest_key(),
@@ -149,5 +149,5 @@ impl Scene<'_> {
 
 /// Numbers of roots that nobody has seen, at the ends of what a number can be.
 const ENDS: [u64; 6] = [0, 1, 1_000_000_000_000, 1 << 63, u64::MAX - 1, u64::MAX];
-/// So often a thief looks for an answer.
-const PATIENCE: u32 = 40;
+/// A thief looks for an answer less often than this.
+const PATIENCE: usize = 40;

@@ -163,10 +163,12 @@ impl Scene<'_> {
 }
 
 /// What thieves claim, the likelier the oftener.
-pub(super) const LIES: [Lie; 18] = [
+pub(super) const LIES: [Lie; 20] = [
     Lie::None,
     Lie::None,
     Lie::None,
+    Lie::Live,
+    Lie::Live,
     Lie::Live,
     Lie::Live,
     Lie::Live,

@@ -43,9 +43,13 @@ impl Scene<'_> {
         let mut is_forged = false;
         let operation = match self.random.below(if self.habits.guards { 16 } else { 11 }) {
             0..6 => Operation::Forget(some.clone()),
-            6..9 => Operation::Undelete(
+            6..8 => Operation::Undelete(
                 snapshots.iter().filter(|of| of.state == SnapshotState::Forgotten).map(|of| of.id).collect(),
             ),
+            8 => match self.watch.to_prove(&view) {
+                packs if packs.is_empty() => return Ok(()),
+                packs => Operation::prove(&self.repository.owner, packs),
+            },
             9 => Operation::Pin(some.iter().take(1).copied().collect()),
             10 if self.habits.guards => self.guarded_policy(),
             10 => keep_last(1 + self.random.below(3) as u32),
@@ -78,6 +82,17 @@ impl Scene<'_> {
             ingest(&self.host, IngestBy::Client, Scope::Client(client.id), &|_| false).await?;
         }
         Ok(())
+    }
+
+    /// Somebody with the key opens all that nobody has proven, and proves what is sound.
+    pub(super) async fn prove_all(&self, client: &Client) -> Result<(), JobError> {
+        let view = view::read(self.host.store).await?;
+        let packs = self.watch.to_prove(&view);
+        if packs.is_empty() {
+            return Ok(());
+        }
+        self.hand_in(client, &view, &Operation::prove(&self.repository.owner, packs), false).await?;
+        ingest(&self.host, IngestBy::Service, Scope::All, &|_| false).await.map(|_| ())
     }
 
     /// Writes a change under the next free number.

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, SnapshotId};
+use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, SnapshotId};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
+use copal_service::view::View;
 use copal_store::Store;
 use copal_store::memory::MemoryStore;
 use futures::executor::block_on;
@@ -123,6 +124,13 @@ impl Watch {
                 thefts.bound = thefts.bound.filter(|bound| now.since(bound.since) >= bound.floor);
             }
         }
+    }
+
+    /// Packs that nobody has proven, and that hold what they say: who opens them with the key proves these.
+    pub(super) fn to_prove(&self, view: &View) -> Vec<PackId> {
+        let is_whole = |id: &PackId| self.truth.as_ref().is_none_or(|truth| truth.is_whole(id));
+        let unproven = view.state.packs.iter().filter(|(_, record)| !record.is_proven);
+        unproven.map(|(id, _)| *id).filter(is_whole).collect()
     }
 
     /// What lies below pages, going on only from copies that are what their ids say.

@@ -23,7 +23,7 @@ use crate::kit::truth::Truth;
 pub(super) struct Watch {
     pub(super) tables: Tables,
     /// What packs hold; none in worlds without a thief, where all packs hold what they say.
-    truth: Option<Truth>,
+    pub(super) truth: Option<Truth>,
     owner: Owner,
     seen: Mutex<Seen>,
 }

@@ -129,7 +129,8 @@ impl<'a> World<'a> {
                 wakes_step: 0,
                 nap: None,
                 lives: 0,
-                weight: *random.pick(&[1, 1, 2, 4]),
+                // A thief has no time to lose.
+                weight: if number >= THIEF_OF_ONE { 4 } else { *random.pick(&[1, 1, 2, 4]) },
             })
             .collect();
         let mut current = 0;

@@ -49,6 +49,7 @@ fn write_by_hand(
 ) -> u64 {
     let (last, previous) = world.end_of(&format!("manifests/{}/", client.id));
     let manifest = Manifest {
+        proven: None,
         client: client.id,
         number: last + 1,
         previous,

@@ -95,6 +95,7 @@ fn strangers_bad_signatures_broken_chains_and_revoked_clients_are_rejected() {
     let stranger = world.repository.client(9, Role::Full);
     assert_eq!(reasons(&claim_by_hand(&world, &stranger, &[], None)), [Reason::UnknownClient]);
     let by_another = |number, previous| Manifest {
+        proven: None,
         client: client.id,
         number,
         previous,
@@ -123,6 +124,7 @@ fn what_a_client_names_that_may_not_claim_anything_is_not_looked_at() {
     let pack = store(&world, &data_pack(client.domain, 1, &[id(1)]));
     // One whose root nobody has seen does not stop the others either.
     let mut manifest = Manifest {
+        proven: None,
         client: client.id,
         number: 1,
         previous: ObjectHash::NONE,

@@ -148,7 +148,7 @@ impl Backup {
     }
 
     fn manifest_of(&self, draft: &Draft) -> Manifest {
-        Manifest {
+        let mut manifest = Manifest {
             client: self.client.id(),
             number: self.chain.number + 1,
             previous: self.chain.hash,
@@ -156,7 +156,13 @@ impl Backup {
             root_seen: self.view.borrow().base(),
             packs: draft.packs.clone(),
             snapshot: draft.snapshot.clone(),
+            proven: None,
+        };
+        // All were made by this run, which has read each block back.
+        if let Some(owner) = self.client.owner_secret() {
+            manifest.prove(owner, |_| true);
         }
+        manifest
     }
 
     fn draft(&mut self, tree: Option<FinishedTree>, is_final: bool) -> Result<(), Fault> {

@@ -92,7 +92,7 @@ impl Assembly<'_, '_> {
         let is_final = snapshot.as_ref().is_some_and(|claim| !claim.partial);
         let named = packs.iter().map(|(_, id, length)| (*id, *length)).collect();
         let chain = self.chain.as_mut().expect("nothing is claimed in a dry run");
-        let claimed = chain.add(named, snapshot)?;
+        let claimed = chain.add(named, snapshot, &self.own)?;
         self.carried.claims.push_back(Claim { claimed, packs, ids: Default::default(), is_final });
         Ok(claimed.hash)
     }

@@ -84,7 +84,12 @@ impl Attempt<'_> {
                 record: record.clone(),
                 seed: secret(),
             })?;
-            let mut outcome = Outcome { basis: self.basis.snapshot.map(|basis| basis.id), ..Outcome::default() };
+            let own = self.client.domain;
+            let mut outcome = Outcome {
+                basis: self.basis.snapshot.map(|basis| basis.id),
+                has_other_domains: self.view.state.segments.keys().any(|(domain, _)| *domain != own),
+                ..Outcome::default()
+            };
             let kept = match source {
                 Source::Tree { .. } if !self.options.is_dry_run => self.keep(&keys, &mut outcome),
                 _ => None,
@@ -102,6 +107,8 @@ impl Attempt<'_> {
                 Some(chain) if !self.access.decides() => chain.unanswered()?,
                 _ => HashSet::new(),
             };
+            // What an earlier attempt of this process has made is as much its own.
+            let own = carried.packs.iter().map(|(_, id, _)| *id).collect();
             let mut assembly = Assembly {
                 attempt: self,
                 session,
@@ -112,7 +119,7 @@ impl Attempt<'_> {
                 carried,
                 chain,
                 kept,
-                own: HashSet::new(),
+                own,
                 index: self.basis.index.clone(),
                 recorder: Recorder::default(),
                 linked: HashMap::new(),

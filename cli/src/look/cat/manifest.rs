@@ -1,6 +1,6 @@
 //! Manifests, and the snapshots they commit.
 
-use copal_engine::id::ObjectHash;
+use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::keys::session::SessionRecord;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
 use serde_json::{Value, json};
@@ -16,8 +16,9 @@ pub(super) fn manifest(repository: &Repository, name: &str, bytes: &[u8]) -> Res
     let verified = Manifest::verify(repository.id(), &public_key(repository, client)?, client, number, bytes);
     let verified = verified.map_err(words)?;
     let manifest = &verified.manifest;
-    let packs: Vec<Value> =
-        manifest.packs.iter().map(|(id, length)| json!({ "pack": id.to_string(), "length": length })).collect();
+    let proven = manifest.proven_packs(repository.id(), &repository.owner.verifying_key());
+    let pack = |(id, length): &(PackId, u64)| json!({ "pack": id.to_string(), "length": length, "proven": proven.contains(id) });
+    let packs: Vec<Value> = manifest.packs.iter().map(pack).collect();
     let snapshot = manifest.snapshot.as_ref().map(|claim| snapshot_fields(repository, manifest, claim, verified.hash));
     Ok(json!({
         "client": client.to_string(),

@@ -116,6 +116,7 @@ fn operation_fields(repository: &Repository, operation: &Operation) -> Value {
         Operation::Tag { .. } => "tag",
         Operation::Policy(_) | Operation::OwnerPolicy { .. } => "policy",
         Operation::Release { .. } => "release",
+        Operation::Prove { .. } => "prove",
     };
     let mut fields = json!({ "operation": name, "snapshots": texts(operation.snapshots()) });
     match operation {
@@ -130,6 +131,7 @@ fn operation_fields(repository: &Repository, operation: &Operation) -> Value {
         Operation::Policy(policy) | Operation::OwnerPolicy { policy, .. } => {
             fields["policy"] = json!(super::hex(policy));
         }
+        Operation::Prove { packs, .. } => fields["packs"] = json!(texts(packs)),
         _ => {}
     }
     fields

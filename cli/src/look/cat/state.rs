@@ -145,5 +145,8 @@ fn pack(name: String, record: &PackRecord) -> Value {
         "forged": record.is_forged(),
         "read": (record.read.0 > 0).then_some(Stamp(record.read)),
         "accepted": Stamp(record.accepted),
+        "proven": record.is_proven,
+        "client": record.claim.map(|claim| claim.client.to_string()),
+        "manifest": record.claim.map(|claim| claim.number),
     })
 }

@@ -172,6 +172,8 @@ impl World {
             is_damaged: false,
             read: Time(0),
             accepted: Time::from_unix(NOW as i64 - 60, 0),
+            is_proven: true,
+            claim: None,
         };
         delta.packs.insert(PackId([9; 32]), Some(pack));
         let mut runs = Vec::new();

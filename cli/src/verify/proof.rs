@@ -1,0 +1,78 @@
+//! Proof: packs that nobody who can read has opened are opened, and the owner vouches for those that hold what they say.
+//! Prune lets no copy displace an older one before that, and moves nothing (decision 0073).
+
+use copal_engine::change::Operation;
+use copal_engine::id::PackId;
+use copal_engine::layout::Place;
+use copal_engine::state::PackRecord;
+use copal_service::check::Harm;
+use copal_service::error::JobError;
+use copal_service::view::View;
+use copal_store::StoreError;
+
+use super::{noted, packs};
+use crate::changes::{self, ChangeError};
+use crate::report::progress::Progress;
+use crate::repository::{LocalClient, Repository};
+
+/// What opening unproven packs gave.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proved {
+    /// Packs that the owner vouches for now.
+    pub packs: u64,
+    /// Packs that do not hold what they say.
+    pub forged: u64,
+}
+
+/// Opens packs and vouches for them.
+pub fn prove(
+    repository: &Repository,
+    client: &LocalClient,
+    (view, packs): (&View, &[(PackId, &PackRecord)]),
+    threads: usize,
+) -> Result<Proved, ChangeError> {
+    let opened = packs::open(repository, packs, threads, &Progress::default())?;
+    let mut harm = Harm::default();
+    opened.tell(&mut harm);
+    let forged = opened.forged().count() as u64;
+    let packs = vouch(repository, client, opened.whole().collect())?;
+    if forged > 0 {
+        match noted(repository, view, &harm) {
+            Ok(_) | Err(JobError::Store(StoreError::Denied { .. })) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Proved { packs, forged })
+}
+
+/// Signs, as the owner, that these packs hold what they say; gives how many. Each was opened, and every id compared.
+pub fn vouch(repository: &Repository, client: &LocalClient, packs: Vec<PackId>) -> Result<u64, ChangeError> {
+    let operations: Vec<Operation> =
+        packs.chunks(PACKS).map(|packs| Operation::prove(&repository.owner, packs.to_vec())).collect();
+    if !operations.is_empty() {
+        changes::write(repository, client, operations)?;
+    }
+    Ok(packs.len() as u64)
+}
+
+/// Whether nobody has proven a pack that its client may have lied about.
+pub(super) fn is_unproven(record: &PackRecord) -> bool {
+    record.place == Place::Packs && !record.is_proven && !record.is_missing && !record.is_damaged
+}
+
+/// The packs that are not proven, those first that were accepted first, up to so many bytes.
+pub fn unproven(view: &View, most: u64) -> Vec<(PackId, &PackRecord)> {
+    let mut packs: Vec<(PackId, &PackRecord)> =
+        view.state.packs.iter().filter(|(_, record)| is_unproven(record)).map(|(id, record)| (*id, record)).collect();
+    packs.sort_by_key(|(id, record)| (record.accepted, *id));
+    let mut left = most;
+    packs.retain(|(_, record)| {
+        let fits = record.length <= left;
+        left = left.saturating_sub(record.length);
+        fits
+    });
+    packs
+}
+
+/// Packs in one operation: about a megabyte of a change.
+const PACKS: usize = 1 << 15;
