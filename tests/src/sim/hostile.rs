@@ -49,7 +49,7 @@ impl Scene<'_> {
         let mut tree = Tree::new();
         while !self.watch.seen().thefts.is_stolen(client.id) {
             let has_past = self.save(client, &mut tree, client.role == Role::Full, 0).await;
-            if has_past && self.random.chance(500) {
+            if has_past && self.random.chance(700) {
                 self.watch.steal(client, self.habits.has_passphrase);
             }
         }

@@ -60,6 +60,8 @@ impl Mood {
                 has_passphrase: random.chance(200),
             },
         };
+        // A full client's thief does so much harm of its own that another mistake would be lost in it.
+        mood.robs_all &= fault.is_none();
         match fault {
             Some(Fault::LostPreferred | Fault::UnseenAcquitted) => mood.damage = 3,
             // Two must sleep beside one root, and all runs of what the one makes must still be there when the other wakes.

@@ -129,8 +129,7 @@ impl<'a> World<'a> {
                 wakes_step: 0,
                 nap: None,
                 lives: 0,
-                // A thief has no time to lose.
-                weight: if number >= THIEF_OF_ONE { 4 } else { *random.pick(&[1, 1, 2, 4]) },
+                weight: *random.pick(&[1, 1, 2, 4]),
             })
             .collect();
         let mut current = 0;
@@ -191,6 +190,12 @@ impl<'a> World<'a> {
             }
             // Often the same one goes on, so that long stretches without interruption occur as well.
             if !awake.contains(&current) || random.chance(400) {
+                for thief in [THIEF_OF_ONE, THIEF_OF_ALL] {
+                    // Who has stolen a key has no time to lose.
+                    if self.store.watch.seen().thefts.is_stolen(self.clients[thief - THIEF_OF_ONE + 4].id) {
+                        actors[thief].weight = 6;
+                    }
+                }
                 let total: usize = awake.iter().map(|&actor| actors[actor].weight).sum();
                 let mut ticket = random.below(total);
                 current = awake[0];
