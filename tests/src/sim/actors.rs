@@ -123,8 +123,8 @@ impl Scene<'_> {
         }
     }
 
-    /// Edits files and backs them up. Says whether the client was told that a snapshot is safe.
-    pub(super) async fn save(&mut self, client: &Client, tree: &mut Tree, ingests: bool, skew: i64) -> bool {
+    /// Edits files and backs them up.
+    pub(super) async fn save(&mut self, client: &Client, tree: &mut Tree, ingests: bool, skew: i64) {
         // Often nothing has changed: then the manifest names the root page of an earlier snapshot.
         for _ in 0..self.random.below(4) {
             edit(tree, &mut self.random);
@@ -137,7 +137,8 @@ impl Scene<'_> {
             partial,
             rewrites: *self.random.pick(&[0, 100, 255]),
             claims: Some(self.memory),
-            patience: 10,
+            // Who cannot decide alone waits for others.
+            patience: if ingests { 10 } else { 40 },
             skew,
         };
         self.watch.note(|| format!("{} backs up {} files", client.id, tree.len()));
@@ -145,13 +146,11 @@ impl Scene<'_> {
             Ok(snapshot) if !partial => {
                 self.watch.note(|| format!("{} is told that {snapshot} is safe", client.id));
                 self.memory.acknowledged.borrow_mut().insert(snapshot);
-                return true;
             }
             Ok(_) | Err(Failure::Patience { .. }) => {}
             Err(Failure::Job(error)) => self.allow("a backup", &error),
             Err(error) => self.watch.broken(format!("a backup: {error}")),
         }
-        false
     }
 
     pub(super) async fn ingest(self) {

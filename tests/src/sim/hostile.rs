@@ -17,6 +17,7 @@ use copal_store::{Created, StoreError};
 
 use super::actors::Scene;
 use super::lie::{LIES, Lie};
+use super::tasks::pause;
 use super::watch::Watch;
 use crate::kit::craft::claim;
 use crate::kit::repository::key;
@@ -48,10 +49,16 @@ impl Scene<'_> {
     pub(super) async fn deceive(mut self, client: &Client) {
         let mut tree = Tree::new();
         while !self.watch.seen().thefts.is_stolen(client.id) {
-            let has_past = self.save(client, &mut tree, client.role == Role::Full, 0).await;
-            if has_past && self.random.chance(700) {
-                self.watch.steal(client, self.habits.has_passphrase);
+            match client.role {
+                Role::WriteOnly => self.save(client, &mut tree, false, 0).await,
+                // Others have saved what its thief may harm.
+                Role::Full => {
+                    for _ in 0..self.random.below(300) {
+                        pause().await;
+                    }
+                }
             }
+            self.watch.steal(client, self.habits.has_passphrase);
         }
         loop {
             if let Err(error) = self.lie(client).await {

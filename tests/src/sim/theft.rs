@@ -88,7 +88,8 @@ impl Thefts {
 }
 
 impl Watch {
-    /// From now on a thief has a client's keys. What is restorable now is owed from here on.
+    /// From now on a thief has a client's keys. What is restorable now is owed from here on; where there
+    /// is nothing, there is nothing to steal yet.
     pub(super) fn steal(&self, client: &Client, has_passphrase: bool) {
         let mut seen = self.seen();
         let Some(live) = &seen.live else { return };
@@ -98,6 +99,9 @@ impl Watch {
         let new = kept.filter(|of| is_reached(of) && !seen.thefts.is_robbed(of.domain));
         let is_restorable = |of: &&SnapshotRecord| self.below(live, [(of.domain, of.root)]).is_subset(&seen.healthy);
         let owed: Vec<_> = new.filter(is_restorable).map(|of| of.id).collect();
+        if owed.is_empty() {
+            return;
+        }
         let bound = Bound { since: live.root.time, floor: floor(&seen.law) };
         let thefts = &mut seen.thefts;
         thefts.bound = thefts.bound.or((has_passphrase && client.role == Role::Full).then_some(bound));
