@@ -42,11 +42,21 @@ pub enum Fault {
     ForgottenUnguarded,
     /// A missing pack that a check has not looked for counts as there.
     UnseenAcquitted,
+    /// Of several copies the newest one counts, whoever has claimed it.
+    NewerCopyWins,
+    /// What a client claimed behind the last good manifest of its revocation counts like all else.
+    RevocationForgets,
+    /// What a proven copy displaces leaves after the grace period, whatever the floor.
+    FloorNotAwaited,
+    /// Blocks of packs that nobody has proven are moved.
+    UnprovenMoved,
+    /// A root that a full client says it has seen, and that is not there, stops everybody.
+    RootUnbounded,
 }
 
 impl Fault {
     /// All mistakes.
-    pub const ALL: [Fault; 18] = [
+    pub const ALL: [Fault; 23] = [
         Fault::WinUnchecked,
         Fault::BaseUnchecked,
         Fault::DeletedFirst,
@@ -65,6 +75,11 @@ impl Fault {
         Fault::GuardIgnored,
         Fault::ForgottenUnguarded,
         Fault::UnseenAcquitted,
+        Fault::NewerCopyWins,
+        Fault::RevocationForgets,
+        Fault::FloorNotAwaited,
+        Fault::UnprovenMoved,
+        Fault::RootUnbounded,
     ];
 }
 

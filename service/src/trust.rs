@@ -10,6 +10,7 @@ use copal_engine::state::{PackClaim, PackRecord};
 
 use crate::clients;
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::objects::{self, Call};
 
@@ -53,6 +54,9 @@ impl Standings {
 
     /// How far the table of a pack is believed.
     pub(crate) fn trust(&self, record: &PackRecord) -> Trust {
+        if is_planted(Fault::NewerCopyWins) {
+            return Trust::Proven;
+        }
         let Some(PackClaim { client, number, by_full_client }) = record.claim else {
             // Only prune writes below `moved/`, and it moves only blocks of proven packs.
             let is_proven = record.is_proven || record.place == Place::Moved;
@@ -60,7 +64,7 @@ impl Standings {
         };
         let standing = self.0.get(&client).copied().unwrap_or(Standing::Unknown);
         match standing {
-            Standing::UpTo(last) if number > last => Trust::Excluded,
+            Standing::UpTo(last) if number > last && !is_planted(Fault::RevocationForgets) => Trust::Excluded,
             _ if by_full_client && !record.is_proven => Trust::Doubted,
             _ if !record.is_proven => Trust::Claimed,
             Standing::Unknown => Trust::Claimed,

@@ -20,6 +20,7 @@ use super::tables::Tables;
 use super::{Live, Options, Report, Sparse, SparseBlock};
 use crate::commit::Proposal;
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::trust::Standings;
 use crate::view::View;
@@ -165,7 +166,7 @@ impl Part<'_> {
     fn rules(&self, allowance: u64, entries: u64) -> Rules {
         Rules {
             grace: self.options.grace,
-            floor: self.floor,
+            floor: if is_planted(Fault::FloorNotAwaited) { Duration::ZERO } else { self.floor },
             spared: self.rebuilt.map(|rebuilt| rebuilt.time),
             now: self.now,
             dead_most: self.options.dead_most,

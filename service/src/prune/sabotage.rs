@@ -1,9 +1,9 @@
 //! Sabotage: what planted mistakes make of a plan. Nothing, unless a test plants one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::id::ChunkId;
-use copal_engine::mark::{CopyItem, Mark};
+use copal_engine::mark::{CopyItem, Mark, Trust};
 use copal_engine::plan::{Plan, Rules};
 
 use super::inventory::Inventory;
@@ -34,6 +34,20 @@ pub(super) fn sabotage(mut plan: Plan, inventory: &Inventory<'_>, roots: &[Chunk
         let left: BTreeSet<u32> =
             inventory.copies().filter(|(copy, _)| !plan.removed.has(*copy)).map(|(_, item)| in_pack(&item)).collect();
         plan.dead_packs.retain(|pack| !left.contains(pack));
+    }
+    if is_planted(Fault::UnprovenMoved) && plan.unread.is_empty() {
+        let mut blocks: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for (_, item) in inventory.copies().filter(|(copy, _)| !plan.removed.has(*copy)) {
+            blocks.entry(inventory.block(item.block).pack).or_default().insert(item.block);
+        }
+        let moved: BTreeSet<u32> = plan.rewritten.iter().map(|(pack, _)| *pack).collect();
+        for (pack, blocks) in blocks.into_iter().filter(|(pack, _)| !moved.contains(pack)) {
+            let of = &inventory.packs[pack as usize];
+            if of.is_healthy && of.trust < Trust::Proven {
+                plan.rewritten.push((pack, blocks.into_iter().collect()));
+            }
+        }
+        plan.rewritten.sort_unstable();
     }
     plan
 }

@@ -11,6 +11,7 @@ pub mod repository;
 pub mod run;
 pub mod s3;
 pub mod slow;
+pub mod truth;
 pub mod world;
 
 pub use client::{Client, Failure, How};

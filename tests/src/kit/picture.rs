@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
 use copal_engine::index::{Bits, OverlayRun, Segment};
 use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::pack::{self, PackTable};
+use copal_engine::pack::{self, PackTable, PageView};
 use copal_engine::root::Root;
 use copal_engine::state::{DoomedState, RunKind, RunReader, SnapshotState, State, StateFold};
 use copal_store::Store;
@@ -119,12 +119,16 @@ impl Picture {
         Ok(())
     }
 
-    /// The references of a present page, as its pack's table has them.
-    pub fn references(&self, entry: &Present) -> &[ChunkId] {
+    /// A present page, as its pack's table has it.
+    pub fn page(&self, entry: &Present) -> Option<PageView<'_>> {
         let table = &self.tables[&(entry.place, entry.pack)];
-        let row = table.blocks.iter().find(|row| row.offset == entry.offset);
-        let at = row.map_or(usize::MAX, |row| row.entries.start as usize + usize::from(entry.ordinal));
-        table.page(at).map(|page| page.references).unwrap_or_default()
+        let row = table.blocks.iter().find(|row| row.offset == entry.offset)?;
+        table.page(row.entries.start as usize + usize::from(entry.ordinal))
+    }
+
+    /// The references of a present page.
+    pub fn references(&self, entry: &Present) -> &[ChunkId] {
+        self.page(entry).map(|page| page.references).unwrap_or_default()
     }
 
     /// The names of the packs that entries lie in.
@@ -161,8 +165,17 @@ impl Picture {
 
     /// Ids reached from pages.
     pub fn reached_from(&self, pages: impl IntoIterator<Item = (DomainId, ChunkId)>) -> BTreeSet<(DomainId, ChunkId)> {
+        self.reached_through(|_| true, pages)
+    }
+
+    /// The same, following only pages that pass a test.
+    pub fn reached_through(
+        &self,
+        is_followed: impl Fn(&Present) -> bool,
+        pages: impl IntoIterator<Item = (DomainId, ChunkId)>,
+    ) -> BTreeSet<(DomainId, ChunkId)> {
         let mut present: HashMap<(DomainId, ChunkId), Vec<&Present>> = HashMap::new();
-        for entry in self.entries.iter().filter(|entry| entry.is_page) {
+        for entry in self.entries.iter().filter(|entry| entry.is_page && is_followed(entry)) {
             present.entry((entry.domain, entry.id)).or_default().push(entry);
         }
         let mut open: Vec<_> = pages.into_iter().collect();

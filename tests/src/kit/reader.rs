@@ -7,6 +7,7 @@ use copal_engine::block::{OpenBlock, OpenTools};
 use copal_engine::id::{ChunkId, DomainId, SessionId};
 use copal_engine::index::Location;
 use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::session::SessionRecord;
 use copal_engine::layout;
 use copal_engine::pack::{self, PackKind};
@@ -22,7 +23,27 @@ use super::{Repository, Tree};
 /// Restores snapshots with the owner's secret. Remembers the keys of sessions, which are slow to unwrap.
 pub struct Reader<'a> {
     repository: &'a Repository,
-    ciphers: Mutex<HashMap<SessionId, SessionCipher>>,
+    ciphers: Ciphers,
+}
+
+/// The keys of sessions: unwrapping one is slow, so each is unwrapped once.
+#[derive(Default)]
+pub struct Ciphers(Mutex<HashMap<SessionId, SessionCipher>>);
+
+impl Ciphers {
+    /// The key of the session whose record this is.
+    pub fn of(&self, owner: &OwnerSecret, record: &[u8]) -> Result<SessionCipher, String> {
+        let record = SessionRecord::parse(record).map_err(|error| error.to_string())?;
+        let id = record.id(owner.repository());
+        let mut ciphers = self.0.lock().expect("nothing panics while it holds the map");
+        if let Some(cipher) = ciphers.get(&id) {
+            return Ok(cipher.clone());
+        }
+        let key = record.unwrap(owner).map_err(|error| error.to_string())?;
+        let cipher = SessionCipher::new(&key, owner.repository(), id);
+        ciphers.insert(id, cipher.clone());
+        Ok(cipher)
+    }
 }
 
 /// Plaintext of a chunk or page, with what stands in the clear beside it.
@@ -35,7 +56,7 @@ struct Plain {
 impl<'a> Reader<'a> {
     /// A reader that knows the owner's secret.
     pub fn new(repository: &'a Repository) -> Self {
-        Self { repository, ciphers: Mutex::default() }
+        Self { repository, ciphers: Ciphers::default() }
     }
 
     /// The files of a snapshot; an error says what is missing or wrong.
@@ -168,7 +189,7 @@ impl<'a> Reader<'a> {
         let table = pack::parse(&bytes).map_err(|error| format!("{name}: {error}"))?;
         let row = table.blocks.iter().find(|row| row.offset == location.offset);
         let row = row.ok_or_else(|| format!("{name} has no block at {}", location.offset))?;
-        let cipher = self.cipher(&table.sessions[usize::from(row.session)])?;
+        let cipher = self.ciphers.of(&self.repository.owner, &table.sessions[usize::from(row.session)])?;
         let stored = &bytes[row.offset as usize..][..row.length as usize];
         let kind = match table.kind {
             PackKind::Data => BlockKind::Data,
@@ -186,20 +207,6 @@ impl<'a> Reader<'a> {
             height: table.height(at),
             references: page.map(|page| page.references.to_vec()).unwrap_or_default(),
         })
-    }
-
-    fn cipher(&self, record: &[u8]) -> Result<SessionCipher, String> {
-        let record = SessionRecord::parse(record).map_err(|error| error.to_string())?;
-        let repository = self.repository.owner.repository();
-        let id = record.id(repository);
-        let mut ciphers = self.ciphers.lock().expect("nothing panics while it holds the map");
-        if let Some(cipher) = ciphers.get(&id) {
-            return Ok(cipher.clone());
-        }
-        let key = record.unwrap(&self.repository.owner).map_err(|error| error.to_string())?;
-        let cipher = SessionCipher::new(&key, repository, id);
-        ciphers.insert(id, cipher.clone());
-        Ok(cipher)
     }
 
     fn keys(&self, domain: DomainId) -> DomainKeys {

@@ -1,4 +1,4 @@
-//! Actors: what clients, ingests, prunes, checks and people do, over and over.
+//! Actors: what clients, ingests, prunes and checks do, over and over.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,14 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
-use copal_engine::change::{Change, Operation, OwnerSignature};
-use copal_engine::id::{ClientId, ObjectHash, PackId, SnapshotId};
-use copal_engine::layout;
+use copal_engine::id::{ClientId, PackId, SnapshotId};
 use copal_engine::repository::IngestBy;
-use copal_engine::retention::{Floor, Hold, SignedPolicy, held};
-use copal_engine::state::SnapshotState;
-use copal_engine::time::Time;
+use copal_engine::retention::SignedPolicy;
 use copal_service::budget::Budget;
 use copal_service::check::{self, Depth, Finding};
 use copal_service::compact;
@@ -24,16 +19,13 @@ use copal_service::ingest::{Scope, ingest};
 use copal_service::policy;
 use copal_service::prune::{self, Options};
 use copal_service::view::{self, View};
-use copal_store::Created;
 
-use super::hostile::is_own_harm;
-use super::law::AGES;
+use super::hostile::is_thiefs_harm;
 use super::mail::{Hint, Mail};
 use super::tasks::pause;
 use super::watch::Watch;
 use crate::kit::client::Claims;
-use crate::kit::repository::key;
-use crate::kit::{Client, How, Random, Repository, Tree, guarded, keep_last, keep_last_unsigned, path};
+use crate::kit::{Client, Failure, How, Random, Repository, Tree, path};
 
 /// What the outside world remembers, whoever dies.
 #[derive(Default)]
@@ -51,9 +43,9 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Whether a finding is of what the simulation itself has forged, or the hostile client has done to itself.
+    /// Whether a finding is of what a thief has forged or harmed.
     pub(super) fn is_known(&self, watch: &Watch, finding: &Finding) -> bool {
-        self.forged.borrow().contains(&finding.object) || is_own_harm(watch, finding)
+        self.forged.borrow().contains(&finding.object) || is_thiefs_harm(watch, finding)
     }
 }
 
@@ -87,6 +79,8 @@ pub(super) struct Habits {
     pub(super) skews: bool,
     /// Policies have floors and holds, and a thief with a client's key tries to take them away.
     pub(super) guards: bool,
+    /// The thief of a full client's keys knows the passphrase, too.
+    pub(super) has_passphrase: bool,
 }
 
 impl Scene<'_> {
@@ -125,31 +119,37 @@ impl Scene<'_> {
             client.forget_memory();
         }
         loop {
-            // Often nothing has changed: then the manifest names the root page of an earlier snapshot.
-            for _ in 0..self.random.below(4) {
-                edit(&mut tree, &mut self.random);
+            self.save(client, &mut tree, ingests, skew).await;
+        }
+    }
+
+    /// Edits files and backs them up.
+    pub(super) async fn save(&mut self, client: &Client, tree: &mut Tree, ingests: bool, skew: i64) {
+        // Often nothing has changed: then the manifest names the root page of an earlier snapshot.
+        for _ in 0..self.random.below(4) {
+            edit(tree, &mut self.random);
+        }
+        let split = self.random.chance(self.splits).then(|| 1 + self.random.below(3));
+        let partial = self.random.chance(100);
+        let how = How {
+            ingests: ingests && self.random.chance(800),
+            split,
+            partial,
+            rewrites: *self.random.pick(&[0, 100, 255]),
+            claims: Some(self.memory),
+            // Who cannot decide alone waits for others.
+            patience: if ingests { 10 } else { 40 },
+            skew,
+        };
+        self.watch.note(|| format!("{} backs up {} files", client.id, tree.len()));
+        match client.back_up(&self.host, tree, &how).await {
+            Ok(snapshot) if !partial => {
+                self.watch.note(|| format!("{} is told that {snapshot} is safe", client.id));
+                self.memory.acknowledged.borrow_mut().insert(snapshot);
             }
-            let split = self.random.chance(self.splits).then(|| 1 + self.random.below(3));
-            let partial = self.random.chance(100);
-            let how = How {
-                ingests: ingests && self.random.chance(800),
-                split,
-                partial,
-                rewrites: *self.random.pick(&[0, 100, 255]),
-                claims: Some(self.memory),
-                patience: 10,
-                skew,
-            };
-            self.watch.note(|| format!("{} backs up {} files", client.id, tree.len()));
-            match client.back_up(&self.host, &tree, &how).await {
-                Ok(snapshot) if !partial => {
-                    self.watch.note(|| format!("{} is told that {snapshot} is safe", client.id));
-                    self.memory.acknowledged.borrow_mut().insert(snapshot);
-                }
-                Ok(_) | Err(crate::kit::Failure::Patience { .. }) => {}
-                Err(crate::kit::Failure::Job(error)) => self.allow("a backup", &error),
-                Err(error) => self.watch.broken(format!("a backup: {error}")),
-            }
+            Ok(_) | Err(Failure::Patience { .. }) => {}
+            Err(Failure::Job(error)) => self.allow("a backup", &error),
+            Err(error) => self.watch.broken(format!("a backup: {error}")),
         }
     }
 
@@ -283,7 +283,7 @@ impl Scene<'_> {
         }
     }
 
-    fn expect_lived(&self, view: &View) {
+    pub(super) fn expect_lived(&self, view: &View) {
         if let Some((root, hash)) = &view.root
             && !self.watch.seen().lived.contains(hash)
         {
@@ -291,98 +291,6 @@ impl Scene<'_> {
         }
     }
 
-    /// Forgets, undeletes and pins snapshots now and then.
-    pub(super) async fn decide(mut self, client: &Client) {
-        loop {
-            match self.change(client).await {
-                Ok(()) => {}
-                Err(error) => self.allow("a change", &error),
-            }
-        }
-    }
-
-    async fn change(&mut self, client: &Client) -> Result<(), JobError> {
-        let view = view::read(self.host.store).await?;
-        self.expect_lived(&view);
-        let snapshots: Vec<_> = view.state.snapshots.values().filter(|snapshot| !snapshot.partial).collect();
-        if snapshots.is_empty() || self.random.chance(700) {
-            return Ok(());
-        }
-        let some: Vec<SnapshotId> =
-            snapshots.iter().filter(|_| self.random.chance(400)).map(|snapshot| snapshot.id).collect();
-        let mut is_forged = false;
-        let operation = match self.random.below(if self.habits.guards { 15 } else { 11 }) {
-            0..6 => Operation::Forget(some.clone()),
-            6..9 => Operation::Undelete(
-                snapshots.iter().filter(|of| of.state == SnapshotState::Forgotten).map(|of| of.id).collect(),
-            ),
-            9 => Operation::Pin(some.iter().take(1).copied().collect()),
-            10 if self.habits.guards => self.guarded_policy(),
-            10 => keep_last(1 + self.random.below(3) as u32),
-            11 => self.guarded_policy(),
-            12 => {
-                let Some((_, policy)) = policy::current(&self.host, &view).await? else { return Ok(()) };
-                let held = held(&policy, &view.state.snapshots, Time(i64::MAX));
-                release(held.into_iter().map(|held| held.snapshot).filter(|_| self.random.chance(700)).collect())
-            }
-            // Who has the client's key, and not the owner's, tries what the owner must sign.
-            nth => {
-                is_forged = true;
-                match nth {
-                    13 => keep_last_unsigned(1),
-                    _ if self.random.chance(500) => release(some.clone()),
-                    _ => guarded(1, Floor::default(), None),
-                }
-            }
-        };
-        if matches!(operation, Operation::Forget(_)) {
-            self.memory.forgotten.borrow_mut().extend(&some);
-        }
-        if let Operation::Undelete(back) = &operation {
-            self.memory.undeleted.borrow_mut().extend(back);
-        }
-        self.watch.note(|| format!("somebody wants to {operation:?}"));
-        let head = view.root.as_ref().and_then(|(root, _)| root.change_head).unwrap_or((0, ObjectHash::NONE));
-        let (mut number, mut previous) = (head.0 + 1, head.1);
-        loop {
-            let time = Time(self.host.store.now().await?.0);
-            let mut change = Change { number, previous, client: client.id, time, operations: vec![operation.clone()] };
-            let owner = match is_forged {
-                true => client.keys.manifest_key(),
-                false => self.repository.owner.signing_key(),
-            };
-            change.sign_as_owner(self.host.repository, &owner);
-            let bytes = change.sign(self.host.repository, &client.keys.manifest_key());
-            let hash = ObjectHash::of(&bytes);
-            let name = key(&layout::change(number));
-            if is_forged {
-                self.memory.forged.borrow_mut().insert(layout::change(number));
-            }
-            if self.host.store.create(&name, Bytes::from(bytes)).await? == Created::New {
-                break;
-            }
-            let stored = ObjectHash::of(&self.host.store.read(&name).await?);
-            if stored == hash {
-                break;
-            }
-            (number, previous) = (number + 1, stored);
-        }
-        if !self.habits.mails || self.random.chance(500) {
-            ingest(&self.host, IngestBy::Client, Scope::Client(client.id), &|_| false).await?;
-        }
-        Ok(())
-    }
-
-    /// A policy of the owner's, with a floor, a hold, both or neither.
-    fn guarded_policy(&mut self) -> Operation {
-        let floor = Floor { last: self.random.below(3) as u32, age: *self.random.pick(&AGES) };
-        let holds = [None, Some(Hold { share: 50, least: 2_000 }), Some(Hold { share: 100, least: 6_000 })];
-        guarded(1 + self.random.below(3) as u32, floor, *self.random.pick(&holds))
-    }
-}
-
-fn release(snapshots: Vec<SnapshotId>) -> Operation {
-    Operation::Release { snapshots, signature: OwnerSignature::NONE }
 }
 
 /// Changes one file. Contents come from a small pool, so that what was removed comes back and clients share it.
@@ -395,7 +303,8 @@ fn edit(tree: &mut Tree, random: &mut Random) {
     }
 }
 
-fn content(number: usize) -> Vec<u8> {
+/// One of the contents that files have.
+pub(super) fn content(number: usize) -> Vec<u8> {
     let mut bytes = vec![0; [0, 9, 300, 600, 1200, 2500, 4000][number % 7]];
     Random::new(number as u64 + 1000).fill(&mut bytes);
     bytes

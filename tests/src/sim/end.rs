@@ -16,8 +16,7 @@ use copal_service::view;
 use copal_store::{Store, list_all};
 use futures::executor::block_on;
 
-use super::actors::GRACE;
-use super::hostile::OWN;
+use super::actors::{GRACE, content};
 use super::oracle;
 use super::tasks::alone;
 use super::world::World;
@@ -112,8 +111,8 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
                 && !may_lack(snapshot)
                 && !kept.contains(&snapshot.id)
                 && !may_expire(world, (at, snapshot))
-                // It writes several pages under one id: without a receipt a rebuild may believe the wrong one.
-                && snapshot.domain != OWN
+                // A thief writes several pages under one id: without a receipt a rebuild may believe the wrong one.
+                && !world.store.watch.seen().thefts.may_harm(snapshot)
             {
                 let (client, number) = at;
                 world.store.watch.broken(format!(
@@ -157,13 +156,18 @@ async fn rest(world: &World<'_>, random: &mut Random) -> Result<(), String> {
     let text = |error: JobError| error.to_string();
     ingest(&host, IngestBy::Service, Scope::All, &|_| false).await.map_err(text)?;
     all_decided(world)?;
+    revoke(world, random).await?;
+    // A prune asks for what only thieves have uploaded.
+    prune::prune(&host, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;
     for client in &world.clients[..3] {
-        let tree: Tree = [(path("last"), client.id.0.repeat(50))].into();
-        let how = How { ingests: client.id.0[0] != 3, claims: Some(world.memory), patience: 4, ..How::default() };
-        let how = How { ingests: true, ..how };
+        let tree: Tree =
+            [(path("last"), client.id.0.repeat(50)), (path("d"), content(5)), (path("e"), content(6))].into();
+        let how = How { claims: Some(world.memory), patience: 4, ..How::default() };
         let snapshot = client.back_up(&host, &tree, &how).await.map_err(|error| error.to_string())?;
         world.memory.acknowledged.borrow_mut().insert(snapshot);
+        watch.seen().thefts.owe_if_healed(snapshot);
     }
+    world.scene(Random::new(1)).prove_all(&world.clients[3]).await.map_err(text)?;
     for _ in 0..6 {
         world.store.memory.advance(GRACE + Duration::from_secs(3600 + random.below(3600) as u64));
         prune::prune(&host, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;
@@ -176,6 +180,19 @@ async fn rest(world: &World<'_>, random: &mut Random) -> Result<(), String> {
     restored(world).await?;
     if !world.is_damaged {
         tidy(world)?;
+    }
+    Ok(())
+}
+
+/// The owner finds out which keys are stolen, sooner or later.
+async fn revoke(world: &World<'_>, random: &mut Random) -> Result<(), String> {
+    if random.chance(500) {
+        world.store.watch.revoke_thieves(&world.store.memory, world.repository, world.clients);
+    }
+    for client in world.clients {
+        if world.store.watch.seen().thefts.is_revoked(client.id) {
+            world.scene(Random::new(0)).lie_in_vain(client).await?;
+        }
     }
     Ok(())
 }
@@ -215,12 +232,16 @@ async fn restored(world: &World<'_>) -> Result<(), String> {
         }
     }
     let claims = world.memory.claims.lock().expect("nothing panics while it holds the claims").clone();
-    // What the hostile client has sealed nobody can open.
-    for snapshot in kept.into_iter().filter(|snapshot| !snapshot.partial && snapshot.domain != OWN) {
+    for snapshot in kept.into_iter().filter(|snapshot| !snapshot.partial) {
+        let may_harm = world.store.watch.seen().thefts.may_harm(snapshot);
+        // A thief's own snapshots are nobody's loss.
+        if may_harm && !claims.contains_key(&snapshot.id) {
+            continue;
+        }
         match reader.restore(world.store, &view, snapshot).await {
             Ok(tree) if Some(&tree) == claims.get(&snapshot.id) => {}
             Ok(_) => return Err(format!("snapshot {} restores to something else", snapshot.id)),
-            Err(_) if world.store.watch.seen().is_harmed(snapshot) => {}
+            Err(_) if (world.is_damaged || may_harm) && world.store.watch.is_harmed(snapshot) => {}
             Err(error) => return Err(format!("snapshot {} does not restore: {error}", snapshot.id)),
         }
     }
@@ -248,18 +269,19 @@ fn tidy(world: &World<'_>) -> Result<(), String> {
         }
     }
     let copies = live.copies();
-    // The hostile client's ids do not say what its pages hold: only its own garbage may stay for that.
-    for ((_, id), copies) in copies.iter().filter(|((domain, _), _)| *domain != OWN) {
+    // A thief's ids do not say what its pages hold: garbage may stay for that where it writes.
+    for ((_, id), copies) in copies.iter().filter(|((domain, _), _)| !seen.thefts.is_robbed(*domain)) {
         let packs: BTreeSet<_> = copies.iter().map(|copy| copy.pack).collect();
         if packs.len() > 1 {
             return Err(format!("{id} still has copies in {} packs", packs.len()));
         }
     }
     let mut reached = live.reached();
-    reached.extend(live.reached_from(seen.law.guarded(live, live.root.time)));
+    let guarded = seen.law.guarded(live, live.root.time);
+    reached.extend(live.reached_from(guarded.into_iter().map(|of| (of.domain, of.root))));
     let has_checkpoint =
         live.state.snapshots.values().any(|snapshot| snapshot.partial && snapshot.state == SnapshotState::Kept);
-    if let Some((_, id)) = copies.keys().find(|at| at.0 != OWN && !reached.contains(at))
+    if let Some((_, id)) = copies.keys().find(|at| !seen.thefts.is_robbed(at.0) && !reached.contains(at))
         && !has_checkpoint
     {
         return Err(format!("{id} is still present, and no kept snapshot needs it"));

@@ -1,80 +1,76 @@
-//! Hostile: a write-only client that claims what it must not, over and over, among sound claims of its own. It can hurt
-//! nobody else, and what is a lie whenever it is decided is never accepted.
+//! Hostile: thieves of a write-only client's and of a full client's signing keys. Each client lives honestly until its
+//! key is stolen at some moment; then the thief claims what it must not, over and over, among sound claims. What is a lie
+//! whenever it is decided is never accepted, and nothing that was restorable before is lost.
 
 use bytes::Bytes;
+<<<<<<< HEAD
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, SnapshotId};
 use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::limits::NUMBER;
 use copal_engine::manifest::Manifest;
 use copal_engine::pack::Pack;
+=======
+use copal_engine::client::Role;
+use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, SnapshotId, SourceId};
+use copal_engine::layout;
+use copal_engine::manifest::{Manifest, SnapshotClaim};
+>>>>>>> sim
 use copal_engine::receipt::{Outcome, Receipt};
-use copal_engine::state::DoomedState;
+use copal_engine::repository::IngestBy;
 use copal_service::check::{Finding, Kind};
 use copal_service::error::JobError;
+use copal_service::ingest::{Scope, ingest};
 use copal_service::view::{self, View};
 use copal_store::{Created, StoreError};
 
 use super::actors::Scene;
+use super::lie::{LIES, Lie};
+use super::tasks::pause;
 use super::watch::Watch;
-use crate::kit::Client;
-use crate::kit::craft::{claim, data_pack, id, tree_pack};
+use crate::kit::craft::claim;
 use crate::kit::repository::key;
-
-/// What a claim is about.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-enum Lie {
-    /// Nothing is wrong with it, but that its pack may have been there before.
-    None,
-    /// A root was seen that there never will be.
-    RootSeen,
-    /// A page refers to what never was.
-    Reference,
-    /// A page refers to what another domain has.
-    ForeignReference,
-    /// The snapshot is another domain's.
-    ForeignRoot,
-    /// A pack is another domain's.
-    ForeignPack,
-    /// A page is no higher than what it refers to.
-    Height,
-    /// A pack was deleted, and is there again.
-    Spent,
-    /// A pack is longer than it is.
-    Length,
-    /// The domain is not the client's.
-    Domain,
-    /// It does not name the manifest before it.
-    Chain,
-    /// Another one has signed it.
-    Signature,
-}
+use crate::kit::{Client, How, Tree};
 
 /// A manifest in the making.
-struct Claim {
-    packs: Vec<(PackId, u64)>,
-    root: Option<ChunkId>,
+pub(super) struct Claim {
+    pub(super) domain: DomainId,
+    pub(super) packs: Vec<(PackId, u64)>,
+    pub(super) root: Option<ChunkId>,
 }
 
-/// Whether a finding is what the hostile client has done to itself: it writes several pages under one id, and a rebuild,
-/// which takes in the packs of what it does not believe, may find that one of them has no sound references. And behind a
-/// manifest whose signature is wrong a rebuild has nothing to compare the next one with.
-pub(super) fn is_own_harm(watch: &Watch, finding: &Finding) -> bool {
+/// Whether a finding is of what a thief has done to no one but those who deduplicate against it: it writes several pages
+/// under one id, and a rebuild, which takes in the packs of what it does not believe, may find that one of them has no
+/// sound references. And behind a manifest whose signature is wrong a rebuild has nothing to compare the next one with.
+pub(super) fn is_thiefs_harm(watch: &Watch, finding: &Finding) -> bool {
     let seen = watch.seen();
     let known =
         |id: &SnapshotId| seen.live.iter().flat_map(|live| live.state.snapshots.values()).find(|of| of.id == *id);
-    let is_own = |id: &SnapshotId| known(id).is_some_and(|snapshot| snapshot.domain == OWN);
+    let may_harm = |id: &SnapshotId| known(id).is_some_and(|snapshot| seen.thefts.may_harm(snapshot));
     let is_dangling = finding.kind == Kind::Dangling && !finding.snapshots.is_empty();
-    let names = layout::manifest(SELF, 0);
-    let is_manifest = names.rsplit_once('/').is_some_and(|(folder, _)| finding.object.starts_with(folder));
-    is_manifest || (is_dangling && finding.snapshots.iter().all(is_own))
+    let is_manifest = finding.object.starts_with("manifests/")
+        && layout::client_of(&finding.object).is_some_and(|client| seen.thefts.is_stolen(client));
+    is_manifest || (is_dangling && finding.snapshots.iter().all(may_harm))
 }
 
 impl Scene<'_> {
-    /// Claims one thing after the other.
+    /// Lives honestly until the key is stolen; then claims one thing after the other. The key stays stolen, whoever dies.
     pub(super) async fn deceive(mut self, client: &Client) {
+        let mut tree = Tree::new();
+        while !self.watch.seen().thefts.is_stolen(client.id) {
+            match client.role {
+                Role::WriteOnly => self.save(client, &mut tree, false, 0).await,
+                // Others have saved what its thief may harm.
+                Role::Full => {
+                    for _ in 0..self.random.below(300) {
+                        pause().await;
+                    }
+                }
+            }
+            self.watch.steal(client, self.habits.has_passphrase);
+        }
         loop {
             if let Err(error) = self.lie(client).await {
-                self.allow("a hostile client", &error);
+                self.allow("a thief", &error);
             }
         }
     }
@@ -85,16 +81,20 @@ impl Scene<'_> {
         let Some(made) = self.make(client, &view, lie).await? else { return Ok(()) };
         let (number, bytes) = self.sign(client, &view, &made, lie).await?;
         let hash = ObjectHash::of(&bytes);
-        self.watch.note(|| format!("{} claims {lie:?} as manifest {number}", client.id));
+        self.watch.note(|| format!("a thief claims {lie:?} as manifest {number} of {}", client.id));
         if self.host.store.create(&key(&layout::manifest(client.id, number)), bytes).await? != Created::New {
             return Ok(());
         }
-        for _ in 0..PATIENCE {
+        for _ in 0..self.random.below(PATIENCE) {
             match self.host.store.read(&key(&layout::receipt(client.id, number))).await {
                 Ok(bytes) => {
                     let receipt = Receipt::decode(client.id, number, &bytes);
                     let is_accepted = receipt.is_ok_and(|of| of.outcome == Outcome::Accepted && of.manifest == hash);
+<<<<<<< HEAD
                     if is_accepted && lie != Lie::None {
+=======
+                    if is_accepted && !lie.may_pass(client.role) {
+>>>>>>> sim
                         self.watch.broken(format!("manifest {number} of {} lies ({lie:?}) and is accepted", client.id));
                     }
                     return Ok(());
@@ -106,6 +106,7 @@ impl Scene<'_> {
         Ok(())
     }
 
+<<<<<<< HEAD
     /// Stores what a claim needs; none if there is nothing to lie about yet.
     async fn make(&mut self, client: &Client, view: &View, lie: Lie) -> Result<Option<Claim>, JobError> {
         let own = client.domain;
@@ -163,6 +164,8 @@ impl Scene<'_> {
         Ok(named)
     }
 
+=======
+>>>>>>> sim
     /// The manifest, for the next free number of the chain.
     async fn sign(&mut self, client: &Client, view: &View, made: &Claim, lie: Lie) -> Result<(u64, Bytes), JobError> {
         let head = view.state.heads.get(&client.id).map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
@@ -173,22 +176,50 @@ impl Scene<'_> {
         if lie == Lie::Chain {
             previous = ObjectHash([0xee; 32]);
         }
-        let foreign = view.state.snapshots.values().map(|snapshot| snapshot.domain).find(|of| *of != client.domain);
-        let manifest = Manifest {
+        let root_seen = (lie == Lie::RootSeen).then(|| (*self.random.pick(&ENDS), ObjectHash([7; 32])));
+        let source = match view.state.snapshots.values().find(|_| self.random.chance(300)) {
+            Some(other) if lie == Lie::Series => other.source,
+            _ => SourceId([5; 16]),
+        };
+        let snapshot = made.root.map(|root| SnapshotClaim { source, ..claim(root, self.random.chance(200)) });
+        let mut manifest = Manifest {
             proven: None,
             client: client.id,
             number,
             previous,
+<<<<<<< HEAD
             domain: foreign.filter(|_| lie == Lie::Domain).unwrap_or(client.domain),
             root_seen: (lie == Lie::RootSeen).then_some((*self.random.pick(&FAR), ObjectHash([7; 32]))),
+=======
+            domain: made.domain,
+            root_seen,
+>>>>>>> sim
             packs: made.packs.clone(),
-            snapshot: made.root.map(|root| claim(root, self.random.chance(200))),
+            snapshot,
         };
+        if self.habits.has_passphrase && client.role == Role::Full && self.random.chance(500) {
+            manifest.prove(&self.repository.owner, |_| true);
+        }
         let key = match lie {
             Lie::Signature => client.keys.request_key(),
             _ => client.keys.manifest_key(),
         };
         Ok((manifest.number, Bytes::from(manifest.sign(self.host.repository, &key))))
+    }
+
+    /// What a thief hands in after the owner has revoked the client is not believed.
+    pub(super) async fn lie_in_vain(&self, client: &Client) -> Result<(), String> {
+        let text = |error: JobError| error.to_string();
+        let view = view::read(self.host.store).await.map_err(text)?;
+        let written = client.write_manifest(&self.host, &view, &[], None, &How::default()).await;
+        let number = written.map_err(|error| error.to_string())?.number;
+        ingest(&self.host, IngestBy::Service, Scope::Client(client.id), &|_| false).await.map_err(text)?;
+        let bytes = self.stored(&layout::receipt(client.id, number)).await.map_err(text)?;
+        let receipt = bytes.and_then(|bytes| Receipt::decode(client.id, number, &bytes).ok());
+        match receipt.map(|receipt| receipt.outcome) {
+            Some(Outcome::Rejected) => Ok(()),
+            other => Err(format!("manifest {number} of {}, who is revoked, is answered {other:?}", client.id)),
+        }
     }
 
     async fn stored(&self, name: &str) -> Result<Option<Bytes>, JobError> {
@@ -200,6 +231,7 @@ impl Scene<'_> {
     }
 }
 
+<<<<<<< HEAD
 /// The hostile client, and its domain.
 const SELF: ClientId = ClientId([5; 16]);
 pub(super) const OWN: DomainId = DomainId([5; 16]);
@@ -223,3 +255,9 @@ const LIES: [Lie; 14] = [
 const FAR: [u64; 3] = [u64::MAX, NUMBER, 1 << 41];
 /// So often it looks for an answer.
 const PATIENCE: u32 = 40;
+=======
+/// Numbers of roots that nobody has seen, at the ends of what a number can be.
+const ENDS: [u64; 6] = [0, 1, 1_000_000_000_000, 1 << 63, u64::MAX - 1, u64::MAX];
+/// A thief looks for an answer less often than this.
+const PATIENCE: usize = 40;
+>>>>>>> sim

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use copal_engine::change::{Change, Operation};
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, RepositoryId, SnapshotId};
+use copal_engine::id::{ObjectHash, RepositoryId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::retention::{Series, Signed, SignedPolicy, held};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
@@ -45,10 +45,10 @@ impl Law {
             let bytes = block_on(memory.read(&key(&layout::change(self.number)))).map_err(|error| error.to_string())?;
             let change = Change::vouched(self.number, ObjectHash::of(&bytes), &bytes);
             let change = change.map_err(|error| error.to_string())?;
-            // The simulation's changes are chained, and signed by a full client. Some are forged besides.
-            if change.is_signed_by_owner(owner.repository, &owner.key) {
-                change.operations.iter().for_each(|operation| self.take(operation));
-            }
+            // The simulation's changes are chained, and signed by a full client. A thief has only that client's key.
+            let is_owners = change.is_signed_by_owner(owner.repository, &owner.key);
+            let may_take = |operation: &&Operation| is_owners || matches!(operation, Operation::Forget(_));
+            change.operations.iter().filter(may_take).for_each(|operation| self.take(operation));
         }
         Ok(())
     }
@@ -95,8 +95,8 @@ impl Law {
         newer < floor.last as usize || now.since(snapshot.1.accepted) < floor.age
     }
 
-    /// The root pages of what was forgotten and must stay all the same.
-    pub(super) fn guarded(&self, picture: &Picture, now: Time) -> Vec<(DomainId, ChunkId)> {
+    /// What was forgotten and must stay all the same.
+    pub(super) fn guarded<'a>(&self, picture: &'a Picture, now: Time) -> Vec<&'a SnapshotRecord> {
         if self.policy.as_ref().is_none_or(|(_, policy)| policy.hold().is_none() && policy.floor().is_nothing()) {
             return Vec::new();
         }
@@ -105,7 +105,7 @@ impl Law {
         let counted = || all().filter(|(_, of)| of.state != SnapshotState::Gone);
         let forgotten = all().filter(|(_, of)| of.state == SnapshotState::Forgotten && !of.partial);
         let stays = |of: &Signed<'_>| held.contains(&Series::of(*of)) || self.is_in_floor(*of, counted(), now);
-        forgotten.filter(stays).map(|(_, of)| (of.domain, of.root)).collect()
+        forgotten.filter(stays).map(|(_, of)| of).collect()
     }
 }
 
@@ -117,8 +117,8 @@ pub(super) fn check_guarded(law: &Law, before: &Picture, after: &Picture) -> Res
     }
     let had = before.ids();
     let has = after.ids();
-    let is_lost = |at: &(DomainId, ChunkId)| after.is_lost(at);
-    match guarded.iter().find(|at| had.contains(at) && !has.contains(at) && !is_lost(at)) {
+    let mut roots = guarded.into_iter().map(|of| (of.domain, of.root));
+    match roots.find(|at| had.contains(at) && !has.contains(at) && !after.is_lost(at)) {
         Some((_, root)) => Err(format!("root page {root} of a snapshot that the guard keeps was removed")),
         None => Ok(()),
     }

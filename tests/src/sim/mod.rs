@@ -6,10 +6,14 @@ mod actors;
 mod end;
 mod hostile;
 mod law;
+mod lie;
 mod mail;
+mod mood;
 mod oracle;
+mod person;
 mod store;
 mod tasks;
+mod theft;
 mod watch;
 mod world;
 

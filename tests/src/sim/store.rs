@@ -11,6 +11,7 @@ use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime
 
 use super::law::Owner;
 use super::mail::Mail;
+use super::mood::Mood;
 use super::tasks::pause;
 use super::watch::Watch;
 use crate::kit::Random;
@@ -55,18 +56,18 @@ pub(super) enum Nap {
 }
 
 impl SimStore {
-    pub(super) fn new(seed: u64, owner: Owner, lost: u32, naps: u32, stale: u32) -> Self {
+    pub(super) fn new(seed: u64, owner: Owner, lost: u32, mood: &Mood) -> Self {
         Self {
             memory: MemoryStore::new(),
-            watch: Watch::new(owner),
+            watch: Watch::new(owner, mood.has_thief()),
             mail: Mail::default(),
             // Half of all worlds look ids up piece by piece.
             is_far: seed % 2 == 1,
             chance: Mutex::new(Chance {
                 random: Random::new(seed),
                 lost,
-                naps,
-                stale,
+                naps: mood.naps,
+                stale: mood.stale,
                 nap: None,
                 slept_on: BTreeSet::new(),
             }),

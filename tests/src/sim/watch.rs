@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, SnapshotId};
 use copal_engine::layout;
 use copal_engine::receipt::{Outcome, Receipt};
-use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::state::SnapshotState;
 use copal_store::Store;
 use copal_store::memory::MemoryStore;
 use futures::executor::block_on;
@@ -14,12 +14,16 @@ use futures::executor::block_on;
 use super::law::{Law, Owner, check_guarded};
 use super::oracle;
 use super::store::Nap;
+use super::theft::Thefts;
 use crate::kit::picture::{Picture, Present, Tables};
 use crate::kit::repository::key;
+use crate::kit::truth::Truth;
 
 /// What is known of the store beyond its objects.
 pub(super) struct Watch {
     pub(super) tables: Tables,
+    /// What packs hold; none in worlds without a thief, where all packs hold what they say.
+    pub(super) truth: Option<Truth>,
     owner: Owner,
     seen: Mutex<Seen>,
 }
@@ -39,7 +43,7 @@ pub(super) struct Seen {
     /// Those of them whose length has not changed.
     hidden: BTreeSet<String>,
     /// Ids that had a healthy copy under the newest root.
-    healthy: BTreeSet<(DomainId, ChunkId)>,
+    pub(super) healthy: BTreeSet<(DomainId, ChunkId)>,
     violation: Option<String>,
     pub(super) roots: u64,
     /// Roots that nobody took for the newest.
@@ -54,12 +58,14 @@ pub(super) struct Seen {
     pub(super) law: Law,
     /// Snapshots that expired, as the policy permits.
     pub(super) expired: BTreeSet<SnapshotId>,
+    pub(super) thefts: Thefts,
     trace: Option<Vec<String>>,
 }
 
 impl Watch {
-    pub(super) fn new(owner: Owner) -> Self {
-        Self { tables: Tables::default(), owner, seen: Mutex::default() }
+    pub(super) fn new(owner: Owner, has_thief: bool) -> Self {
+        let truth = has_thief.then(Truth::default);
+        Self { tables: Tables::default(), truth, owner, seen: Mutex::default() }
     }
 
     pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -98,6 +104,7 @@ impl Watch {
         }
         if layout::pack_of(name).is_some() {
             self.tables.learn(name, bytes);
+            self.truth.iter().for_each(|truth| truth.learn(name, bytes));
         }
         if let Some(number) = layout::root_number(name) {
             self.root(memory, number);
@@ -126,19 +133,24 @@ impl Watch {
         if is_hidden {
             seen.hidden.insert(name.to_owned());
         }
-        let harmed: Vec<_> = match &seen.live {
-            Some(live) => healthy(live, &seen.damaged).into_iter().collect(),
-            None => Vec::new(),
-        };
-        seen.healthy = harmed.into_iter().collect();
+        let healthy = seen.live.as_ref().map(|live| self.healthy(live, &seen.damaged));
+        seen.healthy = healthy.unwrap_or_default();
     }
 
     /// A rebuild is about to make a root that nothing before it binds, but for what it must keep.
     pub(super) fn begin_rebuild(&self) -> Option<Picture> {
         let mut seen = self.seen();
         seen.needed.clear();
-        seen.healthy.clear();
-        seen.live.take()
+        let live = seen.live.take();
+        // A rebuild may lose what is damaged, and nothing else of what is owed.
+        let owed = live.as_ref().filter(|_| self.truth.is_some() && seen.damaged.is_empty());
+        let owed = owed.map(|live| {
+            let kept = Self::staying(&seen.law, None, live).filter(|of| !seen.thefts.may_harm(of));
+            self.below(live, kept.map(|of| (of.domain, of.root)))
+        });
+        let owed = owed.unwrap_or_default();
+        seen.healthy.retain(|at| owed.contains(at));
+        live
     }
 
     fn root(&self, memory: &MemoryStore, number: u64) {
@@ -168,8 +180,11 @@ impl Watch {
         });
         match checked {
             Ok(picture) => {
-                let healthy = healthy(&picture, &seen.damaged);
-                let reached = picture.reached();
+                let healthy = self.healthy(&picture, &seen.damaged);
+                let staying: Vec<_> = Self::staying(&seen.law, seen.live.as_ref(), &picture).collect();
+                let owed = staying.iter().filter(|of| !seen.thefts.may_harm(of));
+                let owed = self.below(&picture, owed.map(|of| (of.domain, of.root)));
+                let staying: Vec<_> = staying.iter().map(|of| of.id).collect();
                 let is_excused = |at: &&(DomainId, ChunkId)| {
                     // Flipped bits that no check has found yet look like any others.
                     let copies = picture.entries.iter().filter(|entry| (entry.domain, entry.id) == **at);
@@ -179,7 +194,7 @@ impl Watch {
                         seen.hidden.contains(&name) && known.is_none_or(|record| !record.is_damaged)
                     })
                 };
-                let lost = reached.iter().find(|at| seen.healthy.contains(at) && !healthy.contains(at));
+                let lost = owed.iter().find(|at| seen.healthy.contains(at) && !healthy.contains(at));
                 let lost = lost.filter(|at| !is_excused(at));
                 let lost = lost.map(|(_, id)| format!("{id} had a healthy copy and has none after root {number}"));
                 let now = picture.copies();
@@ -187,6 +202,7 @@ impl Watch {
                 let has_removed = seen.live.iter().flat_map(|live| &live.entries).any(is_gone);
                 seen.removals += u64::from(has_removed);
                 seen.healthy = healthy;
+                seen.thefts.settle(picture.root.time, &law, staying.into_iter());
                 seen.needed = picture.needed();
                 seen.lived.insert(picture.hash);
                 seen.expired.extend(expired);
@@ -202,6 +218,19 @@ impl Watch {
                 self.broken(format!("root {number}: {what}"));
             }
         }
+    }
+
+    /// Ids with a copy that is what its id says, in a pack that nobody has damaged.
+    pub(super) fn healthy(&self, picture: &Picture, damaged: &BTreeSet<String>) -> BTreeSet<(DomainId, ChunkId)> {
+        let is_damaged =
+            |entry: &Present| !damaged.is_empty() && damaged.contains(&layout::pack(entry.place, entry.pack));
+        let healthy = picture.entries.iter().filter(|entry| !is_damaged(entry) && self.holds(entry));
+        healthy.map(|entry| (entry.domain, entry.id)).collect()
+    }
+
+    /// Whether a copy is what its id says.
+    pub(super) fn holds(&self, entry: &Present) -> bool {
+        self.truth.as_ref().is_none_or(|truth| truth.holds(entry))
     }
 
     fn check_bytes(&self, memory: &MemoryStore, picture: &Picture, seen: &Seen) -> Result<(), String> {
@@ -269,14 +298,6 @@ impl Seen {
         }
     }
 
-    /// Whether a snapshot reaches something of which every copy is damaged.
-    pub(super) fn is_harmed(&self, snapshot: &SnapshotRecord) -> bool {
-        self.live.as_ref().is_some_and(|live| {
-            let healthy = healthy(live, &self.damaged);
-            !live.reached_from([(snapshot.domain, snapshot.root)]).is_subset(&healthy)
-        })
-    }
-
     /// Whether a pack that a prune has moved was damaged.
     pub(super) fn has_lost_moved(&self) -> bool {
         self.damaged.iter().any(|name| name.starts_with("moved/"))
@@ -292,11 +313,6 @@ impl Seen {
         let snapshots = self.live.iter().flat_map(|live| live.state.snapshots.values());
         snapshots.filter(|snapshot| snapshot.state == SnapshotState::Kept).map(|snapshot| snapshot.id).collect()
     }
-}
-
-fn healthy(picture: &Picture, damaged: &BTreeSet<String>) -> BTreeSet<(DomainId, ChunkId)> {
-    let is_healthy = |entry: &&Present| !damaged.contains(&layout::pack(entry.place, entry.pack));
-    picture.entries.iter().filter(is_healthy).map(|entry| (entry.domain, entry.id)).collect()
 }
 
 fn exists(memory: &MemoryStore, name: &str) -> bool {

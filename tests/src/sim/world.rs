@@ -11,6 +11,7 @@ use futures::executor::block_on;
 use super::actors::{GRACE, Habits, Memory, Scene};
 use super::end;
 use super::law::Owner;
+use super::mood::Mood;
 use super::store::{Nap, SimStore};
 use super::tasks::{Life, step};
 use crate::kit::{Client, Random, Repository, SeededEntropy};
@@ -67,85 +68,6 @@ struct Actor<'a> {
     weight: usize,
 }
 
-/// How likely is what.
-struct Mood {
-    tick: u32,
-    crash: u32,
-    sleep: u32,
-    naps: u32,
-    stale: u32,
-    rebuild: u32,
-    damage: u32,
-    steps: usize,
-    /// Whether only those take part without whom nothing happens.
-    is_small: bool,
-    /// Whether nobody forgets and nobody checks, so that roots follow each other fast and little else is written.
-    is_bare: bool,
-    /// Whether what a policy does not keep expires.
-    expires: bool,
-    /// Whether segments are merged.
-    compacts: bool,
-    /// Whether a client lies.
-    deceives: bool,
-    habits: Habits,
-}
-
-impl Mood {
-    /// A mood by chance. A planted mistake is looked for where it can show: one about damage in worlds with damage, one
-    /// that needs a snapshot to be forgotten and removed in long ones.
-    fn of(fault: Option<Fault>, random: &mut Random) -> Self {
-        let mut mood = Self {
-            tick: *random.pick(&[5, 10, 25]),
-            crash: *random.pick(&[0, 2, 6]),
-            sleep: *random.pick(&[2, 8, 20]),
-            naps: *random.pick(&[0, 0, 20, 60]),
-            stale: *random.pick(&[0, 100, 300]),
-            rebuild: *random.pick(&[0, 0, 1]),
-            damage: *random.pick(&[0, 0, 1]),
-            steps: *random.pick(&[1500, 3000, 5000]),
-            is_small: random.chance(250),
-            is_bare: false,
-            expires: random.chance(400),
-            compacts: random.chance(300),
-            deceives: random.chance(300),
-            habits: Habits {
-                mails: random.chance(400),
-                hurries: random.chance(400),
-                skews: random.chance(300),
-                guards: random.chance(400),
-            },
-        };
-        match fault {
-            Some(Fault::LostPreferred | Fault::UnseenAcquitted) => mood.damage = 3,
-            // Two must sleep beside one root, and all runs of what the one makes must still be there when the other wakes.
-            Some(Fault::BaseUnchecked) => {
-                (mood.tick, mood.steps, mood.naps, mood.sleep) = (5, 6000, 120, 0);
-                (mood.is_small, mood.is_bare, mood.crash, mood.stale) = (false, true, 0, 0);
-                (mood.rebuild, mood.damage) = (0, 0);
-            }
-            // The policy must change between an expiry and the root that folds it in.
-            Some(Fault::ExpiryBelieved) => {
-                (mood.expires, mood.naps, mood.steps, mood.is_small) = (true, 20, 6000, true);
-                (mood.rebuild, mood.damage) = (0, 0);
-            }
-            Some(Fault::GuardIgnored) => (mood.expires, mood.habits.guards) = (true, true),
-            Some(
-                Fault::SecondMarkDropped
-                | Fault::RootPageUnchecked
-                | Fault::UndeleteMissed
-                | Fault::OldReferences
-                | Fault::ForgottenUnguarded,
-            ) => {
-                mood.habits.guards |= fault == Some(Fault::ForgottenUnguarded);
-                (mood.tick, mood.steps, mood.stale, mood.is_small) = (20, 6000, 300, true);
-                (mood.naps, mood.sleep, mood.rebuild, mood.damage) = (0, 2, 0, 0);
-            }
-            _ => {}
-        }
-        mood
-    }
-}
-
 /// Runs one world to its end.
 pub fn run(setting: &Setting) -> Outcome {
     faults::plant(setting.fault, WINDOWS);
@@ -154,14 +76,14 @@ pub fn run(setting: &Setting) -> Outcome {
     let mood = Mood::of(setting.fault, &mut random);
     let repository = Repository::new();
     let owner = Owner { repository: repository.owner.repository(), key: repository.owner.verifying_key() };
-    let store = SimStore::new(setting.seed, owner, lost, mood.naps, mood.stale);
+    let store = SimStore::new(setting.seed, owner, lost, &mood);
     if setting.is_traced {
         store.watch.keep_trace();
     }
     store.memory.set_now(StoreTime(1_700_000_000_000_000_000));
     let entropy = SeededEntropy::new(setting.seed);
     let memory = Memory::default();
-    let roles = [Role::Full, Role::Full, Role::WriteOnly, Role::Full, Role::WriteOnly];
+    let roles = [Role::Full, Role::Full, Role::WriteOnly, Role::Full, Role::WriteOnly, Role::Full];
     let clients: Vec<Client> = block_on(async {
         repository.create(&store.memory).await.expect("memory does not fail");
         let mut clients = Vec::new();
@@ -232,6 +154,9 @@ impl<'a> World<'a> {
                 // What was found out about packs before cannot tell of this.
                 actors[6..9].iter_mut().for_each(|actor| self.revive(setting.seed, actor));
             }
+            if random.chance(mood.revoke) {
+                self.store.watch.revoke_thieves(&self.store.memory, self.repository, self.clients);
+            }
             if random.chance(mood.rebuild) && random.chance(500) {
                 for actor in &mut actors {
                     actor.life = Box::pin(std::future::pending());
@@ -250,7 +175,8 @@ impl<'a> World<'a> {
                 let takes_part = match actor.number {
                     EXPIRY => mood.expires,
                     COMPACT => mood.compacts,
-                    HOSTILE => mood.deceives,
+                    THIEF_OF_ONE => mood.robs_one,
+                    THIEF_OF_ALL => mood.robs_all,
                     PERSON | CHECK if mood.is_bare => false,
                     RECONCILE if mood.habits.mails => true,
                     number => !mood.is_small || NEEDED.contains(&number),
@@ -264,6 +190,12 @@ impl<'a> World<'a> {
             }
             // Often the same one goes on, so that long stretches without interruption occur as well.
             if !awake.contains(&current) || random.chance(400) {
+                for thief in [THIEF_OF_ONE, THIEF_OF_ALL] {
+                    // Who has stolen a key has no time to lose.
+                    if self.store.watch.seen().thefts.is_stolen(self.clients[thief - THIEF_OF_ONE + 4].id) {
+                        actors[thief].weight = 6;
+                    }
+                }
                 let total: usize = awake.iter().map(|&actor| actors[actor].weight).sum();
                 let mut ticket = random.below(total);
                 current = awake[0];
@@ -306,17 +238,7 @@ impl<'a> World<'a> {
     }
 
     fn life(&self, seed: u64, number: usize, lives: u64) -> Life<'a> {
-        let random = Random::new(seed.wrapping_mul(1_000_003) ^ (number as u64) << 32 ^ lives);
-        let scene = Scene {
-            host: self.repository.host(self.store, self.entropy),
-            watch: &self.store.watch,
-            memory: self.memory,
-            mail: &self.store.mail,
-            repository: self.repository,
-            habits: self.habits,
-            random,
-            splits: self.splits,
-        };
+        let scene = self.scene(Random::new(seed.wrapping_mul(1_000_003) ^ (number as u64) << 32 ^ lives));
         match number {
             0 | 1 => Box::pin(scene.back_up(&self.clients[number], true)),
             2 => Box::pin(scene.back_up(&self.clients[number], false)),
@@ -329,7 +251,22 @@ impl<'a> World<'a> {
             9 | 10 => Box::pin(scene.look()),
             EXPIRY => Box::pin(scene.expire()),
             COMPACT => Box::pin(scene.compact()),
-            _ => Box::pin(scene.deceive(&self.clients[4])),
+            THIEF_OF_ONE => Box::pin(scene.deceive(&self.clients[4])),
+            _ => Box::pin(scene.deceive(&self.clients[5])),
+        }
+    }
+
+    /// What an actor works with.
+    pub(super) fn scene(&self, random: Random) -> Scene<'a> {
+        Scene {
+            host: self.repository.host(self.store, self.entropy),
+            watch: &self.store.watch,
+            memory: self.memory,
+            mail: &self.store.mail,
+            repository: self.repository,
+            habits: self.habits,
+            random,
+            splits: self.splits,
         }
     }
 
@@ -362,9 +299,10 @@ const NAMES: [&str; ACTORS] = [
     "reader 2",
     "expiry",
     "compact",
-    "hostile client",
+    "thief of a write-only client",
+    "thief of a full client",
 ];
-const ACTORS: usize = 14;
+const ACTORS: usize = 15;
 /// A client, the person, an ingest and a prune.
 const NEEDED: [usize; 5] = [0, 1, 3, 4, 6];
 const PERSON: usize = 3;
@@ -373,6 +311,7 @@ const CHECK: usize = 8;
 const RECONCILE: usize = 5;
 const EXPIRY: usize = 11;
 const COMPACT: usize = 12;
-const HOSTILE: usize = 13;
+const THIEF_OF_ONE: usize = 13;
+const THIEF_OF_ALL: usize = 14;
 /// The longest that a sleeper waits for its worst moment, in steps.
 const NAP_MOST: u64 = 2000;

@@ -1,0 +1,117 @@
+//! Mood: how likely is what in a world.
+
+use copal_service::faults::Fault;
+
+use super::actors::Habits;
+use crate::kit::Random;
+
+/// How likely is what.
+pub(super) struct Mood {
+    pub(super) tick: u32,
+    pub(super) crash: u32,
+    pub(super) sleep: u32,
+    pub(super) naps: u32,
+    pub(super) stale: u32,
+    pub(super) rebuild: u32,
+    pub(super) damage: u32,
+    pub(super) steps: usize,
+    /// Whether only those take part without whom nothing happens.
+    pub(super) is_small: bool,
+    /// Whether nobody forgets and nobody checks, so that roots follow each other fast and little else is written.
+    pub(super) is_bare: bool,
+    /// Whether what a policy does not keep expires.
+    pub(super) expires: bool,
+    /// Whether segments are merged.
+    pub(super) compacts: bool,
+    /// Whether somebody has stolen a write-only client's keys.
+    pub(super) robs_one: bool,
+    /// Whether somebody has stolen a full client's keys, but no passphrase.
+    pub(super) robs_all: bool,
+    /// How soon the owner revokes clients whose keys are stolen.
+    pub(super) revoke: u32,
+    pub(super) habits: Habits,
+}
+
+impl Mood {
+    /// A mood by chance. A planted mistake is looked for where it can show: one about damage in worlds with damage, one
+    /// that needs a snapshot to be forgotten and removed in long ones.
+    pub(super) fn of(fault: Option<Fault>, random: &mut Random) -> Self {
+        let mut mood = Self {
+            tick: *random.pick(&[5, 10, 25]),
+            crash: *random.pick(&[0, 2, 6]),
+            sleep: *random.pick(&[2, 8, 20]),
+            naps: *random.pick(&[0, 0, 20, 60]),
+            stale: *random.pick(&[0, 100, 300]),
+            rebuild: *random.pick(&[0, 0, 1]),
+            damage: *random.pick(&[0, 0, 1]),
+            steps: *random.pick(&[1500, 3000, 5000]),
+            is_small: random.chance(250),
+            is_bare: false,
+            expires: random.chance(400),
+            compacts: random.chance(300),
+            robs_one: random.chance(250),
+            robs_all: random.chance(150),
+            revoke: *random.pick(&[0, 0, 2]),
+            habits: Habits {
+                mails: random.chance(400),
+                hurries: random.chance(400),
+                skews: random.chance(300),
+                guards: random.chance(400),
+                has_passphrase: random.chance(200),
+            },
+        };
+        // A full client's thief does so much harm of its own that another mistake would be lost in it.
+        mood.robs_all &= fault.is_none();
+        match fault {
+            Some(Fault::LostPreferred | Fault::UnseenAcquitted) => mood.damage = 3,
+            // Two must sleep beside one root, and all runs of what the one makes must still be there when the other wakes.
+            Some(Fault::BaseUnchecked) => {
+                (mood.tick, mood.steps, mood.naps, mood.sleep) = (5, 6000, 120, 0);
+                (mood.is_small, mood.is_bare, mood.crash, mood.stale) = (false, true, 0, 0);
+                (mood.rebuild, mood.damage) = (0, 0);
+            }
+            // The policy must change between an expiry and the root that folds it in.
+            Some(Fault::ExpiryBelieved) => {
+                (mood.expires, mood.naps, mood.steps, mood.is_small) = (true, 20, 6000, true);
+                (mood.rebuild, mood.damage) = (0, 0);
+            }
+            // Time must pass beside thieves.
+            Some(Fault::NewerCopyWins | Fault::UnprovenMoved) => {
+                (mood.robs_one, mood.robs_all) = (true, random.chance(500));
+                mood.be_long();
+            }
+            // Only who knows the passphrase displaces anything, and the floor must be long enough to notice.
+            Some(fault @ (Fault::RevocationForgets | Fault::FloorNotAwaited)) => {
+                (mood.robs_all, mood.habits.has_passphrase, mood.habits.guards) = (true, true, true);
+                mood.revoke = if fault == Fault::RevocationForgets { 2 } else { 0 };
+                mood.be_long();
+            }
+            Some(Fault::RootUnbounded) => mood.robs_all = true,
+            Some(Fault::GuardIgnored) => (mood.expires, mood.habits.guards) = (true, true),
+            Some(
+                Fault::SecondMarkDropped
+                | Fault::RootPageUnchecked
+                | Fault::UndeleteMissed
+                | Fault::OldReferences
+                | Fault::ForgottenUnguarded,
+            ) => {
+                mood.habits.guards |= fault == Some(Fault::ForgottenUnguarded);
+                mood.stale = 300;
+                mood.be_long();
+            }
+            _ => {}
+        }
+        mood
+    }
+
+    /// A long life of few, whom little disturbs.
+    fn be_long(&mut self) {
+        (self.tick, self.steps, self.is_small) = (20, 6000, true);
+        (self.naps, self.sleep, self.rebuild, self.damage) = (0, 2, 0, 0);
+    }
+
+    /// Whether not all packs hold what they say.
+    pub(super) fn has_thief(&self) -> bool {
+        self.robs_one || self.robs_all
+    }
+}
