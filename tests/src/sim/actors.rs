@@ -290,7 +290,6 @@ impl Scene<'_> {
             self.watch.broken(format!("root {} is taken for the newest and never was", root.number));
         }
     }
-
 }
 
 /// Changes one file. Contents come from a small pool, so that what was removed comes back and clients share it.

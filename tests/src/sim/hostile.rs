@@ -3,18 +3,11 @@
 //! whenever it is decided is never accepted, and nothing that was restorable before is lost.
 
 use bytes::Bytes;
-<<<<<<< HEAD
-use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, SnapshotId};
-use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::limits::NUMBER;
-use copal_engine::manifest::Manifest;
-use copal_engine::pack::Pack;
-=======
 use copal_engine::client::Role;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, SnapshotId, SourceId};
 use copal_engine::layout;
+use copal_engine::limits::NUMBER;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
->>>>>>> sim
 use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::repository::IngestBy;
 use copal_service::check::{Finding, Kind};
@@ -90,11 +83,7 @@ impl Scene<'_> {
                 Ok(bytes) => {
                     let receipt = Receipt::decode(client.id, number, &bytes);
                     let is_accepted = receipt.is_ok_and(|of| of.outcome == Outcome::Accepted && of.manifest == hash);
-<<<<<<< HEAD
-                    if is_accepted && lie != Lie::None {
-=======
                     if is_accepted && !lie.may_pass(client.role) {
->>>>>>> sim
                         self.watch.broken(format!("manifest {number} of {} lies ({lie:?}) and is accepted", client.id));
                     }
                     return Ok(());
@@ -106,66 +95,6 @@ impl Scene<'_> {
         Ok(())
     }
 
-<<<<<<< HEAD
-    /// Stores what a claim needs; none if there is nothing to lie about yet.
-    async fn make(&mut self, client: &Client, view: &View, lie: Lie) -> Result<Option<Claim>, JobError> {
-        let own = client.domain;
-        let (page, chunk) = (id(self.random.below(8) as u8 + 1), id(self.random.below(8) as u8 + 100));
-        let foreign = view.state.snapshots.values().find(|snapshot| snapshot.domain != own);
-        let reference = match lie {
-            Lie::Reference => {
-                let mut never = [0; 24];
-                self.random.fill(&mut never);
-                ChunkId(never)
-            }
-            Lie::ForeignReference | Lie::ForeignRoot | Lie::Domain => match foreign {
-                Some(snapshot) if lie != Lie::Domain => snapshot.root,
-                Some(_) => chunk,
-                None => return Ok(None),
-            },
-            Lie::Height => id(50),
-            _ => chunk,
-        };
-        if lie == Lie::ForeignRoot {
-            return Ok(Some(Claim { packs: Vec::new(), root: Some(reference) }));
-        }
-        if lie == Lie::ForeignPack {
-            let pack = view.state.packs.iter().find(|(_, pack)| pack.domain != own && pack.place == Place::Packs);
-            return Ok(pack.map(|(id, pack)| Claim { packs: vec![(*id, pack.length)], root: None }));
-        }
-        let random = self.random.below(256) as u8;
-        let data = data_pack(own, random, &[chunk]);
-        let tree = match lie {
-            Lie::Height => tree_pack(own, random, &[(id(50), 1, &[chunk]), (page, 1, &[reference])]),
-            Lie::ForeignReference => tree_pack(own, random, &[(page, 9, &[reference])]),
-            _ => tree_pack(own, random, &[(page, 1, &[reference])]),
-        };
-        if lie == Lie::Spent {
-            let is_spent = |pack: &Pack| {
-                let record = view.state.doomed.get(&Prunable::Pack(Place::Packs, pack.id));
-                record.is_some_and(|record| record.state == DoomedState::Spent)
-            };
-            // Packs are made of few bytes here, so that one that was deleted can be made again.
-            let spent = (0..=u8::MAX).map(|random| data_pack(own, random, &[chunk])).find(is_spent);
-            let Some(spent) = spent else { return Ok(None) };
-            let named = self.store(spent).await?;
-            return Ok(Some(Claim { packs: vec![named], root: None }));
-        }
-        let mut packs = vec![self.store(data).await?, self.store(tree).await?];
-        if lie == Lie::Length {
-            packs[0].1 += 1;
-        }
-        Ok(Some(Claim { packs, root: Some(page) }))
-    }
-
-    async fn store(&self, pack: Pack) -> Result<(PackId, u64), JobError> {
-        let named = (pack.id, pack.bytes.len() as u64);
-        self.host.store.create(&key(&layout::pack(Place::Packs, pack.id)), Bytes::from(pack.bytes)).await?;
-        Ok(named)
-    }
-
-=======
->>>>>>> sim
     /// The manifest, for the next free number of the chain.
     async fn sign(&mut self, client: &Client, view: &View, made: &Claim, lie: Lie) -> Result<(u64, Bytes), JobError> {
         let head = view.state.heads.get(&client.id).map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
@@ -187,13 +116,8 @@ impl Scene<'_> {
             client: client.id,
             number,
             previous,
-<<<<<<< HEAD
-            domain: foreign.filter(|_| lie == Lie::Domain).unwrap_or(client.domain),
-            root_seen: (lie == Lie::RootSeen).then_some((*self.random.pick(&FAR), ObjectHash([7; 32]))),
-=======
             domain: made.domain,
             root_seen,
->>>>>>> sim
             packs: made.packs.clone(),
             snapshot,
         };
@@ -231,33 +155,7 @@ impl Scene<'_> {
     }
 }
 
-<<<<<<< HEAD
-/// The hostile client, and its domain.
-const SELF: ClientId = ClientId([5; 16]);
-pub(super) const OWN: DomainId = DomainId([5; 16]);
-const LIES: [Lie; 14] = [
-    Lie::None,
-    Lie::None,
-    Lie::None,
-    Lie::RootSeen,
-    Lie::Reference,
-    Lie::ForeignReference,
-    Lie::ForeignRoot,
-    Lie::ForeignPack,
-    Lie::Height,
-    Lie::Spent,
-    Lie::Length,
-    Lie::Domain,
-    Lie::Chain,
-    Lie::Signature,
-];
-/// Numbers of roots that nobody can have seen.
-const FAR: [u64; 3] = [u64::MAX, NUMBER, 1 << 41];
-/// So often it looks for an answer.
-const PATIENCE: u32 = 40;
-=======
-/// Numbers of roots that nobody has seen, at the ends of what a number can be.
-const ENDS: [u64; 6] = [0, 1, 1_000_000_000_000, 1 << 63, u64::MAX - 1, u64::MAX];
+/// Numbers of roots that nobody has seen, at the ends of what a number can be, and beyond what is believed.
+const ENDS: [u64; 5] = [0, 1, 1 << 41, NUMBER, u64::MAX];
 /// A thief looks for an answer less often than this.
 const PATIENCE: usize = 40;
->>>>>>> sim

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use copal_engine::client::Role;
 use copal_engine::id::{ChunkId, DomainId, PackId};
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::pack::Pack;
 use copal_engine::state::DoomedState;
 use copal_service::error::JobError;
@@ -101,7 +101,7 @@ impl Scene<'_> {
         };
         if lie == Lie::Spent {
             let is_spent = |pack: &Pack| {
-                let record = view.state.doomed.get(&layout::pack(Place::Packs, pack.id));
+                let record = view.state.doomed.get(&Prunable::Pack(Place::Packs, pack.id));
                 record.is_some_and(|record| record.state == DoomedState::Spent)
             };
             // Packs are made of few bytes here, so that one that was deleted can be made again.
