@@ -195,7 +195,7 @@ impl<E, I: Iterator<Item = Result<Held, E>>> Coming<E, I> {
         while self.after(0)?.is_some_and(|next| next.place < *path) {
             self.seen.pop_front();
         }
-        if !self.after(0)?.is_some_and(|next| next.place == *path) {
+        if self.after(0)?.is_none_or(|next| next.place != *path) {
             return Ok(Has::Nothing);
         }
         let is_directory = self.seen.pop_front().is_some_and(|held| held.is_directory);
