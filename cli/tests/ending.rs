@@ -37,7 +37,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 fn a_backup_over_a_slow_line_ends_within_ten_seconds_and_keeps_what_was_stored() {
     let machine = Machine::new();
     machine.write("file", noise(1, 150_000_000));
-    let child = start(machine.with_key(&["backup", "source", "--limit-upload", "8M"]));
+    let child = start(machine.with_key(&["backup", "source", "--limit-upload", "12M"]));
     until("a pack is stored", || !machine.packs(0).is_empty());
     let ran = end(child, Signal::TERM).exits(130);
     assert!(ran.err.contains("MiB of this run are kept"), "{ran}");

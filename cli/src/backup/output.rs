@@ -191,7 +191,7 @@ pub(super) async fn create(store: &dyn Store, name: String, bytes: Vec<u8>) -> R
 /// So soon a wish to end is noticed.
 const SLICE: Duration = Duration::from_millis(100);
 /// How long uploads under way may take after it.
-const AFTER_A_WISH_TO_END: Duration = Duration::from_secs(4);
+const AFTER_A_WISH_TO_END: Duration = Duration::from_secs(6);
 
 #[cfg(test)]
 mod tests {
