@@ -327,7 +327,12 @@ fn damage_to_segments_runs_and_the_newest_root_is_found() {
         for kind in [Kind::Missing, Kind::Damaged] {
             let (world, client, _) = begin();
             world.back_up(&client, &files(2, 1));
-            let name = world.names(prefix)[0].clone();
+            // What the newest root names: an older run that is gone is no loss.
+            let runs = world.view().root.unwrap().0.runs;
+            let name = match prefix {
+                "state/" => layout::state(runs[0].hash),
+                _ => world.names(prefix)[0].clone(),
+            };
             match kind {
                 Kind::Missing => world.destroy(&name),
                 _ => world.flip(&name),
@@ -428,6 +433,7 @@ fn the_last_manifest_and_the_last_change_are_missed_too() {
         let snapshot = world.back_up(&client, &files(2, 1));
         world.change(&client, vec![Operation::Pin(vec![snapshot])]);
         world.destroy(world.names(prefix).last().unwrap());
+        world.wait(Duration::from_secs(3600));
         assert!(!world.check().is_ok(), "the last of {prefix} is gone");
     }
 }

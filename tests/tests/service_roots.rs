@@ -1,6 +1,7 @@
 //! Roots: whose is the newest, when writers and readers sleep while numbers become free again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use copal_engine::client::Role;
@@ -16,7 +17,7 @@ use copal_service::{compact, expire, view};
 use copal_store::fault::{Fate, Fault as Faulty};
 use copal_store::{Op, Store};
 use copal_tests::kit::repository::key;
-use copal_tests::kit::{Client, DAY, Tree, World, keep_last};
+use copal_tests::kit::{Client, DAY, Tree, World, keep_last, noise};
 use copal_tests::sim::alone;
 use futures::executor::block_on;
 
@@ -159,4 +160,17 @@ fn a_reader_that_slept_does_not_take_the_root_of_a_writer_that_slept() {
         assert_eq!(took_stray, fault.is_some());
     }
     plant(None, Windows::DESIGN);
+}
+
+#[test]
+fn the_answer_to_the_last_manifest_is_missed_once_its_writer_cannot_be_about_to_write_it() {
+    let world = World::new();
+    let client = world.register(1, Role::Full);
+    world.back_up(&client, &noise(1, 2, 500));
+    let name = layout::receipt(client.id, 1);
+    world.destroy(&name);
+    assert!(world.check().findings.is_empty());
+    world.wait(Duration::from_secs(3600));
+    let found: Vec<String> = world.check().findings.into_iter().map(|finding| finding.object).collect();
+    assert_eq!(found, [name]);
 }

@@ -253,7 +253,7 @@ fn floor_of(reader: &mut Reader<'_>) -> Result<Floor, DecodeError> {
 fn hold_of(reader: &mut Reader<'_>) -> Result<Hold, DecodeError> {
     let wrong = reader.error("a hold that is not raised by 1 to 100 percent");
     reader.tuple(2)?;
-    let hold = Hold { share: reader.narrow()?, least: reader.uint()? };
+    let hold = Hold { share: reader.narrow()?, least: reader.wide()? };
     if SHARES.contains(&hold.share) { Ok(hold) } else { Err(wrong) }
 }
 

@@ -28,6 +28,7 @@ pub enum Found {
 
 /// What a walk does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "most steps are entries, which are moved on at once")]
 pub enum Step {
     /// The next entry.
     Entry(Entry),

@@ -97,10 +97,7 @@ pub(super) async fn delete_doomed(
         if part.is_empty() {
             continue;
         }
-        let random = host.random();
-        let deletion = Deletion { root_number: root.number, random, time: host.now().await?, names: part.clone() };
-        let name = objects::key(layout::deletion(root.number, &random));
-        host.store.create(&name, Bytes::from(deletion.encode())).await?;
+        record(host, root.number, &part).await?;
         if !view::is_there(host.store, root.number, hash).await? {
             return Ok(Cleared::default());
         }
@@ -111,6 +108,17 @@ pub(super) async fn delete_doomed(
         cleared.gone.extend(part);
     }
     Ok(cleared)
+}
+
+/// Records names that a root dooms, so that every prune may delete them.
+pub(super) async fn record(host: &Host<'_>, root_number: u64, names: &[Prunable]) -> Result<(), JobError> {
+    for names in names.chunks(Deletion::NAMES) {
+        let (random, time) = (host.random(), host.now().await?);
+        let deletion = Deletion { root_number, random, time, names: names.to_vec() };
+        let name = objects::key(layout::deletion(root_number, &random));
+        host.store.create(&name, Bytes::from(deletion.encode())).await?;
+    }
+    Ok(())
 }
 
 /// What prunes have recorded, under this root or later ones, before they began to delete.

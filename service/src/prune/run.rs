@@ -11,7 +11,7 @@ use copal_engine::time::Time;
 use copal_store::{Key, StoreError};
 
 use super::copies::Copies;
-use super::deletion::{Cleared, clear, delete_doomed, doom, doomed_by, is_superseded};
+use super::deletion::{Cleared, clear, delete_doomed, doom, doomed_by, is_superseded, record};
 use super::domain::{Part, Work};
 use super::kept::{bury, roots_of};
 use super::notes::Notes;
@@ -324,11 +324,15 @@ impl Run<'_> {
             false => commit(self.host, view, proposal).await,
             true => Ok(None),
         };
-        if let Ok(Some(_)) = won {
+        if let Ok(Some((root, _))) = &won {
             // The root has decided about everything that was there.
             self.notes.take();
             self.copies.clear();
             self.left_over.clear();
+            // A run that may end here leaves what it doomed to the next one.
+            if self.options.budget.is_limited() && !doomed.is_empty() {
+                without_room(record(self.host, root.number, &doomed).await)?;
+            }
             self.own.extend(doomed);
             return Ok(true);
         }
