@@ -194,8 +194,9 @@ fn blocks_of_which_no_pack_holds_so_many_are_moved_into_several() {
     });
     let (packs, snapshot) = (named.collect(), Some(claim(id(10), false)));
     let (number, previous, domain) = (1, ObjectHash::NONE, client.domain);
-    let manifest =
+    let mut manifest =
         Manifest { proven: None, client: client.id, number, previous, domain, root_seen: None, packs, snapshot };
+    manifest.prove(&world.repository.owner, |_| true);
     let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
     world.put(&layout::manifest(client.id, 1), bytes);
     assert_eq!(world.ingest().unwrap()[0].outcome, Outcome::Accepted);
