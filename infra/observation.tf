@@ -9,7 +9,7 @@ module "observation" {
   repository  = local.repository
   functions   = { for function, made in module.function : function => made.name }
   timeouts    = { for function, settings in var.functions : function => settings.timeout }
-  queue       = module.events.queue_name
+  queues      = module.events.queue_names
   api         = module.gateway.id
 
   dead_letters = {

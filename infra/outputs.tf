@@ -34,9 +34,9 @@ output "logs" {
 }
 
 output "events" {
-  description = "Event source mapping of ingest, and the addresses of the queues that must be empty."
+  description = "Event source mappings of ingest, and the addresses of the queues that must be empty."
   value = {
-    mapping      = module.events.mapping
+    mappings     = module.events.mappings
     dead_letters = module.events.dead_letters_url
     failed_runs  = module.dead_letters.url
   }

@@ -1,7 +1,7 @@
 variable "functions" {
   description = "Memory (MB), timeout (seconds) and reserved concurrency of each function. 1769 MB give a whole processor."
   type = object({
-    ingest  = optional(object({ memory = number, timeout = number, concurrency = number }), { memory = 512, timeout = 900, concurrency = 3 })
+    ingest  = optional(object({ memory = number, timeout = number, concurrency = number }), { memory = 512, timeout = 900, concurrency = 5 })
     compact = optional(object({ memory = number, timeout = number, concurrency = number }), { memory = 512, timeout = 900, concurrency = 1 })
     prune   = optional(object({ memory = number, timeout = number, concurrency = number }), { memory = 1769, timeout = 900, concurrency = 1 })
     check   = optional(object({ memory = number, timeout = number, concurrency = number }), { memory = 1769, timeout = 900, concurrency = 1 })
@@ -44,7 +44,7 @@ variable "pinned" {
 }
 
 variable "events" {
-  description = "Messages that one ingest gets, for how many seconds they are gathered, how many ingests run at once, and how often a message is delivered."
+  description = "Messages that one ingest gets, for how many seconds they are gathered, how many ingests run at once, and how often a message is delivered: once with others, and then singly."
   type = object({
     batch         = optional(number, 100)
     window        = optional(number, 5)
@@ -54,13 +54,18 @@ variable "events" {
   default = {}
 
   validation {
-    condition     = var.events.concurrency >= 2 && var.events.concurrency < var.functions.ingest.concurrency
-    error_message = "At least 2, and fewer than are reserved for ingest: reconciliation needs one."
+    condition     = var.events.concurrency >= 2 && var.events.concurrency + 2 < var.functions.ingest.concurrency
+    error_message = "At least 2, and three fewer than are reserved for ingest: two are for messages that come again, one for reconciliation."
   }
 
   validation {
     condition     = var.events.window > 0 || var.events.batch <= 10
     error_message = "More than 10 messages at once have to be gathered for at least a second."
+  }
+
+  validation {
+    condition     = var.events.receives_most >= 2
+    error_message = "A message that has failed once is delivered singly at least once."
   }
 }
 

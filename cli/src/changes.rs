@@ -54,11 +54,27 @@ pub fn write(
     client: &LocalClient,
     operations: Vec<Operation>,
 ) -> Result<Option<Written>, ChangeError> {
+    let Some(number) = hand_in(repository, client, operations)? else { return Ok(None) };
+    if !repository.ingests() {
+        return folded_by_service(repository, number).map(Some);
+    }
+    let view = wait(view::read(repository.store().as_ref()))?;
+    Ok(Some(Written { number, view }))
+}
+
+/// The same without waiting for a service that folds changes in. Gives the number of the last change.
+pub fn hand_in(
+    repository: &Repository,
+    client: &LocalClient,
+    operations: Vec<Operation>,
+) -> Result<Option<u64>, ChangeError> {
     let record = wait(clients::read(&repository.host(), client.id))?;
     if record.is_none_or(|record| record.role != Role::Full || record.revoked.is_some()) {
         return Err(ChangeError::NotFull);
     }
-    let by = repository.descriptor.as_ref().ok_or(ChangeError::NoDescriptor)?.ingest;
+    if repository.descriptor.is_none() {
+        return Err(ChangeError::NoDescriptor);
+    }
     let before = wait(view::read(repository.store().as_ref()))?;
     if let Some((_, evidence)) = wait(view::lost_newer(&repository.host(), &before))? {
         return Err(JobError::StateLost { evidence }.into());
@@ -68,13 +84,10 @@ pub fn write(
     for operations in parts(operations) {
         written = Some(chain.append(operations)?);
     }
-    let Some(number) = written else { return Ok(None) };
-    if by == IngestBy::Service {
-        return folded_by_service(repository, number).map(Some);
+    if written.is_some() && repository.ingests() {
+        wait(ingest(&repository.host(), IngestBy::Client, Scope::Client(client.id), &|_| false))?;
     }
-    wait(ingest(&repository.host(), by, Scope::Client(client.id), &|_| false))?;
-    let view = wait(view::read(repository.store().as_ref()))?;
-    Ok(Some(Written { number, view }))
+    Ok(written)
 }
 
 /// Waits until a root has folded a change in.

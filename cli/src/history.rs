@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use copal_engine::block::{OpenBlock, OpenTools};
 use copal_engine::change::{Change, Operation};
+use copal_engine::client::{ClientRecord, Role};
 use copal_engine::id::{ChunkId, ClientId, DomainId, SnapshotId, TagId};
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::owner::TextPurpose;
@@ -14,7 +15,7 @@ use copal_engine::keys::session::SessionRecord;
 use copal_engine::layout;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::path::TreePath;
-use copal_engine::retention::age;
+use copal_engine::retention::{Series, age};
 use copal_engine::seal::{BlockKind, SessionCipher};
 use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::state::{SnapshotRecord, SnapshotState};
@@ -29,21 +30,60 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::args::look::Narrow;
 use crate::args::spec::Which;
-use crate::pick::{Intent, pick};
+use crate::pick::{Here, Intent, pick};
 use crate::reader::{BlockReader, PageReader};
 use crate::report::Failure;
+use crate::report::clients::SignerField;
 use crate::report::field::{Hex, PathsField, Stamp};
 use crate::report::rows::SnapshotRow;
 use crate::repository::Repository;
 use crate::wait::wait;
+
+/// The client that has signed a snapshot, as the owner has registered it.
+#[derive(Clone, Debug)]
+pub struct Signer {
+    /// Its id.
+    pub id: ClientId,
+    /// Its name; its id where the owner gave it none.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+}
+
+impl Signer {
+    /// The client of a record that the owner has signed.
+    pub fn of(repository: &Repository, record: &ClientRecord) -> Self {
+        let name = repository.owner.open_text(TextPurpose::ClientName, &record.client.0, &record.sealed_name);
+        let name = name.ok().filter(|name| !name.is_empty()).unwrap_or_else(|| record.client.to_string());
+        Self { id: record.client, name, role: record.role }
+    }
+
+    /// Whether a person means it: by its name, or by the first digits of its id.
+    pub fn is_called(&self, wanted: &str) -> bool {
+        self.name == wanted || wanted.len() >= ID_DIGITS && self.id.to_string().starts_with(wanted)
+    }
+
+    /// How it is listed beside a snapshot that claims a host.
+    pub fn field(&self, claimed: &str) -> SignerField {
+        let is_its_own = self.role.machine(claimed, &self.name) == claimed;
+        SignerField {
+            client: Hex(self.id),
+            client_name: self.name.clone(),
+            role: self.role.into(),
+            claimed_host: (!is_its_own).then(|| claimed.to_owned()),
+        }
+    }
+}
 
 /// A snapshot that verifies.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// Its id.
     pub id: SnapshotId,
-    /// The client that made it, and the number of its manifest.
+    /// The client that signed it, and the number of its manifest.
     pub key: (ClientId, u64),
+    /// That client, as the owner has registered it.
+    pub signer: Signer,
     /// The domain its pages lie in.
     pub domain: DomainId,
     /// Its root page.
@@ -69,15 +109,25 @@ impl Snapshot {
         SnapshotRow {
             id: Hex(self.id),
             time: Stamp(self.time),
-            host: self.info.host.clone(),
+            host: self.machine().to_owned(),
             paths: PathsField::of(&self.sources()),
             tags: self.tags.clone(),
             label: self.info.label.clone(),
             files: self.info.counts.files,
             bytes: self.info.counts.bytes,
-            client: Hex(self.key.0),
+            signer: self.signer.field(&self.info.host),
             pinned: self.record.pinned,
         }
+    }
+
+    /// The machine it stands for.
+    pub fn machine(&self) -> &str {
+        self.signer.role.machine(&self.info.host, &self.signer.name)
+    }
+
+    /// The series it belongs to.
+    pub fn series(&self) -> Series {
+        Series::of((&self.key, &self.record))
     }
 
     /// Where it stands among others, the oldest first.
@@ -112,13 +162,12 @@ impl History {
         let (first, rest) = names.split_at(names.len().min(MANIFESTS));
         let clients: BTreeSet<ClientId> = there.iter().map(|(key, _)| key.0).collect();
         let first = objects::read_many(repository.store().as_ref(), first);
-        let (first, publics) = wait(join(first, public_keys(repository, clients)));
-        let publics = publics?;
+        let (first, signers) = wait(join(first, signers(repository, clients)));
+        let signers = signers?;
         let manifests = first.into_iter().chain(rest.chunks(MANIFESTS).flat_map(read));
         for ((key, record), (name, manifest)) in there.into_iter().zip(names.iter().cloned().zip(manifests)) {
-            let public = publics.get(&key.0).copied().flatten();
-            let read = public.ok_or_else(|| format!("clients/{}, the record of its client, is lost or damaged", key.0));
-            match read.and_then(|public| read_snapshot(repository, manifest, *key, record, &public)) {
+            let signer = signers.get(&key.0).and_then(Option::as_ref).ok_or_else(|| no_record(key.0));
+            match signer.and_then(|signer| read_snapshot(repository, manifest, *key, record, signer)) {
                 Ok(mut snapshot) => {
                     name_tags(repository, &mut snapshot, &mut tag_names)?;
                     history.snapshots.push(snapshot);
@@ -136,11 +185,18 @@ impl History {
         key: (ClientId, u64),
         record: &SnapshotRecord,
     ) -> Result<Result<Snapshot, String>, Failure> {
-        let Some(public) = public_key(repository, key.0)? else {
-            return Ok(Err(format!("clients/{}, the record of its client, is lost or damaged", key.0)));
-        };
+        let Some(signer) = wait(read_client(&repository.host(), key.0))? else { return Ok(Err(no_record(key.0))) };
         let manifest = wait(objects::read(repository.store().as_ref(), &layout::manifest(key.0, key.1)));
-        Ok(read_snapshot(repository, manifest, key, record, &public))
+        Ok(read_snapshot(repository, manifest, key, record, &signer))
+    }
+
+    /// Write-only clients that claim to be one of the hosts asked for. Their snapshots do not stand for these.
+    pub fn claimants(&self, narrow: &Narrow) -> BTreeMap<ClientId, SignerField> {
+        let fields =
+            self.snapshots.iter().map(|snapshot| (snapshot.signer.id, snapshot.signer.field(&snapshot.info.host)));
+        fields
+            .filter(|(_, field)| field.claimed_host.as_ref().is_some_and(|host| narrow.hosts.contains(host)))
+            .collect()
     }
 
     /// Snapshots that are kept and that the options leave.
@@ -157,10 +213,10 @@ impl History {
     }
 
     /// The snapshot a person means.
-    pub fn find(&self, which: &Which, narrow: &Narrow, host: &str, intent: Intent) -> Result<&Snapshot, Failure> {
-        // What cannot be listed may be of this host: others' are then no answer.
+    pub fn find(&self, which: &Which, narrow: &Narrow, here: &Here, intent: Intent) -> Result<&Snapshot, Failure> {
+        // What cannot be listed may be this machine's: others' are then no answer.
         let intent = if self.problems.is_empty() { intent } else { Intent::Change };
-        pick(self.narrowed(narrow), which, narrow, host, intent).map_err(|failure| self.or_damage(failure))
+        pick(self.narrowed(narrow), which, narrow, here, intent).map_err(|failure| self.or_damage(failure))
     }
 
     /// What is not found may be one of the snapshots that cannot be listed.
@@ -175,7 +231,7 @@ impl History {
     }
 }
 
-/// Any of the hosts, all of the paths, all of the tags, and the label.
+/// Any of the clients, any of the hosts, all of the paths, all of the tags, and the label.
 pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let has_path = |path: &std::path::PathBuf| {
@@ -185,33 +241,34 @@ pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
         let trimmed = trimmed.strip_suffix(b"/").unwrap_or(trimmed);
         snapshot.info.paths.iter().any(|other| other == trimmed)
     };
-    (narrow.hosts.is_empty() || narrow.hosts.contains(&snapshot.info.host))
+    (narrow.clients.is_empty() || narrow.clients.iter().any(|client| snapshot.signer.is_called(client)))
+        && (narrow.hosts.is_empty() || narrow.hosts.iter().any(|host| host == snapshot.machine()))
         && narrow.paths.iter().all(has_path)
         && narrow.tags.iter().all(|tag| snapshot.tags.contains(tag))
         && narrow.label.as_ref().is_none_or(|label| *label == snapshot.info.label)
 }
 
-fn public_key(repository: &Repository, client: ClientId) -> Result<Option<[u8; 32]>, Failure> {
-    wait(read_public_key(&repository.host(), client))
-}
-
-/// The keys that clients sign manifests with; none of one whose record is lost or damaged.
-async fn public_keys(
+/// The records of clients; none of one whose record is lost or damaged.
+async fn signers(
     repository: &Repository,
     clients: BTreeSet<ClientId>,
-) -> Result<BTreeMap<ClientId, Option<[u8; 32]>>, Failure> {
+) -> Result<BTreeMap<ClientId, Option<ClientRecord>>, Failure> {
     let host = repository.host();
     let host = &host;
-    let reads = clients.into_iter().map(|client| async move { Ok((client, read_public_key(host, client).await?)) });
+    let reads = clients.into_iter().map(|client| async move { Ok((client, read_client(host, client).await?)) });
     stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(MANIFESTS).try_collect().await
 }
 
-async fn read_public_key(host: &Host<'_>, client: ClientId) -> Result<Option<[u8; 32]>, Failure> {
+async fn read_client(host: &Host<'_>, client: ClientId) -> Result<Option<ClientRecord>, Failure> {
     match clients::read(host, client).await {
-        Ok(record) => Ok(record.and_then(|record| record.keys).map(|keys| keys.manifest)),
+        Ok(record) => Ok(record),
         Err(JobError::Damaged { .. }) => Ok(None),
         Err(error) => Err(Failure::Other(error.into())),
     }
+}
+
+fn no_record(client: ClientId) -> String {
+    format!("clients/{client}, the record of its client, is lost or damaged")
 }
 
 fn read_snapshot(
@@ -219,17 +276,22 @@ fn read_snapshot(
     manifest: Result<Option<Bytes>, StoreError>,
     (client, number): (ClientId, u64),
     record: &SnapshotRecord,
-    public: &[u8; 32],
+    signer: &ClientRecord,
 ) -> Result<Snapshot, String> {
+    let public = signer.keys.ok_or_else(|| no_record(client))?.manifest;
     let bytes = manifest.map_err(|error| error.to_string())?.ok_or("it is not there")?;
     let verified =
-        Manifest::verify(repository.id(), public, client, number, &bytes).map_err(|error| error.to_string())?;
+        Manifest::verify(repository.id(), &public, client, number, &bytes).map_err(|error| error.to_string())?;
     let domain = verified.manifest.domain;
+    if domain != signer.domain {
+        return Err("it is of a domain that is not its client's".into());
+    }
     let claim = verified.manifest.snapshot.ok_or("it claims no snapshot")?;
     let info = open_info(repository, domain, &claim)?;
     Ok(Snapshot {
         id: verified.hash.snapshot(),
         key: (client, number),
+        signer: Signer::of(repository, signer),
         domain,
         root: claim.root,
         time: claim.client_time,
@@ -288,8 +350,9 @@ pub fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, Fa
             continue;
         };
         let Ok(client) = Change::claimed_client(&bytes) else { continue };
-        let Some(public) = public_key(repository, client)? else { continue };
-        let Ok(verified) = Change::verify(repository.id(), &public, client, number, &bytes) else { continue };
+        let signer = wait(read_client(&repository.host(), client))?;
+        let Some(keys) = signer.and_then(|signer| signer.keys) else { continue };
+        let Ok(verified) = Change::verify(repository.id(), &keys.manifest, client, number, &bytes) else { continue };
         for operation in &verified.change.operations {
             let Operation::Tag { add, .. } = operation else { continue };
             for (tag, sealed) in add {
@@ -309,5 +372,7 @@ pub fn pages(repository: &Repository, view: &View, domain: DomainId) -> PageRead
     PageReader::new(blocks, view, repository.domain_keys(domain))
 }
 
+/// So many digits of a client's id mean it, at least.
+const ID_DIGITS: usize = 4;
 /// Manifests held at once.
 const MANIFESTS: usize = 256;

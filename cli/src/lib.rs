@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 // words
+pub mod agree;
 pub mod args;
 pub mod clock;
 pub mod entropy;
@@ -37,6 +38,7 @@ pub mod backup;
 pub mod restore;
 pub mod dump;
 pub mod location;
+pub mod met;
 pub mod look;
 pub mod changes;
 pub mod policy;

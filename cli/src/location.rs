@@ -36,6 +36,9 @@ pub enum BadLocation {
     /// An address without a bucket or a host, or not in UTF-8.
     #[error("{0:?} is no complete address")]
     Incomplete(OsString),
+    /// A path that looks like an address, or like one that a shell expands.
+    #[error("{0:?} is taken for a directory only if it is written {dotted:?}{1}", dotted = format!("./{}", .0.to_string_lossy()))]
+    Doubtful(OsString, Meant),
     /// A gateway on another machine without TLS.
     #[error("{0} would send everything in the clear: a gateway on another machine needs https")]
     Insecure(String),
@@ -49,17 +52,21 @@ pub enum BadLocation {
     },
 }
 
+/// What was probably meant, where that can be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meant(Option<String>);
+
+impl core::fmt::Display for Meant {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |meant| write!(f, "; did you mean {meant}?"))
+    }
+}
+
 impl Location {
     /// Reads what `--repository` or `COPAL_REPOSITORY` says.
     pub fn parse(text: Option<&OsStr>) -> Result<Self, BadLocation> {
         let text = text.filter(|text| !text.is_empty()).ok_or(BadLocation::Missing)?;
-        let Some(at) = text.as_bytes().windows(3).position(|part| part == b"://") else {
-            return Ok(Self::Directory(text.into()));
-        };
-        let scheme = &text.as_bytes()[..at];
-        if scheme.is_empty() || !scheme.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)) {
-            return Ok(Self::Directory(text.into()));
-        }
+        let Some(at) = scheme_end(text.as_bytes()) else { return Self::directory_at(text) };
         let incomplete = || BadLocation::Incomplete(text.to_owned());
         let address = text.to_str().ok_or_else(incomplete)?;
         let rest = address[at + 3..].trim_end_matches('/');
@@ -76,6 +83,23 @@ impl Location {
             "http" => Err(BadLocation::Insecure(address.to_owned())),
             "ssh" => SshAddress::parse(rest).map(Self::Ssh).ok_or_else(incomplete),
             scheme => Err(BadLocation::Scheme(scheme.to_owned())),
+        }
+    }
+
+    /// A directory: never one whose name only begins like an address, which would be made beside what was meant.
+    fn directory_at(text: &OsStr) -> Result<Self, BadLocation> {
+        let doubtful = |meant: Option<String>| Err(BadLocation::Doubtful(text.to_owned(), Meant(meant)));
+        let lossy = text.to_string_lossy();
+        if let Some(rest) = lossy.strip_prefix('~') {
+            return doubtful((rest.is_empty() || rest.starts_with('/')).then(|| format!("$HOME{rest}")));
+        }
+        let first = lossy.split('/').next().unwrap_or_default();
+        if let Some((word, path)) = lossy.split_once(':').filter(|(word, _)| word.len() < first.len()) {
+            return doubtful(address_of(word, path));
+        }
+        match lossy.strip_prefix(first).and_then(|rest| rest.strip_prefix("//")) {
+            Some(rest) if KINDS.contains(&first) => doubtful(address_of(first, rest)),
+            _ => Ok(Self::Directory(text.into())),
         }
     }
 
@@ -103,6 +127,27 @@ impl core::fmt::Display for Location {
     }
 }
 
+/// Where the scheme of an address ends, if it has one.
+fn scheme_end(text: &[u8]) -> Option<usize> {
+    let at = text.windows(3).position(|part| part == b"://")?;
+    let is_scheme = |scheme: &[u8]| scheme.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte));
+    Some(at).filter(|&at| at > 0 && is_scheme(&text[..at]))
+}
+
+/// The address that somebody meant who wrote this word, a colon or slashes, and the rest.
+fn address_of(word: &str, rest: &str) -> Option<String> {
+    let rest = rest.trim_start_matches('/');
+    match word {
+        _ if rest.is_empty() => None,
+        "s3" | "https" | "http" | "ssh" => Some(format!("{word}://{rest}")),
+        "sftp" => Some(format!("ssh://{}", rest.replacen(':', "/", 1).replacen("//", "/", 1))),
+        "file" => Some(format!("/{rest}")),
+        // As scp and rsync name a directory of another machine.
+        host if host.contains('@') || host.contains('.') => Some(format!("ssh://{host}/{rest}")),
+        _ => None,
+    }
+}
+
 /// Whether an address without its scheme is one of this machine itself.
 fn is_this_machine(rest: &str) -> bool {
     let authority = rest.split('/').next().unwrap_or_default();
@@ -112,6 +157,10 @@ fn is_this_machine(rest: &str) -> bool {
     };
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
+
+/// Kinds of repositories, of this program and of others.
+const KINDS: [&str; 12] =
+    ["s3", "https", "http", "ssh", "sftp", "file", "rest", "rclone", "gs", "azure", "b2", "swift"];
 
 #[cfg(test)]
 mod tests {
@@ -143,6 +192,39 @@ mod tests {
         assert_eq!(location("s3:///x"), Err(BadLocation::Incomplete("s3:///x".into())));
         assert_eq!(location(""), Err(BadLocation::Missing));
         assert_eq!(Location::parse(None), Err(BadLocation::Missing));
+    }
+
+    #[test]
+    fn a_directory_whose_name_looks_like_an_address_is_written_with_a_dot() {
+        for (text, meant) in [
+            ("s3:host/b", Some("s3://host/b")),
+            ("s3//b", Some("s3://b")),
+            ("s3:/b/p", Some("s3://b/p")),
+            ("https:host", Some("https://host")),
+            ("ssh:h/x", Some("ssh://h/x")),
+            ("sftp:me@host:/srv/r", Some("ssh://me@host/srv/r")),
+            ("me@host:srv/r", Some("ssh://me@host/srv/r")),
+            ("file:/srv/r", Some("/srv/r")),
+            ("rclone:far:r", None),
+            ("backup:2026", None),
+            ("s3:", None),
+            ("~", Some("$HOME")),
+            ("~/r", Some("$HOME/r")),
+            ("~other/r", None),
+        ] {
+            let expected = BadLocation::Doubtful(text.into(), Meant(meant.map(str::to_owned)));
+            assert_eq!(location(text), Err(expected), "{text}");
+            let dotted = format!("./{text}");
+            assert_eq!(location(&dotted), Ok(Location::Directory(dotted.clone().into())), "{dotted}");
+        }
+        for plain in ["a/b:c", "a~/b", "backup//b", "../s3:x", "/s3:x", ".", "é"] {
+            assert_eq!(location(plain), Ok(Location::Directory(plain.into())), "{plain}");
+        }
+        let told = location("s3:host/b").unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "\"s3:host/b\" is taken for a directory only if it is written \"./s3:host/b\"; did you mean s3://host/b?"
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use copal_engine::id::{DomainId, SnapshotId};
+use copal_engine::id::{ClientId, DomainId, SnapshotId};
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::retention::{Candidate, Count, Policy, Span, Verdict, choose_time, decide};
 use copal_engine::time::Time;
@@ -14,20 +14,23 @@ use crate::args::forget::Keep;
 use crate::args::values::GroupBy;
 use crate::history::Snapshot;
 
-/// What the snapshots of one group have in common.
+/// What the snapshots of one group have in common: the client that signed them, and what `--group-by` names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Series {
+pub struct Group {
+    /// Always: what one client saves pushes nothing out that another has saved.
+    client: ClientId,
     host: Option<String>,
     paths: Option<Vec<Vec<u8>>>,
     tags: Option<Vec<String>>,
     label: Option<String>,
 }
 
-impl Series {
+impl Group {
     /// The group of a snapshot.
     pub fn of(snapshot: &Snapshot, by: GroupBy) -> Self {
         Self {
-            host: by.host.then(|| snapshot.info.host.clone()),
+            client: snapshot.signer.id,
+            host: by.host.then(|| snapshot.machine().to_owned()),
             paths: by.paths.then(|| snapshot.info.paths.clone()),
             tags: by.tags.then(|| snapshot.tags.clone()),
             label: by.label.then(|| snapshot.info.label.clone()),
@@ -44,12 +47,12 @@ pub fn retain(
     now: Time,
     keys: impl Fn(DomainId) -> DomainKeys,
 ) -> BTreeMap<SnapshotId, Verdict> {
-    let mut domains: BTreeMap<DomainId, Vec<Candidate<Series>>> = BTreeMap::new();
+    let mut domains: BTreeMap<DomainId, Vec<Candidate<Group>>> = BTreeMap::new();
     for snapshot in snapshots {
         let record = &snapshot.record;
         domains.entry(snapshot.domain).or_default().push(Candidate {
             id: snapshot.id,
-            series: Series::of(snapshot, by),
+            series: Group::of(snapshot, by),
             time: choose_time(snapshot.time, record.accepted, record.by_full_client),
             claimed: snapshot.time,
             tags: record.tags.clone(),

@@ -3,6 +3,7 @@
 mod kit;
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +16,7 @@ use copal_cli::repository::{LocalClient, Repository};
 use copal_cli::scan::{Root, Scan, ScanOptions};
 use copal_cli::site::Site;
 use copal_engine::keys::slot::SlotInput;
-use kit::{Machine, text};
+use kit::{Machine, Run, noise, text};
 
 #[test]
 fn a_link_that_is_named_is_saved_as_such_and_that_is_told() {
@@ -95,4 +96,80 @@ fn a_file_whose_first_name_vanishes_is_read_by_the_next() {
     let inode = |name: &str| fs::metadata(machine.path("out").join(name)).unwrap().ino();
     assert_eq!(inode("b"), inode("c"));
     assert_ne!(inode("first"), inode("second"));
+}
+
+/// Does something again and again for as long as it lives.
+struct Meanwhile {
+    is_over: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Meanwhile {
+    fn every_millisecond(mut act: impl FnMut() + Send + 'static) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = is_over.clone();
+        let thread = thread::spawn(move || {
+            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                act();
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        Self { is_over, thread: Some(thread) }
+    }
+}
+
+impl Drop for Meanwhile {
+    fn drop(&mut self) {
+        self.is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+#[test]
+fn a_file_that_grows_while_it_is_read_is_counted_and_saved_and_no_error() {
+    let machine = Machine::new();
+    machine.write("log", noise(1, 40_000_000));
+    machine.write("file", "1");
+    let mut log = fs::OpenOptions::new().append(true).open(machine.source("log")).unwrap();
+    let growing = Meanwhile::every_millisecond(move || log.write_all(b"one more line\n").unwrap());
+    let ran = machine.run(&["backup", "source", "--json"]).ok();
+    let told = machine.run(&["backup", "source"]).ok();
+    let quiet = machine.run(&["backup", "source", "--quiet"]).ok();
+    drop(growing);
+    let summary = ran.json();
+    assert_eq!((&summary["changing"], &summary["errors"]), (&1.into(), &0.into()), "{ran}");
+    let note: serde_json::Value = serde_json::from_str(ran.err.lines().next().unwrap()).unwrap();
+    assert!(text(&note["path"]).ends_with("/log") && text(&note["note"]).contains("read last"), "{ran}");
+    assert!(told.text().contains("1 file changed while being read") && told.err.contains("/log: it changed"), "{told}");
+    assert_eq!(quiet.err, "");
+    // It is saved up to where it ended when it was opened.
+    machine.restore(&[]).ok();
+    let (whole, saved) = (fs::read(machine.source("log")).unwrap(), fs::read(machine.path("out/log")).unwrap());
+    assert!(saved.len() >= 40_000_000 && whole.starts_with(&saved), "{}", saved.len());
+}
+
+#[test]
+fn what_cannot_be_read_is_still_an_error_beside_a_file_that_grows() {
+    let machine = Machine::new();
+    machine.write("file", "1");
+    machine.write("vanishes", "2");
+    let outcome = meanwhile(&machine, || machine.remove("vanishes"));
+    assert_eq!((outcome.errors(), outcome.changing()), (1, 0));
+}
+
+#[test]
+fn an_empty_stream_is_saved_only_if_that_is_allowed() {
+    let machine = Machine::new();
+    let stdin = |words: &[&str]| {
+        let mut command = machine.with_key(&[&["backup", "--json"], words].concat());
+        command.stdin(std::process::Stdio::null()).ran()
+    };
+    for words in [&["--stdin"][..], &["--stdin-from-command", "--", "true"], &["--stdin", "--dry-run"]] {
+        let ran = stdin(words).exits(1);
+        assert!(ran.kind() == "empty_stream" && ran.err.contains("--allow-empty"), "{words:?}: {ran}");
+        assert_eq!(machine.snapshots().len(), 0, "{words:?}");
+    }
+    stdin(&["--stdin", "--allow-empty"]).ok();
+    assert_eq!(machine.snapshots().len(), 1);
+    assert_eq!(machine.ok(&["dump", "latest:stdin"]), "");
 }

@@ -13,7 +13,7 @@ use copal_cli::backup::{Options, Source, backup};
 use copal_cli::filter::Selection;
 use copal_cli::history::{History, pages};
 use copal_cli::location::Location;
-use copal_cli::materialize::{Overwrite, TargetOptions};
+use copal_cli::materialize::{Overwrite, Powers, TargetOptions};
 use copal_cli::reader::{ReadError, TreeError};
 use copal_cli::repository::{Init, LocalClient, Repository, init};
 use copal_cli::restore::{Event, Outcome, Request, RestoreError, Scope, restore};
@@ -200,9 +200,10 @@ fn try_to_restore(
             replace_full_directories: false,
             no_owner: true,
             no_xattrs: false,
+            powers: Powers::Restored,
         },
         numeric_owner: true,
-        deletes: false,
+        deletion: None,
         verifies: false,
         is_dry_run: false,
         threads: repository.site().readers(2),

@@ -168,3 +168,52 @@ fn a_key_under_another_ones_name_is_told() {
 fn write(machine: &Machine, name: &str, content: &str) {
     std::fs::write(machine.path(name), content).unwrap();
 }
+
+#[test]
+fn a_slot_that_asks_for_much_or_is_anothers_is_not_tried_unasked() {
+    for (plant, why) in [(Plant::Memory, "asks for 2048 MiB of memory"), (Plant::Repository, "another repository")] {
+        let machine = Machine::new();
+        plant_slot(&machine, plant);
+        opens(machine.run_with(PASSPHRASE, &["snapshots"]));
+        let refused = machine.run_with("wrong", &["snapshots"]).exits(1);
+        assert!(refused.err.contains(why) && refused.err.contains("--unlock-memory"), "{refused}");
+        let refused = machine.run_with("wrong", &["snapshots", "--json", "--unlock-memory", "1M"]).exits(1);
+        assert_eq!(refused.kind(), "costly_slot");
+        // Slots that cost nothing need no answer.
+        machine.run(&["snapshots"]).ok();
+    }
+    let machine = Machine::new();
+    plant_slot(&machine, Plant::Repository);
+    is_refused(machine.run_with("wrong", &["snapshots", "--json", "--unlock-memory", "1G"]));
+}
+
+#[derive(Copy, Clone)]
+enum Plant {
+    /// It asks for 2 GiB.
+    Memory,
+    /// It says to be another repository's.
+    Repository,
+}
+
+/// Puts a slot before all others, made of the passphrase's without knowing the passphrase.
+fn plant_slot(machine: &Machine, plant: Plant) {
+    let id = slot(machine, "passphrase");
+    let mut stored = machine.objects()[&format!("keys/{id}/a")].clone();
+    stored.truncate(stored.len() - 32);
+    let bytes = |hex: &str| (0..16).map(|at| u8::from_str_radix(&hex[2 * at..][..2], 16).unwrap()).collect::<Vec<_>>();
+    let at = put(&mut stored, &bytes(&id), &[0; 16]);
+    match plant {
+        Plant::Memory => drop(put(&mut stored, &[0x1a, 0, 1, 0, 0], &[0x1a, 0, 0x20, 0, 0])),
+        // Behind the slot's id: the next key of the header, and 16 bytes.
+        Plant::Repository => stored[at + 18..at + 34].fill(1),
+    }
+    stored.extend(copal_engine::id::ObjectHash::of(&stored).0);
+    machine.replace(&format!("keys/{}/a", "0".repeat(32)), &stored);
+}
+
+/// Puts bytes in the place of others; gives where.
+fn put(stored: &mut [u8], old: &[u8], new: &[u8]) -> usize {
+    let at = stored.windows(old.len()).position(|window| window == old).unwrap();
+    stored[at..at + new.len()].copy_from_slice(new);
+    at
+}

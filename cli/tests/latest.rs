@@ -56,7 +56,7 @@ fn a_host_without_snapshots_chooses_among_several_series() {
     newest.sort();
     assert_eq!(candidates, newest, "the newest of each series");
     let told = elsewhere(&machine, &["ls", "latest"]).exits(1).err;
-    assert!(told.contains("(\"desk\") has made no snapshot") && told.contains("other hosts have 2 series"), "{told}");
+    assert!(told.contains("(\"desk\") has made no snapshot") && told.contains("other clients have 2 series"), "{told}");
     assert!(told.contains("server") && told.contains("laptop") && told.contains("--host"), "{told}");
     let found = elsewhere(&machine, &["find", "--json", "c", "--snapshot", "latest", "--host", "server"]).ok().rows();
     assert_eq!(found.iter().map(|row| text(&row["snapshot"])).collect::<Vec<_>>(), [part]);
@@ -101,4 +101,26 @@ fn another_hosts_latest_is_no_answer_while_this_hosts_may_be_lost() {
     }
     let refused = machine.run(&["restore", "latest", "-t", "out", "--json"]);
     assert!(refused.code != 0 && !machine.path("out").exists(), "{refused}");
+}
+
+#[test]
+fn a_clock_that_is_wrong_is_told_and_does_not_decide_which_snapshot_is_the_newest() {
+    let machine = tree();
+    let now = || jiff::Timestamp::now().as_second();
+    for (wrong_by, side) in [("-864000", "behind"), ("864000", "ahead of")] {
+        machine.backup(&[]);
+        machine.write(side, "newest");
+        let before = now();
+        let ran = machine.with_key(&["backup", "source", "--json"]).env("COPAL_CLOCK_WRONG_BY", wrong_by).ran().ok();
+        assert!(ran.err.contains(&format!("{side} the repository's")), "{ran}");
+        let newest = text(&ran.json()["snapshot_id"]);
+        let listed = machine.json(&["snapshots", "--latest", "1"]);
+        assert_eq!(text(&listed[0]["id"]), newest, "{side}");
+        let time = text(&listed[0]["time"]).parse::<jiff::Timestamp>().unwrap().as_second();
+        assert!((before - 300..=now() + 300).contains(&time), "{side}: {listed}");
+    }
+    // What a person says counts, and a clock that is right is not spoken of.
+    let ran = machine.run(&["backup", "source", "--time", "2001-02-03", "--json"]).ok();
+    assert_eq!(ran.err, "");
+    assert!(machine.ok(&["snapshots", "--json"]).contains("2001-02-03T00:00:00"));
 }

@@ -216,6 +216,15 @@ impl ClientRecord {
 }
 
 impl Role {
+    /// The machine that a snapshot of a client of this role stands for. A full client's word counts. A write-only client may
+    /// claim any host: its snapshots stand for the name under which the owner has registered it, and for nothing else.
+    pub fn machine<'a>(self, claimed: &'a str, registered: &'a str) -> &'a str {
+        match self {
+            Self::Full => claimed,
+            Self::WriteOnly => registered,
+        }
+    }
+
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let unknown = reader.error("an unknown role");
         match reader.uint()? {

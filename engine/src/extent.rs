@@ -28,7 +28,7 @@ impl Extent {
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         reader.tuple(3)?;
-        Ok(Self { entries: reader.uint()?, bytes: reader.uint()?, stored: reader.uint()? })
+        Ok(Self { entries: reader.wide()?, bytes: reader.wide()?, stored: reader.wide()? })
     }
 }
 

@@ -1,6 +1,9 @@
-//! Layout: the names of objects in the store.
+//! Layout: the names of objects in the store. A name with a number beyond the range is none of them.
+
+use core::fmt;
 
 use crate::id::{ClientId, ObjectHash, PackId, SlotId};
+use crate::limits::NUMBER;
 
 /// Where a pack lies: written by a client, or moved there by prune.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -9,6 +12,40 @@ pub enum Place {
     Packs = 0,
     /// `moved/`: written by prune; no client may create objects there.
     Moved = 1,
+}
+
+/// The name of an object that a prune may delete. No list of names to delete holds any other.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Prunable {
+    /// A segment of the index.
+    Segment(ObjectHash),
+    /// A pack.
+    Pack(Place, PackId),
+    /// A run of the state.
+    Run(ObjectHash),
+}
+
+impl Prunable {
+    /// The object of this name; none if no prune may delete it.
+    pub fn parse(name: &str) -> Option<Self> {
+        let hash = |text: &str| ObjectHash::from_hex(text).ok();
+        let read = match name.split_once('/')? {
+            ("index", rest) => Self::Segment(hash(rest)?),
+            ("state", rest) => Self::Run(hash(rest)?),
+            _ => pack_of(name).map(|(place, id)| Self::Pack(place, id))?,
+        };
+        (read.to_string() == name).then_some(read)
+    }
+}
+
+impl fmt::Display for Prunable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&match self {
+            Self::Segment(hash) => segment(*hash),
+            Self::Pack(place, id) => pack(*place, *id),
+            Self::Run(hash) => state(*hash),
+        })
+    }
 }
 
 /// A descriptor's name.
@@ -34,7 +71,7 @@ pub fn client_copy(id: ClientId, version: u64) -> String {
 /// The version in the name of a client record or of its second copy.
 pub fn client_version(name: &str) -> Option<u64> {
     let rest = name.strip_prefix("clients/")?.split_once('/')?.1;
-    u64::try_from(decimal(rest.strip_suffix(COPY).unwrap_or(rest))?).ok()
+    number_in(rest.strip_suffix(COPY).unwrap_or(rest))
 }
 
 /// A pack's name.
@@ -72,6 +109,11 @@ pub fn deletion(root: u64, random: &[u8; 16]) -> String {
     format!("deletions/{root:020}-{random}")
 }
 
+/// The number of the root in the name of a record of deletions.
+pub fn deletion_root(name: &str) -> Option<u64> {
+    number_in(name.strip_prefix("deletions/")?.split_once('-')?.0)
+}
+
 /// An expiry's name.
 pub fn expiry(number: u64) -> String {
     format!("expiries/{number:020}")
@@ -104,10 +146,10 @@ pub fn reader_hash(name: &str) -> Option<ObjectHash> {
     (reader(hash) == name || reader_text(hash) == name).then_some(hash)
 }
 
-/// The number in a root's name.
+/// The number in a root's name; none of what is no root's.
 pub fn root_number(name: &str) -> Option<u64> {
     let complement = decimal(name.strip_prefix("roots/")?)?;
-    u64::try_from(NINES.checked_sub(complement)?).ok()
+    in_range(NINES.checked_sub(complement)?).filter(|number| *number > 0)
 }
 
 /// The pack an object's name is for, and where it lies.
@@ -123,7 +165,7 @@ pub fn pack_of(name: &str) -> Option<(Place, PackId)> {
 
 /// The last part of a name, as a number of 20 digits.
 pub fn trailing_number(name: &str) -> Option<u64> {
-    u64::try_from(decimal(name.rsplit('/').next()?)?).ok()
+    number_in(name.rsplit('/').next()?)
 }
 
 /// The client in the name of a client record, manifest or receipt.
@@ -133,6 +175,14 @@ pub fn client_of(name: &str) -> Option<ClientId> {
         "clients" | "manifests" | "receipts" => ClientId::from_hex(parts.next()?).ok(),
         _ => None,
     }
+}
+
+fn number_in(text: &str) -> Option<u64> {
+    in_range(decimal(text)?)
+}
+
+fn in_range(number: u128) -> Option<u64> {
+    u64::try_from(number).ok().filter(|number| *number <= NUMBER)
 }
 
 fn decimal(text: &str) -> Option<u128> {
@@ -151,8 +201,10 @@ mod tests {
     fn newer_roots_list_first() {
         assert!(root(2) < root(1) && root(10) < root(9));
         assert_eq!(root(1), "roots/99999999999999999998");
-        assert_eq!(root_number(&root(u64::MAX)), Some(u64::MAX));
-        assert_eq!(root_number("roots/1"), None);
+        assert_eq!(root_number(&root(NUMBER)), Some(NUMBER));
+        for other in [root(0), root(NUMBER + 1), root(u64::MAX), "roots/1".to_owned()] {
+            assert_eq!(root_number(&other), None, "{other}");
+        }
     }
 
     #[test]
@@ -160,6 +212,27 @@ mod tests {
         let id = PackId([0xab; 32]);
         assert_eq!(pack_of(&pack(Place::Moved, id)), Some((Place::Moved, id)));
         assert_eq!(pack_of(&format!("packs/00/{id}")), None);
+    }
+
+    #[test]
+    fn only_packs_segments_and_runs_are_names_to_delete() {
+        let (hash, id) = (ObjectHash([0xab; 32]), PackId([0xab; 32]));
+        let packs = [Place::Packs, Place::Moved].map(|place| Prunable::Pack(place, id));
+        for name in [Prunable::Segment(hash), Prunable::Run(hash)].into_iter().chain(packs) {
+            assert_eq!(Prunable::parse(&name.to_string()), Some(name));
+            assert_eq!(Prunable::parse(&name.to_string().to_uppercase()), None, "{name}");
+            assert_eq!(Prunable::parse(&name.to_string().replace("ab", "AB")), None, "{name}");
+            assert_eq!(Prunable::parse(&format!("{name}/x")), None, "{name}");
+            assert_eq!(Prunable::parse(&format!("./{name}")), None, "{name}");
+        }
+        let [slot, _] = slot(SlotId([1; 16]));
+        let others = [descriptor(1), slot, client(ClientId([3; 16]), 1), manifest(ClientId([3; 16]), 1), change(1)];
+        let hashed = ["receipts", "roots", "deletions", "reports", "tmp"].map(|folder| format!("{folder}/{hash}"));
+        let crooked = ["", "packs", "packs/", "state/", "index/x", "keys/../state/x", "packs/ab/../../keys/x"];
+        let others = others.into_iter().chain(hashed).chain(crooked.map(str::to_owned));
+        for other in others.chain([root(1), expiry(1), reader(hash), format!("packs/00/{id}")]) {
+            assert_eq!(Prunable::parse(&other), None, "{other}");
+        }
     }
 
     #[test]
@@ -192,5 +265,16 @@ mod tests {
         let client = ClientId([3; 16]);
         let name = manifest(client, 42);
         assert_eq!((trailing_number(&name), client_of(&name)), (Some(42), Some(client)));
+        assert_eq!(deletion_root(&deletion(42, &[7; 16])), Some(42));
+    }
+
+    #[test]
+    fn a_number_beyond_the_range_is_not_read_from_any_name() {
+        let id = ClientId([3; 16]);
+        for number in [NUMBER + 1, u64::MAX] {
+            assert_eq!(trailing_number(&change(number)), None);
+            assert_eq!(client_version(&client_copy(id, number)), None);
+            assert_eq!(deletion_root(&deletion(number, &[7; 16])), None);
+        }
     }
 }

@@ -8,8 +8,10 @@
 // words
 pub mod id;
 pub mod limits;
+pub mod number;
 pub mod path;
 pub mod room;
+pub mod shown;
 pub mod time;
 pub mod wire;
 

@@ -1,5 +1,14 @@
 //! Limits: the largest of everything a decoder accepts, checked before anything is allocated (`docs/format.md` §12).
 
+/// The largest number in a record or a name that counts, names or measures an object.
+pub const NUMBER: u64 = (1 << 53) - 1;
+/// So far above the highest root number that is believed another one may be. No repository writes so many roots.
+pub const ROOT_LEAP: u64 = 1 << 40;
+/// So far above the newest root there is a manifest, receipt or record of deletions may name a lost one. It is less than
+/// [`ROOT_LEAP`], so that a rebuilt root stands above all that is believed.
+pub const ROOT_TOLD: u64 = ROOT_LEAP / 2;
+/// So many records of a chain (of manifests, changes, expiries or versions) may be missing in a row.
+pub const CHAIN_LEAP: u64 = 1 << 20;
 /// Bytes in a pack.
 pub const PACK_BYTES: u64 = 256 << 20;
 /// Blocks in a pack.
@@ -18,8 +27,17 @@ pub const SESSION_BLOCKS: u64 = 1 << 24;
 pub const PACK_HEADER_BYTES: usize = 48 + PACK_SESSIONS as usize * (4 + SESSION_RECORD_BYTES);
 /// Bytes in a chunk.
 pub const CHUNK_BYTES: u32 = 16 << 20;
-/// Bytes of a page before compression.
-pub const PAGE_BYTES: usize = 16 << 20;
+/// Bytes of a page before compression: four times the largest at which a writer ends a page, so that an entry with the longest
+/// path and a megabyte of attributes still fits.
+pub const PAGE_BYTES: usize = 4 * PAGE_TARGET as usize;
+/// The largest size at which a writer ends a page, in which references count: with the last item on top, its rows fit the
+/// table of one pack.
+pub const PAGE_TARGET: u32 = 512 << 10;
+/// Items of a page: each weighs at least 16 bytes of the size at which a page ends.
+pub const PAGE_ITEMS: u64 = PAGE_TARGET as u64 / 16;
+/// Bytes of all paths of a page together. A page stores what a path shares with the one before only once, so that a small
+/// page could ask for much memory.
+pub const PAGE_PATH_BYTES: usize = 64 * PATH_BYTES;
 /// References in one page.
 pub const PAGE_REFERENCES: u32 = 1 << 20;
 /// Height of a page.
@@ -76,5 +94,7 @@ pub const ADDRESS_BYTES: usize = 1 << 10;
 pub const SEGMENT_ENTRIES: u64 = 1 << 25;
 /// Bytes of the reader that a repository carries, and of its text.
 pub const READER_BYTES: u64 = 16 << 20;
+/// Bytes of the fields of one map that a reader may ignore.
+pub const IGNORED_BYTES: usize = 64 << 10;
 /// Nesting of a CBOR item.
 pub const CBOR_DEPTH: u32 = 16;

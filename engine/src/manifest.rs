@@ -220,7 +220,7 @@ impl ProvenPacks {
     fn read(reader: &mut Reader<'_>, packs: usize) -> Result<Self, DecodeError> {
         reader.tuple(2)?;
         let wrong = reader.error("proven packs are not among the manifest's");
-        let positions = reader.uint()?;
+        let positions = reader.wide()?;
         let proof = Proof(reader.fixed()?);
         let known = if packs < 64 { (1 << packs) - 1 } else { u64::MAX };
         if positions == 0 || positions & !known != 0 { Err(wrong) } else { Ok(Self { positions, proof }) }

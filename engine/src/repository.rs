@@ -3,7 +3,7 @@
 use ed25519_dalek::SigningKey;
 
 use crate::id::{DomainId, ObjectHash, RepositoryId};
-use crate::limits::CHUNK_BYTES;
+use crate::limits::{CHUNK_BYTES, PAGE_TARGET};
 pub use crate::receipt::IngestBy;
 use crate::time::Time;
 use crate::wire::DecodeError;
@@ -225,8 +225,8 @@ impl Parameters {
             ("the inline threshold", self.inline_max, 0, 64 << 10),
             ("the leaf fan-out", self.leaf_fanout, 2, 1 << 16),
             ("the inner fan-out", self.inner_fanout, 2, 1 << 16),
-            ("the least page size", self.page_min, 1, PAGE_SIZE),
-            ("the largest page size", self.page_max, 256, PAGE_SIZE),
+            ("the least page size", self.page_min, 1, PAGE_TARGET),
+            ("the largest page size", self.page_max, 256, PAGE_TARGET),
         ];
         for (parameter, value, least, most) in chunks.into_iter().chain(others) {
             within(parameter, value.into(), least.into(), most.into())?;
@@ -279,9 +279,6 @@ fn ascend(smaller: &Bounded, larger: &Bounded) -> Result<(), BadParameters> {
 /// A parameter's name, value, least and largest value.
 type Bounded = (&'static str, u32, u32, u32);
 
-/// What a descriptor permits at most as the size of a page, in which references count: with the last item on top, its
-/// rows fit the table of one pack.
-const PAGE_SIZE: u32 = 512 << 10;
 /// FastCDC (`docs/format.md` §11).
 const CHUNKER: u64 = 1;
 

@@ -2,7 +2,7 @@
 //! before it deletes what a root dooms.
 
 use crate::id::ObjectHash;
-use crate::layout;
+use crate::layout::{self, Prunable};
 use crate::limits::{RECORD_BYTES, ROOT_BYTES};
 use crate::state::{RunKind, RunRef};
 use crate::time::Time;
@@ -121,11 +121,11 @@ pub struct Deletion {
     /// The store's time.
     pub time: Time,
     /// The names of the objects.
-    pub names: Vec<String>,
+    pub names: Vec<Prunable>,
 }
 
 impl Deletion {
-    /// Names that surely fit one record.
+    /// Names that fit one record.
     pub const NAMES: usize = 8_000;
 
     /// The object's name. A record that was read under another one is misplaced.
@@ -136,14 +136,13 @@ impl Deletion {
     /// The object's bytes.
     ///
     /// # Panics
-    /// If there are more names than [`Deletion::NAMES`], or longer ones than any store has, so that no reader would take
-    /// the record.
+    /// If there are more names than [`Deletion::NAMES`], so that no reader would take the record.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.map(4).key(0).uint(self.root_number).key(1).bytes(&self.random).key(2).time(self.time);
         writer.key(3).array(self.names.len());
         self.names.iter().for_each(|name| {
-            writer.text(name);
+            writer.text(&name.to_string());
         });
         let body = writer.finish();
         assert!(body.len() <= RECORD_BYTES, "a record of deletions holds at most {} names", Self::NAMES);
@@ -163,11 +162,16 @@ impl Deletion {
             root_number: fields.required(0)?.uint()?,
             random: fields.required(1)?.fixed()?,
             time: fields.required(2)?.time()?,
-            names: fields.required(3)?.list(RECORD_BYTES, |reader| reader.text(RECORD_BYTES).map(str::to_owned))?,
+            names: fields.required(3)?.list(RECORD_BYTES, prunable)?,
         };
         fields.end()?;
         Ok(deletion)
     }
+}
+
+fn prunable(reader: &mut Reader<'_>) -> Result<Prunable, DecodeError> {
+    let error = reader.error("the name of an object that no prune may delete");
+    Prunable::parse(reader.text(RECORD_BYTES)?).ok_or(error)
 }
 
 /// Runs that fit a root.
@@ -176,6 +180,9 @@ const RUNS: usize = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::PackId;
+    use crate::layout::Place;
+    use crate::limits::NUMBER;
     use crate::state::RUNS_MOST;
     use proptest::prelude::*;
 
@@ -195,7 +202,7 @@ mod tests {
     }
 
     fn deletion() -> Deletion {
-        let names = vec!["packs/ab/cd".to_owned(), "state/ef".to_owned()];
+        let names = vec![Prunable::Pack(Place::Packs, PackId([0xab; 32])), Prunable::Run(ObjectHash([0xef; 32]))];
         Deletion { root_number: 3, random: [5; 16], time: Time(-1), names }
     }
 
@@ -226,12 +233,12 @@ mod tests {
 
     #[test]
     fn as_many_runs_of_each_kind_as_there_ever_are_fit_twice_and_more_than_readers_take_are_not_written() {
-        let longest = RunRef { length: u64::MAX, records: u64::MAX, ..root().runs[0].clone() };
-        let runs = |count| Root { number: u64::MAX, runs: vec![longest.clone(); count], ..root() };
+        let longest = RunRef { length: NUMBER, records: NUMBER, ..root().runs[0].clone() };
+        let runs = |count| Root { number: NUMBER, runs: vec![longest.clone(); count], ..root() };
         let most = runs(RUNS_MOST * RunKind::RECORDS.len());
         let bytes = most.encode().unwrap();
         assert!(bytes.len() < ROOT_BYTES / 2, "{} bytes", bytes.len());
-        assert_eq!(Root::decode(u64::MAX, &bytes), Ok(most));
+        assert_eq!(Root::decode(NUMBER, &bytes), Ok(most));
         assert!(matches!(runs(200).encode(), Err(RootSize(bytes)) if bytes > ROOT_BYTES));
     }
 
@@ -259,8 +266,22 @@ mod tests {
     }
 
     #[test]
+    fn a_deletion_record_of_anything_else_than_packs_segments_and_runs_is_refused() {
+        let bytes = deletion().encode();
+        let body = open(Kind::Deletion, &bytes).unwrap();
+        let run = deletion().names[1].to_string();
+        let at = body.windows(run.len()).position(|window| window == run.as_bytes()).unwrap();
+        for folder in ["copal", "roots", "tmp/."] {
+            let mut forged = body.to_vec();
+            forged[at..at + folder.len()].copy_from_slice(folder.as_bytes());
+            let decoded = Deletion::decode(&close(Kind::Deletion, &forged));
+            assert!(matches!(decoded, Err(RecordError::Malformed { .. })), "{folder}: {decoded:?}");
+        }
+    }
+
+    #[test]
     fn as_many_of_the_longest_names_as_promised_fit_a_deletion_record() {
-        let names = vec!["n".repeat(512); Deletion::NAMES];
+        let names = vec![deletion().names[0]; Deletion::NAMES];
         let bytes = Deletion { names, ..deletion() }.encode();
         assert_eq!(Deletion::decode(&bytes).map(|deletion| deletion.names.len()), Ok(Deletion::NAMES));
     }

@@ -195,7 +195,7 @@ fn ascending_list<'a, T: Ord>(
 
 fn four(reader: &mut Reader<'_>) -> Result<[u64; 4], DecodeError> {
     reader.tuple(4)?;
-    Ok([reader.uint()?, reader.uint()?, reader.uint()?, reader.uint()?])
+    Ok([reader.wide()?, reader.wide()?, reader.wide()?, reader.wide()?])
 }
 
 #[cfg(test)]

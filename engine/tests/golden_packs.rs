@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use copal_engine::extent::Extent;
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag, SnapshotId, SourceId, TagId};
 use copal_engine::index::{Bits, Mark, NewSegment, SegmentWriter, write_overlay};
-use copal_engine::layout::Place;
+use copal_engine::layout::{Place, Prunable};
 use copal_engine::pack::{Pack, PackKind, PackWriter, PageRow};
 use copal_engine::receipt::{Outcome, Reason};
 use copal_engine::root::{Deletion, Root};
@@ -318,14 +318,19 @@ fn record_of_a_forged_pack_is_as_it_always_was() {
 fn run_of_doomed_names_is_as_it_always_was() {
     let doomed = DoomedRecord { state: DoomedState::Doomed, time: Time(NOW), root: 20 };
     let spent = DoomedRecord { state: DoomedState::Spent, time: Time(NOW), root: 19 };
-    let names = [("packs/11/aa", Some(doomed)), ("state/bb", Some(spent)), ("work/x", None)];
-    let doomed = names.map(|(name, record)| (name.to_owned(), record)).into();
+    let [segment, older] = [0xaa, 0xbb].map(|byte| ObjectHash([byte; 32]));
+    let names = [Prunable::Pack(Place::Moved, PackId([0x11; 32])), Prunable::Segment(segment), Prunable::Run(older)];
+    let doomed = names.into_iter().zip([Some(doomed), Some(spent), None]).collect();
     let delta = StateDelta { doomed, ..StateDelta::default() };
     assert_eq!(
         hex(&run(RunKind::Doomed, &delta).bytes),
         "434f50414c52554e05000000000000000000000000000000000000000000000022222222222222222222222222222222\
-         03000000000000000b000f0000007061636b732f31312f6161a30001011b18d75b8423f30000021408000f0000007374\
-         6174652f6262a30002011b18d75b8423f3000002130600ffffffff776f726b2f78"
+         030000000000000046000f000000696e6465782f61616161616161616161616161616161616161616161616161616161\
+         616161616161616161616161616161616161616161616161616161616161616161616161a30002011b18d75b8423f300\
+         00021349000f0000006d6f7665642f31312f313131313131313131313131313131313131313131313131313131313131\
+         31313131313131313131313131313131313131313131313131313131313131313131a30001011b18d75b8423f3000002\
+         144600ffffffff73746174652f6262626262626262626262626262626262626262626262626262626262626262626262\
+         6262626262626262626262626262626262626262626262626262626262"
     );
 }
 
@@ -396,12 +401,14 @@ fn roots_are_as_they_always_were() {
 
 #[test]
 fn deletion_record_is_as_it_always_was() {
-    let names = vec!["packs/11/aa".to_owned(), "state/bb".to_owned()];
+    let names = vec![Prunable::Pack(Place::Packs, PackId([0x11; 32])), Prunable::Run(ObjectHash([0xbb; 32]))];
     let deletion = Deletion { root_number: 7, random: RANDOM, time: Time(NOW), names };
     assert_eq!(
         hex(&deletion.encode()),
-        "636f70616c726563130136000000a40007015022222222222222222222222222222222021b18d75b8423f3000003826b\
-         7061636b732f31312f61616873746174652f6262da7672f95c84dd71d4bb52bd3374bf59f703622d6093726fad1614fe\
-         ae28cd11"
+        "636f70616c7265631301b4000000a40007015022222222222222222222222222222222021b18d75b8423f30000038278\
+         497061636b732f31312f3131313131313131313131313131313131313131313131313131313131313131313131313131\
+         3131313131313131313131313131313131313131313131313131784673746174652f6262626262626262626262626262\
+         626262626262626262626262626262626262626262626262626262626262626262626262626262626262626262626262\
+         6262eea3204fa261b083b17bc1937fd0b1994b6c267e277c2dbf04e0ef9fcc7e7534"
     );
 }

@@ -45,7 +45,7 @@ fn oddities() -> Vec<Entry> {
         Entry { extras: Extras { device: Some((8, 1)), ..extras() }, ..entry(b"dev/b", EntryKind::BlockDevice) },
         Entry { extras: Extras { device: Some((1, 300)), ..extras() }, ..entry(b"dev/c", EntryKind::CharDevice) },
         Entry { mtime: Time(-1), ctime: Time(i64::MIN), ..entry(b"fifo", EntryKind::Fifo) },
-        file(b"file-inline", 5, Content::Inline(b"hello".to_vec())),
+        file(b"file-inline", 5, Content::Inline(b"hello".to_vec().into())),
         file(b"file-none", 0, Content::None),
         Entry {
             extras: Extras {
@@ -91,7 +91,7 @@ fn pages_of_entries_and_of_pages_have_these_bytes() {
 
 #[test]
 fn a_page_of_every_oddity_has_these_bytes() {
-    let mut builder = TreeBuilder::new(params(64, 64, 1 << 20, 1 << 20), keys());
+    let mut builder = TreeBuilder::new(params(64, 64, 512 << 10, 512 << 10), keys());
     oddities().iter().for_each(|entry| builder.push(entry).unwrap());
     assert_eq!(text(&builder.finish().unwrap().pages), include_str!("golden/tree-entries.txt"));
 }

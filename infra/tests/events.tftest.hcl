@@ -57,23 +57,33 @@ run "a_new_manifest_or_change_reaches_ingest" {
   }
 }
 
-run "a_message_waits_six_times_as_long_as_ingest_takes_and_is_put_aside_in_the_end" {
+run "a_message_comes_again_soon_after_its_ingest_and_then_singly_and_is_put_aside_in_the_end" {
   module {
     source = "./modules/events"
   }
 
   assert {
-    condition     = aws_sqs_queue.this.visibility_timeout_seconds >= 6 * var.function_timeout && aws_sqs_queue.this.visibility_timeout_seconds <= 43200
-    error_message = "A message comes again while it is worked."
+    condition     = aws_sqs_queue.this.visibility_timeout_seconds == 965 && aws_sqs_queue.singly.visibility_timeout_seconds == 960
+    error_message = "A message comes again while it is worked, or long after."
   }
 
   assert {
-    condition     = jsondecode(aws_sqs_queue.this.redrive_policy) == { deadLetterTargetArn = aws_sqs_queue.dead_letters.arn, maxReceiveCount = 5 }
+    condition     = jsondecode(aws_sqs_queue.this.redrive_policy) == { deadLetterTargetArn = aws_sqs_queue.singly.arn, maxReceiveCount = 1 }
+    error_message = "A message that comes again comes with others."
+  }
+
+  assert {
+    condition     = aws_lambda_event_source_mapping.singly.event_source_arn == aws_sqs_queue.singly.arn && aws_lambda_event_source_mapping.singly.batch_size == 1
+    error_message = "Messages that come again are not taken singly."
+  }
+
+  assert {
+    condition     = jsondecode(aws_sqs_queue.singly.redrive_policy) == { deadLetterTargetArn = aws_sqs_queue.dead_letters.arn, maxReceiveCount = 4 }
     error_message = "A message that fails again and again is not put aside."
   }
 
   assert {
-    condition     = aws_sqs_queue.this.sqs_managed_sse_enabled && aws_sqs_queue.dead_letters.sqs_managed_sse_enabled
+    condition     = aws_sqs_queue.this.sqs_managed_sse_enabled && aws_sqs_queue.singly.sqs_managed_sse_enabled && aws_sqs_queue.dead_letters.sqs_managed_sse_enabled
     error_message = "Messages are not sealed."
   }
 

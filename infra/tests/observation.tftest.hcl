@@ -11,7 +11,7 @@ variables {
   repository         = "example-copal"
   functions          = { for name in ["ingest", "compact", "prune", "check", "gateway"] : name => "copal-${name}" }
   timeouts           = { ingest = 900, compact = 900, prune = 900, check = 900, gateway = 30 }
-  queue              = "copal-events"
+  queues             = { ingest-age = "copal-events", singly-age = "copal-events-singly" }
   dead_letters       = { dead-letters = "copal-dead-letters", failed-runs = "copal-failed-runs" }
   api                = "a1b2c3d4e5"
   silent_days        = { check = 3, prune = 2, ingest = 1 }

@@ -1,5 +1,7 @@
 //! Failure: why an invocation ends in an error, so that its retry, its dead-letter queue and its alarm see it.
 
+use std::any::Any;
+
 use copal_service::error::JobError;
 use copal_store::StoreError;
 use lambda_runtime::Diagnostic;
@@ -22,6 +24,9 @@ pub enum Failure {
     /// The job failed.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// It panicked.
+    #[error("it panicked, which is a mistake of Copal: {0}")]
+    Panicked(String),
     /// The time was over.
     #[error(transparent)]
     Expired(#[from] Expired),
@@ -34,6 +39,12 @@ impl From<StoreError> for Failure {
 }
 
 impl Failure {
+    /// A panic, by what it says.
+    pub fn panicked(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Failure::Panicked(text.unwrap_or("without a word").to_owned())
+    }
+
     /// A name for alarms and for who reads the log.
     pub fn name(&self) -> &'static str {
         match self {
@@ -46,6 +57,7 @@ impl Failure {
             Failure::Job(JobError::StateLost { .. }) => "StateLost",
             Failure::Job(JobError::Contended { .. }) => "Contended",
             Failure::Job(_) => "Job",
+            Failure::Panicked(_) => "Panicked",
             Failure::Expired(_) => "Expired",
         }
     }

@@ -36,6 +36,8 @@ pub fn gateway(environment: &Environment, store: Arc<dyn Store>, presigner: Arc<
         arrived: None,
         // What a check notes, this function may not write.
         suspected: None,
+        // They are functions of their own, with alarms of their own.
+        jobs: None,
     };
     // Another request may reach another process: what one remembers says nothing.
     Gateway::new(settings, None)

@@ -2,6 +2,7 @@
 //! together; those of other clients are not touched by that.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
@@ -11,10 +12,11 @@ use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::repository::IngestBy;
 use copal_service::error::JobError;
 use copal_service::ingest::{Scope, work};
-use copal_service::metrics::{CLIENTS_UNDECIDED, MESSAGES, MESSAGES_FAILED, UNDECIDED_AGE};
+use copal_service::metrics::{CLIENTS_UNDECIDED, MESSAGES, MESSAGES_FAILED, STOPS, UNDECIDED_AGE};
 use copal_service::view::{self, Parts};
 use copal_service::{clients, objects};
 use copal_store::StoreTime;
+use futures::FutureExt;
 use serde_json::{Value, json};
 
 use crate::event::{BadEvent, Hint, Message, RECONCILE, Request};
@@ -88,6 +90,7 @@ async fn follow_all(run: &mut Run<'_>, hints: &[Hint], tally: &mut Tally) -> Vec
             Hint::Everything => reconcile(run, tally).await,
         };
         if let Err(failure) = done {
+            run.metrics.count(STOPS, matches!(failure, Failure::Panicked(_)).into());
             tracing::error!(?hint, failure = failure.name(), error = failure.chain(), "left for another time");
             failed.push((*hint, failure));
         }
@@ -98,8 +101,15 @@ async fn follow_all(run: &mut Run<'_>, hints: &[Hint], tally: &mut Tally) -> Vec
 /// Works the chain of every client that has something undecided, so many at once that a root's runs stay small.
 async fn reconcile(run: &mut Run<'_>, tally: &mut Tally) -> Result<(), Failure> {
     let mut first = decide(run, Scope::Decisions, tally).await;
-    let undecided = run.deadline.run(undecided(run, tally)).await??;
-    for clients in undecided.chunks(TOGETHER) {
+    let mut undecided = run.deadline.run(undecided(run, tally)).await??;
+    // A client that kills the function takes with it those behind it: not the same ones each time, and none beside it where
+    // there are few.
+    let mut random = [0; 8];
+    run.host.entropy.fill(&mut random);
+    let first_of_all = u64::from_le_bytes(random) % (undecided.len() as u64).max(1);
+    undecided.rotate_left(first_of_all as usize);
+    let together = if undecided.len() > TOGETHER { TOGETHER } else { 1 };
+    for clients in undecided.chunks(together) {
         let hints: Vec<Hint> = clients.iter().copied().map(Hint::Client).collect();
         let failed = Box::pin(follow_all(run, &hints, tally)).await;
         first = failed.into_iter().fold(first, |first, (_, failure)| first.and(Err(failure)));
@@ -136,7 +146,9 @@ async fn undecided(run: &Run<'_>, tally: &mut Tally) -> Result<Vec<ClientId>, Jo
 
 /// Runs the job of the service. Its time may be over before it begins: then nothing is begun.
 async fn decide(run: &mut Run<'_>, scope: Scope<'_>, tally: &mut Tally) -> Result<(), Failure> {
-    let done = run.deadline.run(work(&run.host, IngestBy::Service, scope, &|_| false)).await??;
+    let work = AssertUnwindSafe(work(&run.host, IngestBy::Service, scope, &|_| false)).catch_unwind();
+    // What is left is what a kill leaves. A panic is of the client it happened with: others of the batch go on.
+    let done = run.deadline.run(work).await?.map_err(|panic| Failure::panicked(panic.as_ref()))??;
     for receipt in &done.receipts {
         tally.take(receipt);
     }

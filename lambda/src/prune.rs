@@ -15,7 +15,7 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     let expired = run.deadline.run(expire_until(&run.host, IngestBy::Service, &budget)).await??;
     run.metrics.expired(&expired);
     for held in &expired.held {
-        tracing::warn!(snapshot = %held.snapshot, source = %held.source, why = %held.why, "held");
+        tracing::warn!(snapshot = %held.snapshot, client = %held.series.client, source = %held.series.source, why = %held.why, "held");
     }
     for (object, why) in &expired.refused {
         tracing::warn!(object, why, "not believed");

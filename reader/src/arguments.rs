@@ -16,11 +16,12 @@ The reader of a Copal repository: brings files back with nothing but a WebAssemb
   wasmtime run --dir REPOSITORY --dir TARGET reader.wasm restore REPOSITORY TARGET [OPTIONS]
   wasmtime run --dir REPOSITORY              reader.wasm restore REPOSITORY --tar - [OPTIONS] | tar -xp -C TARGET
 
-  --snapshot ID         the snapshot whose id begins so; else the newest one
+  --snapshot ID         the snapshot whose id begins so; else the newest one, if all are of one client
   --path PATH           only what lies at or below this path
   --tar FILE            an archive (POSIX pax) with modes, owners, times and attributes; - is standard output
   --password-file FILE  a file that holds the passphrase, or the recovery code
   --key-file FILE       a key file
+  --unlock-memory MIB   memory that a key slot may take to open, even beyond 1024 MiB
 
 Without such a file the passphrase, or the recovery code, is read from standard input, and is not hidden while it is
 typed. TARGET must be empty. Without --tar names, contents and times are restored; modes and owners are not, for WASI
@@ -41,6 +42,8 @@ pub(crate) struct Arguments {
     pub(crate) path: TreePath,
     pub(crate) password_file: Option<PathBuf>,
     pub(crate) key_file: Option<PathBuf>,
+    /// MiB that a key slot may take to open, where it takes more than is usual.
+    pub(crate) unlock_memory: Option<u32>,
 }
 
 /// What to do.
@@ -109,8 +112,8 @@ impl Arguments {
         if let Some(word) = plain.next() {
             return Err(Failure::Usage(format!("nothing is known to do with {word:?}")));
         }
-        let Options { snapshot, path, password_file, key_file, .. } = options;
-        Ok(Some(Self { action, repository, snapshot, path, password_file, key_file }))
+        let Options { snapshot, path, password_file, key_file, unlock_memory, .. } = options;
+        Ok(Some(Self { action, repository, snapshot, path, password_file, key_file, unlock_memory }))
     }
 }
 
@@ -121,6 +124,7 @@ struct Options {
     tar: Option<OsString>,
     password_file: Option<PathBuf>,
     key_file: Option<PathBuf>,
+    unlock_memory: Option<u32>,
 }
 
 impl Options {
@@ -131,10 +135,16 @@ impl Options {
             "--tar" => self.tar = Some(value.to_owned()),
             "--password-file" => self.password_file = Some(value.into()),
             "--key-file" => self.key_file = Some(value.into()),
+            "--unlock-memory" => self.unlock_memory = Some(mebibytes(value)?),
             _ => return Err(Failure::Usage(format!("there is no option {name}"))),
         }
         Ok(())
     }
+}
+
+fn mebibytes(value: &OsStr) -> Result<u32, Failure> {
+    let number = value.to_str().and_then(|value| value.parse().ok());
+    number.ok_or_else(|| Failure::Usage(format!("{value:?} is not a number of MiB")))
 }
 
 fn id(value: &OsStr) -> Result<String, Failure> {

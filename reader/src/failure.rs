@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use copal_engine::keys::attempts::Doubt;
+
 /// Why the program ends early.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -33,6 +35,16 @@ pub(crate) enum Failure {
         object: String,
         /// What is wrong.
         why: String,
+    },
+    /// A slot that might open was not tried.
+    #[error("key slot {slot} asks for {mib} MiB of memory: {doubt}; --unlock-memory {mib} tries it all the same")]
+    CostlySlot {
+        /// Its id.
+        slot: String,
+        /// What a passphrase takes there.
+        mib: u32,
+        /// Why it was not tried.
+        doubt: Doubt,
     },
     /// No snapshot is meant, or more than one.
     #[error("{0}")]

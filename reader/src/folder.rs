@@ -10,7 +10,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::wasi::ffi::OsStrExt;
 
 use copal_engine::path::TreePath;
-use copal_engine::restore::extents::Extents;
 use copal_engine::time::Time;
 use copal_engine::tree::{Entry, EntryKind};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, symlinkat, utimensat};
@@ -34,11 +33,8 @@ pub(crate) struct Folder {
 struct Open {
     entry: Box<Entry>,
     real: PathBuf,
-    extents: Extents,
     /// None as long as there was no content that could be had.
     file: Option<File>,
-    /// How much of the content came, or did not.
-    taken: u64,
     is_whole: bool,
 }
 
@@ -133,36 +129,28 @@ impl Sink for Folder {
         let real = self.place(&entry.path)?;
         let linked = fs::hard_link(self.real(first), real);
         linked.map_err(|error| {
-            let first = crate::show::printable(first.as_bytes());
+            let first = copal_engine::shown::path(first.as_bytes());
             SinkError::Entry(format!("it is another name of /{first}, and cannot be linked to it: {error}"))
         })
     }
 
     fn begin(&mut self, entry: Box<Entry>) -> Result<(), SinkError> {
         let real = self.place(&entry.path)?;
-        let extents = Extents::new(entry.size, &entry.extras.holes);
-        self.open = Some(Open { entry, real, extents, file: None, taken: 0, is_whole: true });
+        self.open = Some(Open { entry, real, file: None, is_whole: true });
         Ok(())
     }
 
-    fn content(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         let Some(mut open) = self.open.take() else { return Ok(()) };
         let file = made(&mut open.file, &open.real)?;
-        let mut rest = bytes;
-        for range in open.extents.place(open.taken..open.taken + bytes.len() as u64) {
-            let (now, after) = rest.split_at((range.end - range.start) as usize);
-            file.seek(SeekFrom::Start(range.start))?;
-            file.write_all(now)?;
-            rest = after;
-        }
-        open.taken += bytes.len() as u64;
+        file.seek(SeekFrom::Start(offset))?;
+        file.write_all(bytes)?;
         self.open = Some(open);
         Ok(())
     }
 
-    fn missing(&mut self, length: u64) -> Result<(), SinkError> {
+    fn missing(&mut self) -> Result<(), SinkError> {
         if let Some(open) = &mut self.open {
-            open.taken += length;
             open.is_whole = false;
         }
         Ok(())
@@ -271,11 +259,12 @@ mod tests {
             file.size = 100;
             file.extras.holes = vec![10..50, 90..100];
             folder.begin(Box::new(file)).unwrap();
-            folder.content(&[1; 20]).unwrap();
+            folder.write(0, &[1; 10]).unwrap();
+            folder.write(50, &[1; 10]).unwrap();
             if is_whole {
-                folder.content(&[2; 30]).unwrap()
+                folder.write(60, &[2; 30]).unwrap()
             } else {
-                folder.missing(30).unwrap()
+                folder.missing().unwrap()
             }
             folder.end().unwrap();
             let path = directory.path().join("out").join(name);
@@ -295,7 +284,7 @@ mod tests {
         let mut file = entry("gone", EntryKind::File);
         file.size = 10;
         folder.begin(Box::new(file)).unwrap();
-        folder.missing(10).unwrap();
+        folder.missing().unwrap();
         folder.end().unwrap();
         assert_eq!(fs::read_dir(directory.path().join("out")).unwrap().count(), 0);
     }

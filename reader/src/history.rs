@@ -1,11 +1,12 @@
 //! History: the snapshots of a repository, from manifests that their clients' keys have signed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use copal_engine::block::{OpenBlock, OpenTools};
-use copal_engine::client::{ClientHistory, ClientRecord};
+use copal_engine::client::{ClientHistory, ClientRecord, Role};
 use copal_engine::id::{ChunkId, ClientId, DomainId, SnapshotId};
-use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::owner::{OwnerSecret, TextPurpose};
 use copal_engine::keys::session::SessionRecord;
 use copal_engine::layout;
 use copal_engine::limits::RECORD_BYTES;
@@ -20,10 +21,21 @@ use copal_engine::time::Time;
 use crate::directory::Directory;
 use crate::failure::Failure;
 use crate::report::Report;
+use crate::show::sentence;
+
+/// A client, as the owner has registered it.
+pub(crate) struct Signer {
+    pub(crate) id: ClientId,
+    /// Its name; its id where the owner gave it none.
+    pub(crate) name: String,
+    pub(crate) role: Role,
+}
 
 /// A snapshot that its client has signed.
 pub(crate) struct Snapshot {
     pub(crate) id: SnapshotId,
+    /// Who signed it.
+    pub(crate) signer: Rc<Signer>,
     pub(crate) domain: DomainId,
     pub(crate) root: ChunkId,
     /// When it was made, as the client says.
@@ -62,7 +74,8 @@ impl History {
         let mut snapshots = Vec::new();
         for (client, numbers) in manifests(directory, state)? {
             let Some(record) = read_client(directory, owner, client, report)? else { continue };
-            let reading = Reading { directory, owner, state, record: &record };
+            let signer = Rc::new(Signer::of(owner, &record));
+            let reading = Reading { directory, owner, state, record: &record, signer };
             for number in numbers {
                 match reading.snapshot(client, number) {
                     Ok(snapshot) => snapshots.extend(snapshot),
@@ -74,11 +87,21 @@ impl History {
         Ok(Self { snapshots })
     }
 
-    /// The snapshot whose id begins so, or the newest one that is kept.
+    /// The snapshot whose id begins so, or the newest one that is kept. Where several clients have snapshots, the newest of
+    /// all is nobody's answer: one client would decide what is restored in another's place.
     pub(crate) fn find(&self, digits: Option<&str>) -> Result<&Snapshot, Failure> {
         let Some(digits) = digits else {
-            let newest = self.snapshots.iter().rev().find(|snapshot| !snapshot.is_forgotten);
-            return newest.ok_or_else(|| Failure::Snapshot("there is no snapshot that could be restored".to_owned()));
+            let kept = self.snapshots.iter().filter(|snapshot| !snapshot.is_forgotten);
+            let newest: BTreeMap<ClientId, &Snapshot> = kept.map(|snapshot| (snapshot.signer.id, snapshot)).collect();
+            let newest: Vec<&Snapshot> = newest.into_values().collect();
+            return match newest.as_slice() {
+                [] => Err(Failure::Snapshot("there is no snapshot that could be restored".to_owned())),
+                [only] => Ok(only),
+                several => Err(Failure::Snapshot(format!(
+                    "several clients have snapshots: name one with --snapshot; the newest of each:\n  {}",
+                    several.iter().map(|snapshot| sentence(snapshot)).collect::<Vec<_>>().join("\n  ")
+                ))),
+            };
         };
         let mut fitting = self.snapshots.iter().filter(|snapshot| snapshot.id.to_string().starts_with(digits));
         match (fitting.next(), fitting.next()) {
@@ -86,6 +109,14 @@ impl History {
             (None, _) => Err(Failure::Snapshot(format!("there is no snapshot {digits}"))),
             (Some(_), Some(_)) => Err(Failure::Snapshot(format!("several snapshots begin with {digits}"))),
         }
+    }
+}
+
+impl Signer {
+    fn of(owner: &OwnerSecret, record: &ClientRecord) -> Self {
+        let name = owner.open_text(TextPurpose::ClientName, &record.client.0, &record.sealed_name);
+        let name = name.ok().filter(|name| !name.is_empty()).unwrap_or_else(|| record.client.to_string());
+        Self { id: record.client, name, role: record.role }
     }
 }
 
@@ -140,6 +171,7 @@ struct Reading<'a> {
     owner: &'a OwnerSecret,
     state: &'a State,
     record: &'a ClientRecord,
+    signer: Rc<Signer>,
 }
 
 impl Reading<'_> {
@@ -157,6 +189,9 @@ impl Reading<'_> {
         let repository = self.owner.repository();
         let verified = Manifest::verify(repository, &keys.manifest, client, number, &bytes);
         let verified = verified.map_err(|error| error.to_string())?;
+        if verified.manifest.domain != self.record.domain {
+            return Err("it is of a domain that is not its client's".to_owned());
+        }
         let Some(claim) = verified.manifest.snapshot.as_ref().filter(|claim| !claim.partial) else { return Ok(None) };
         // What the state does not know was not accepted when it was written, and counts unless it was refused since.
         if known.is_none() && (!self.record.accepts(number, verified.hash) || self.is_rejected(client, number)) {
@@ -167,6 +202,7 @@ impl Reading<'_> {
             None => Standing::Unknown(claim.client_time),
         };
         Ok(Some(Snapshot {
+            signer: self.signer.clone(),
             id: verified.hash.snapshot(),
             age: (standing, verified.hash.snapshot()),
             domain: verified.manifest.domain,
@@ -200,21 +236,40 @@ const OBJECT_BYTES: u64 = RECORD_BYTES as u64 + 1024;
 mod tests {
     use super::*;
 
-    fn snapshot(id: u8, is_forgotten: bool) -> Snapshot {
+    fn snapshot(id: u8, client: u8, is_forgotten: bool) -> Snapshot {
+        let signer = Signer { id: ClientId([client; 16]), name: format!("client {client}"), role: Role::Full };
         let (domain, root) = (DomainId([1; 16]), ChunkId([1; 24]));
         let (id, time) = (SnapshotId([id; 16]), Time(id.into()));
-        Snapshot { id, domain, root, time, age: (Standing::Unknown(time), id), is_forgotten, info: None }
+        Snapshot {
+            id,
+            signer: Rc::new(signer),
+            domain,
+            root,
+            time,
+            age: (Standing::Unknown(time), id),
+            is_forgotten,
+            info: None,
+        }
     }
 
     #[test]
     fn the_newest_that_is_kept_is_meant_unless_another_is_named() {
-        let history = History { snapshots: vec![snapshot(0x1a, false), snapshot(0x1b, false), snapshot(0x2c, true)] };
+        let history =
+            History { snapshots: vec![snapshot(0x1a, 1, false), snapshot(0x1b, 1, false), snapshot(0x2c, 2, true)] };
         let found = |digits| history.find(digits).map(|snapshot| snapshot.id.0[0]).map_err(|error| error.to_string());
         assert_eq!(found(None), Ok(0x1b));
         assert_eq!(found(Some("2")), Ok(0x2c));
         assert_eq!(found(Some("1")), Err("several snapshots begin with 1".to_owned()));
         assert_eq!(found(Some("3")), Err("there is no snapshot 3".to_owned()));
     }
+
+    #[test]
+    fn the_newest_of_several_clients_is_nobodys_answer() {
+        let history = History { snapshots: vec![snapshot(0x1a, 1, false), snapshot(0x1b, 2, false)] };
+        let told = history.find(None).map(|snapshot| snapshot.id).unwrap_err().to_string();
+        assert!(told.contains("1a1a") && told.contains("client 2 (full)") && told.contains("--snapshot"), "{told}");
+    }
+
     #[test]
     fn what_no_state_knows_is_older_than_what_one_does() {
         let mut order =

@@ -74,7 +74,9 @@ fn act(
 ) -> Result<(), Failure> {
     let directory = Directory::open(&arguments.repository)?;
     let slots = unlock::find(&directory)?;
-    let owner = unlock::unlock(slots, &secret::read(arguments, input, report)?, report)?;
+    let secret = secret::read(arguments, input, report)?;
+    let repository = unlock::repository(&directory);
+    let owner = unlock::unlock(slots, &secret, repository, arguments.unlock_memory, report)?;
     let state = state::read(&directory, report)?;
     let history = History::read(&directory, &owner, &state, report)?;
     if matches!(arguments.action, Action::List) {

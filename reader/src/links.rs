@@ -20,7 +20,7 @@ impl Identities {
         (&entry.extras.link_target, entry.extras.device).hash(&mut hasher);
         match &entry.content {
             Content::None => {}
-            Content::Inline(bytes) => bytes.hash(&mut hasher),
+            Content::Inline(content) => content.hash(&mut hasher),
             Content::Chunks(pieces) => pieces.hash(&mut hasher),
             Content::List { root, height } => (root.as_bytes(), height).hash(&mut hasher),
         }

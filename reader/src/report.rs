@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use copal_engine::path::TreePath;
+use copal_engine::shown;
 use copal_engine::tree::LostRange;
 
 use crate::failure::Failure;
-use crate::show::printable;
 
 /// Says what goes wrong, and remembers how bad it was.
 pub(crate) struct Report<'a> {
@@ -44,14 +44,14 @@ impl<'a> Report<'a> {
     /// Names an entry that is not wholly restored because the repository is damaged.
     pub(crate) fn damaged_entry(&mut self, path: &TreePath, why: &str) {
         self.is_damaged = true;
-        self.line(&format!("not wholly restored: /{}: {why}", printable(path.as_bytes())));
+        self.line(&format!("not wholly restored: /{}: {why}", shown::path(path.as_bytes())));
     }
 
     /// Names entries that cannot even be told.
     pub(crate) fn lost(&mut self, range: &LostRange, why: &str) {
         self.is_damaged = true;
         let end = |path: &Option<TreePath>, none: &str| {
-            path.as_ref().map_or(none.to_owned(), |path| format!("/{}", printable(path.as_bytes())))
+            path.as_ref().map_or(none.to_owned(), |path| format!("/{}", shown::path(path.as_bytes())))
         };
         let (after, through) = (end(&range.after, "the start"), end(&range.through, "the end"));
         self.line(&format!("lost: entries behind {after} up to {through}: {why}"));
@@ -60,7 +60,7 @@ impl<'a> Report<'a> {
     /// Names an entry that could not be written here.
     pub(crate) fn unwritten(&mut self, path: &TreePath, why: &str) {
         self.is_partial = true;
-        self.line(&format!("not restored: /{}: {why}", printable(path.as_bytes())));
+        self.line(&format!("not restored: /{}: {why}", shown::path(path.as_bytes())));
     }
 
     /// Says why the program ends early; gives the exit code.

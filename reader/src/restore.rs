@@ -1,18 +1,20 @@
 //! Restore: a snapshot's entries, in order, with their content, into a sink. Damage is named and passed.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use copal_engine::id::ChunkId;
 use copal_engine::path::TreePath;
+use copal_engine::restore::extents::Extents;
 use copal_engine::restore::leaves::{BELOW_LEAF, Leaves};
-use copal_engine::tree::{Content, Entry, EntryKind, ListStep, ListWalk};
+use copal_engine::shown;
+use copal_engine::tree::{Content, Entry, EntryKind, Inline, ListStep, ListWalk};
 
 use crate::content::{Fetched, Wanted};
 use crate::failure::Failure;
 use crate::links::Identities;
 use crate::pages::{Entries, Pages};
 use crate::report::Report;
-use crate::show::printable;
 use crate::sink::{Sink, SinkError};
 
 /// Restores into a sink.
@@ -38,7 +40,7 @@ enum Act {
     Other(Box<Entry>),
     Link(Box<Entry>, TreePath),
     Begin(Box<Entry>),
-    Inline(Vec<u8>),
+    Inline(Inline),
     /// A chunk, by its number.
     Chunk(usize),
     Missing(u64, String),
@@ -48,6 +50,9 @@ enum Act {
 /// A file on its way.
 struct Current {
     path: TreePath,
+    extents: Rc<Extents>,
+    /// Bytes of the content that came, or did not.
+    taken: u64,
     /// Whether the sink takes it, and it was not named yet.
     is_taken: bool,
     is_named: bool,
@@ -77,7 +82,7 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
         }
         self.flush()?;
         if is_empty && !path.is_top() {
-            return Err(Failure::Snapshot(format!("the snapshot holds no /{}", printable(path.as_bytes()))));
+            return Err(Failure::Snapshot(format!("the snapshot holds no /{}", shown::path(path.as_bytes()))));
         }
         Ok(())
     }
@@ -103,7 +108,7 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
         self.acts.push(Act::Begin(Box::new(entry)));
         match content {
             Content::None => {}
-            Content::Inline(bytes) => self.acts.push(Act::Inline(bytes)),
+            Content::Inline(content) => self.acts.push(Act::Inline(content)),
             Content::Chunks(pieces) => {
                 for piece in pieces {
                     self.acts.push(Act::Chunk(self.wanted.add(piece)));
@@ -161,7 +166,7 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
             }
             Act::Link(entry, first) => {
                 if self.partial.contains(&first) {
-                    let first = printable(first.as_bytes());
+                    let first = shown::path(first.as_bytes());
                     self.report
                         .damaged_entry(&entry.path, &format!("it is another name of /{first}, which is not whole"));
                 }
@@ -169,12 +174,16 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
                 self.settle(done, &entry.path)
             }
             Act::Begin(entry) => {
-                self.current = Some(Current { path: entry.path.clone(), is_taken: true, is_named: false });
+                let (path, extents) = (entry.path.clone(), Rc::new(Extents::of(&entry)));
+                self.current = Some(Current { path, extents, taken: 0, is_taken: true, is_named: false });
                 self.go_on(|sink| sink.begin(entry))
             }
-            Act::Inline(bytes) => self.go_on(|sink| sink.content(&bytes)),
+            Act::Inline(content) => match self.extents() {
+                Some(extents) => self.write(extents.inline(&content)),
+                None => Ok(()),
+            },
             Act::Chunk(at) => match fetched.chunk(at) {
-                Ok(bytes) => self.go_on(|sink| sink.content(bytes)),
+                Ok(bytes) => self.piece(bytes),
                 Err((length, why)) => self.missing(length, why),
             },
             Act::Missing(length, why) => self.missing(length, &why),
@@ -187,12 +196,33 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
     }
 
     fn missing(&mut self, length: u64, why: &str) -> Result<(), Failure> {
-        if let Some(current) = self.current.as_mut().filter(|current| !current.is_named) {
-            current.is_named = true;
-            self.partial.insert(current.path.clone());
-            self.report.damaged_entry(&current.path, why);
+        if let Some(current) = &mut self.current {
+            current.taken += length;
+            if !core::mem::replace(&mut current.is_named, true) {
+                self.partial.insert(current.path.clone());
+                self.report.damaged_entry(&current.path, why);
+            }
         }
-        self.go_on(|sink| sink.missing(length))
+        self.go_on(|sink| sink.missing())
+    }
+
+    /// Writes the next piece of the current file's content.
+    fn piece(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let (Some(extents), Some(current)) = (self.extents(), &mut self.current) else { return Ok(()) };
+        let offset = current.taken;
+        current.taken += bytes.len() as u64;
+        self.write(extents.parts(offset, bytes))
+    }
+
+    fn write<'b>(&mut self, parts: impl Iterator<Item = (u64, &'b [u8])>) -> Result<(), Failure> {
+        for (offset, bytes) in parts {
+            self.go_on(|sink| sink.write(offset, bytes))?;
+        }
+        Ok(())
+    }
+
+    fn extents(&self) -> Option<Rc<Extents>> {
+        self.current.as_ref().map(|current| current.extents.clone())
     }
 
     /// Goes on with the current file, unless the sink has given it up.
@@ -219,7 +249,7 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
 fn weight(entry: &Entry) -> usize {
     let extras = &entry.extras;
     let xattrs: usize = extras.xattrs.iter().map(|(name, value)| name.len() + value.len() + 64).sum();
-    let inline = if let Content::Inline(bytes) = &entry.content { bytes.len() } else { 0 };
+    let inline = if let Content::Inline(_) = &entry.content { entry.content_bytes() as usize } else { 0 };
     let target = extras.link_target.as_ref().map_or(0, Vec::len);
     512 + entry.path.as_bytes().len() + xattrs + inline + target + 16 * extras.holes.len()
 }

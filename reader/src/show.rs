@@ -2,12 +2,14 @@
 
 use std::io::Write;
 
+use copal_engine::client::Role;
 use copal_engine::path::TreePath;
+use copal_engine::shown;
 use copal_engine::time::Time;
 use copal_engine::tree::{Entry, EntryKind};
 
 use crate::failure::Failure;
-use crate::history::{History, Snapshot};
+use crate::history::{History, Signer, Snapshot};
 use crate::pages::{Entries, Pages};
 use crate::report::Report;
 
@@ -35,7 +37,7 @@ pub(crate) fn entries(
         is_empty = false;
     }
     if is_empty && !path.is_top() {
-        return Err(Failure::Snapshot(format!("the snapshot holds no /{}", printable(path.as_bytes()))));
+        return Err(Failure::Snapshot(format!("the snapshot holds no /{}", shown::path(path.as_bytes()))));
     }
     Ok(())
 }
@@ -44,17 +46,32 @@ pub(crate) fn entries(
 pub(crate) fn sentence(snapshot: &Snapshot) -> String {
     let mut words = vec![snapshot.id.to_string(), stamp(snapshot.time)];
     match &snapshot.info {
-        None => words.push("(its description cannot be opened)".to_owned()),
+        None => words.extend([
+            "(its description cannot be opened)".to_owned(),
+            machine(&snapshot.signer, &snapshot.signer.name),
+        ]),
         Some(info) => {
             words.push(format!("{} files", info.counts.files));
             words.push(format!("{} bytes", info.counts.bytes));
-            words.push(printable(info.host.as_bytes()));
-            words.extend(info.paths.iter().map(|path| format!("/{}", printable(path))));
-            words.extend(Some(&info.label).filter(|label| !label.is_empty()).map(|label| printable(label.as_bytes())));
-            words.extend(info.tags.iter().map(|tag| format!("#{}", printable(tag.as_bytes()))));
+            words.push(machine(&snapshot.signer, &info.host));
+            words.extend(info.paths.iter().map(|path| format!("/{}", shown::path(path))));
+            words.extend(Some(&info.label).filter(|label| !label.is_empty()).map(|label| shown::text(label)));
+            words.extend(info.tags.iter().map(|tag| format!("#{}", shown::text(tag))));
         }
     }
     words.join("  ")
+}
+
+/// The machine that a snapshot stands for, and the client that signed it.
+fn machine(signer: &Signer, claimed: &str) -> String {
+    let machine = signer.role.machine(claimed, &signer.name);
+    let role = match signer.role {
+        Role::Full => "full".to_owned(),
+        Role::WriteOnly if machine == claimed => "write-only".to_owned(),
+        Role::WriteOnly => format!("write-only, says it is \"{}\"", shown::text(claimed)),
+    };
+    let [machine, name] = [machine, &signer.name].map(shown::text);
+    format!("{machine}  by {name} ({role})")
 }
 
 fn line(entry: &Entry) -> String {
@@ -67,31 +84,10 @@ fn line(entry: &Entry) -> String {
         EntryKind::CharDevice => 'c',
         EntryKind::BlockDevice => 'b',
     };
-    let target = entry.extras.link_target.as_ref().map_or(String::new(), |target| format!(" -> {}", printable(target)));
-    let (mode, size, path) = (entry.mode.permissions(), entry.size, printable(entry.path.as_bytes()));
+    let target =
+        entry.extras.link_target.as_ref().map_or(String::new(), |target| format!(" -> {}", shown::path(target)));
+    let (mode, size, path) = (entry.mode.permissions(), entry.size, shown::path(entry.path.as_bytes()));
     format!("{kind}{mode:04o} {size:>14} {} /{path}{target}", stamp(entry.mtime))
-}
-
-/// Bytes as text that controls no terminal: `\` doubled, control characters and what is no UTF-8 as `\xNN`.
-pub(crate) fn printable(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        for character in chunk.valid().chars() {
-            match character {
-                '\\' => text.push_str("\\\\"),
-                character if character.is_control() => {
-                    let mut buffer = [0; 4];
-                    character
-                        .encode_utf8(&mut buffer)
-                        .bytes()
-                        .for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
-                }
-                character => text.push(character),
-            }
-        }
-        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
-    }
-    text
 }
 
 /// A time in UTC, to the second.
@@ -127,11 +123,5 @@ mod tests {
         assert_eq!(at(951_782_400), "2000-02-29T00:00:00Z");
         assert_eq!(at(4_107_542_399), "2100-02-28T23:59:59Z");
         assert_eq!(at(4_107_542_400), "2100-03-01T00:00:00Z");
-    }
-
-    #[test]
-    fn names_cannot_speak_to_the_terminal() {
-        assert_eq!(printable(b"a\x1b[2J\n\\\xff\xc3\xa4"), "a\\x1b[2J\\x0a\\\\\\xff\u{e4}");
-        assert_eq!(printable("\u{9b}".as_bytes()), "\\xc2\\x9b");
     }
 }

@@ -5,8 +5,8 @@ use copal_engine::tree::Entry;
 
 use crate::failure::Failure;
 
-/// Takes entries in the order of the tree. A file is begun, gets its content (its bytes without holes) from the start to
-/// the end, and is ended.
+/// Takes entries in the order of the tree. A file is begun, gets parts of its bytes from the start to the end, and is ended.
+/// What no part covers reads as zeros.
 pub(crate) trait Sink {
     /// Takes what is no regular file.
     fn other(&mut self, entry: &Entry) -> Result<(), SinkError>;
@@ -14,10 +14,10 @@ pub(crate) trait Sink {
     fn link(&mut self, entry: &Entry, first: &TreePath) -> Result<(), SinkError>;
     /// Begins a regular file.
     fn begin(&mut self, entry: Box<Entry>) -> Result<(), SinkError>;
-    /// Goes on with its content.
-    fn content(&mut self, bytes: &[u8]) -> Result<(), SinkError>;
-    /// Goes on behind a part of its content that cannot be had.
-    fn missing(&mut self, length: u64) -> Result<(), SinkError>;
+    /// Takes the bytes that lie at an offset of the file.
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), SinkError>;
+    /// Learns that some of its bytes cannot be had.
+    fn missing(&mut self) -> Result<(), SinkError>;
     /// Ends it.
     fn end(&mut self) -> Result<(), SinkError>;
 }

@@ -3,7 +3,8 @@
 
 use copal_engine::id::ObjectHash;
 use copal_engine::layout;
-use copal_engine::limits::{PACK_BYTES, RECORD_BYTES};
+use copal_engine::limits::{PACK_BYTES, RECORD_BYTES, ROOT_LEAP};
+use copal_engine::number::reached;
 use copal_engine::root::Root;
 use copal_engine::state::{RunKind, RunReader, State, StateFold};
 
@@ -14,8 +15,13 @@ use crate::report::Report;
 /// Reads what roots name, from the newest on until one can be read.
 pub(crate) fn read(directory: &Directory, report: &mut Report<'_>) -> Result<State, Failure> {
     let names = directory.names("roots")?;
-    for name in names.iter().take(ROOTS) {
-        let name = format!("roots/{name}");
+    let numbers = names.iter().filter_map(|name| layout::root_number(&format!("roots/{name}")));
+    let mut numbers: Vec<u64> = numbers.collect();
+    // One far above all others was never reached by one after another.
+    let last = reached(0, ROOT_LEAP, numbers.iter().copied());
+    numbers.retain(|number| *number <= last);
+    for number in numbers.into_iter().take(ROOTS) {
+        let name = layout::root(number);
         match state_of(directory, &name) {
             Ok(state) => return Ok(state),
             Err((object, why)) => report.damaged_object(&object, &why),

@@ -1,7 +1,11 @@
 //! Unlock: the key slot that opens with what the user has.
 
+use copal_engine::id::RepositoryId;
+use copal_engine::keys::attempts::{Attempt, Attempts};
 use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::slot::{Slot, SlotError, SlotInput};
+use copal_engine::keys::slot::{STORED_BYTES, Slot, SlotError, SlotInput};
+use copal_engine::layout;
+use copal_engine::repository::Descriptor;
 
 use crate::directory::Directory;
 use crate::failure::Failure;
@@ -14,14 +18,14 @@ pub(crate) type Found = Result<Slot, (String, String)>;
 /// All key slots.
 pub(crate) fn find(directory: &Directory) -> Result<Vec<Found>, Failure> {
     let slots = directory.names("keys")?;
-    Ok(slots.iter().filter_map(|slot| whole_copy(directory, slot)).collect())
+    Ok(slots.iter().take(SLOTS_READ).filter_map(|slot| whole_copy(directory, slot)).collect())
 }
 
 fn whole_copy(directory: &Directory, slot: &str) -> Option<Found> {
     let mut fault = None;
     for copy in ["a", "b"] {
         let name = format!("keys/{slot}/{copy}");
-        let why = match directory.read(&name, SLOT_BYTES) {
+        let why = match directory.read(&name, STORED_BYTES as u64) {
             Ok(None) => continue,
             Ok(Some(bytes)) => match Slot::parse(&bytes) {
                 Ok(slot) => return Some(Ok(slot)),
@@ -34,28 +38,63 @@ fn whole_copy(directory: &Directory, slot: &str) -> Option<Found> {
     fault
 }
 
-/// Tries the slots of the right kind, one after another.
-pub(crate) fn unlock(found: Vec<Found>, input: &SlotInput, report: &mut Report<'_>) -> Result<OwnerSecret, Failure> {
-    let mut damaged = None;
+/// The repository that the newest readable descriptor speaks of.
+pub(crate) fn repository(directory: &Directory) -> Option<RepositoryId> {
+    let names = directory.names("copal").ok()?;
+    let descriptor = |name: &String| {
+        let name = format!("copal/{name}");
+        let bytes = directory.read(&name, DESCRIPTOR_BYTES).ok()??;
+        Descriptor::decode(layout::trailing_number(&name)?, &bytes).ok()
+    };
+    names.iter().rev().find_map(descriptor).map(|newest| newest.repository)
+}
+
+/// Tries the slots of the right kind, the cheapest first. Slots that ask for much, or that another repository has, are tried
+/// only if `most` MiB of memory are enough for them.
+pub(crate) fn unlock(
+    found: Vec<Found>,
+    input: &SlotInput,
+    repository: Option<RepositoryId>,
+    most: Option<u32>,
+    report: &mut Report<'_>,
+) -> Result<OwnerSecret, Failure> {
+    let (mut damaged, mut refused, mut whole) = (None, None, Vec::new());
     for slot in found {
         match slot {
-            Ok(slot) if slot.kind() != input.kind() => {}
-            Ok(slot) => match slot.open(input) {
-                Ok(owner) => return Ok(owner),
-                Err(SlotError::WrongSecret { .. }) => {}
-                Err(error) => damaged = Some((format!("keys/{}", slot.id()), error.to_string())),
-            },
+            Ok(slot) => whole.push(slot),
             Err((object, why)) => {
                 report.note(&format!("{object}: {why}"));
                 damaged = Some((object, why));
             }
         }
     }
-    match damaged {
-        Some((object, why)) => Err(Failure::DamagedSlot { object, why }),
-        None => Err(Failure::WrongSecret(secret::name(input))),
+    let mut attempts = Attempts::new(whole, input.kind(), repository);
+    while let Some(attempt) = attempts.poll() {
+        let slot = match attempt {
+            Attempt::Open(slot) => slot,
+            Attempt::Ask(slot, doubt) => {
+                let mib = slot.cost().map_or(0, |cost| cost.m_kib >> 10);
+                if most.is_none_or(|most| mib > most) {
+                    refused.get_or_insert(Failure::CostlySlot { slot: slot.id().to_string(), mib, doubt });
+                    continue;
+                }
+                slot
+            }
+        };
+        match slot.open(input) {
+            Ok(owner) => return Ok(owner),
+            Err(SlotError::WrongSecret { .. }) => {}
+            Err(error) => damaged = Some((format!("keys/{}", slot.id()), error.to_string())),
+        }
+    }
+    match (damaged, refused) {
+        (Some((object, why)), _) => Err(Failure::DamagedSlot { object, why }),
+        (None, Some(refused)) => Err(refused),
+        (None, None) => Err(Failure::WrongSecret(secret::name(input))),
     }
 }
 
-/// More than any slot has.
-const SLOT_BYTES: u64 = 4 << 10;
+/// Key slots that are read.
+const SLOTS_READ: usize = 1_024;
+/// More than any descriptor has.
+const DESCRIPTOR_BYTES: u64 = 64 << 10;

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use copal_engine::client::{ClientError, ClientHistory, ClientRecord, read_chain};
 use copal_engine::id::ClientId;
 use copal_engine::layout;
+use copal_engine::limits::CHAIN_LEAP;
+use copal_engine::number::reached;
 use copal_engine::state::ClientHead;
 use copal_store::{Store, StoreError};
 
@@ -125,7 +127,10 @@ async fn names(host: &Host<'_>, client: ClientId) -> Result<BTreeSet<Named>, Job
     let listed = objects::list(host.store, &format!("clients/{client}/")).await?;
     let named =
         listed.into_iter().filter_map(|listed| Some((layout::client_version(listed.key.as_str())?, listed.key)));
-    Ok(named.map(|(version, key)| (version, key.as_str().to_owned())).collect())
+    let named: BTreeSet<Named> = named.map(|(version, key)| (version, key.as_str().to_owned())).collect();
+    // A version far above the others was never reached by one after another.
+    let last = reached(0, CHAIN_LEAP, named.iter().map(|(version, _)| *version));
+    Ok(named.into_iter().filter(|(version, _)| *version <= last).collect())
 }
 
 /// Reads records, as far as they are there.

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackTag};
 use copal_engine::index::{FoldedRun, Mark, NewMarks, OverlayRun};
 use copal_engine::layout;
+use copal_engine::limits::NUMBER;
 use copal_engine::root::Root;
 use copal_engine::state::{self, Older, OverlayRecord, RunKind, RunReader, RunRef, State, StateDelta};
 use copal_store::{Created, Store};
@@ -45,7 +46,11 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
         (None, Some((root, _))) => (root.runs.as_slice(), &view.state),
         _ => (&[][..], &nothing),
     };
-    let number = proposal.rebuilt_as.unwrap_or(view.number() + 1);
+    let number = proposal.rebuilt_as.unwrap_or(view.next_number());
+    if number > NUMBER {
+        let evidence = format!("no number is left behind that of root {}", view.number());
+        return Err(JobError::StateLost { evidence });
+    }
     let (overlay, mut delta) = (proposal.overlay, proposal.delta);
     let segments = proposal.segments.into_iter().map(|(hash, bytes)| -> Call<'_, _> {
         Box::pin(async move { put(host.store, layout::segment(hash), bytes).await })
@@ -77,7 +82,7 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
         policy: proposal.policy.or(before.and_then(|root| root.policy)),
         expiry_head: proposal.expiry_head.or(before.and_then(|root| root.expiry_head)),
     };
-    create(host.store, root).await
+    create(host.store, root, &view.unreached).await
 }
 
 /// Refuses to write on this root where something tells of a newer one that is gone.
@@ -91,7 +96,11 @@ async fn refuse_older(host: &Host<'_>, view: &View) -> Result<(), JobError> {
 
 /// Creates a root and says whether it won: the object was created or is its own, and afterwards its base is still there,
 /// or, of a root without a base, no newer root is.
-async fn create(store: &dyn Store, root: Root) -> Result<Option<(Root, ObjectHash)>, JobError> {
+async fn create(
+    store: &dyn Store,
+    root: Root,
+    unreached: &BTreeSet<u64>,
+) -> Result<Option<(Root, ObjectHash)>, JobError> {
     let number = root.number;
     let bytes = root.encode().map_err(|_| JobError::RootSize { number })?;
     let hash = ObjectHash::of(&bytes);
@@ -103,7 +112,7 @@ async fn create(store: &dyn Store, root: Root) -> Result<Option<(Root, ObjectHas
         _ if is_planted(Fault::WinUnchecked) => true,
         Some((base, base_hash)) => view::is_there(store, base, base_hash).await?,
         // Number 1 may have been free because it was deleted long ago: without a base only the newest root counts.
-        None => view::is_newest(store, &name).await?,
+        None => view::Listed::read(store).await?.newest(unreached) == Some(number),
     };
     Ok(has_won.then_some((root, hash)))
 }

@@ -21,6 +21,12 @@ pub enum JobError {
         /// What is wrong with it.
         why: String,
     },
+    /// No job deletes such an object, whoever has listed it.
+    #[error("{name} was to be deleted, and no job deletes an object of such a name")]
+    NotDeletable {
+        /// The object's name.
+        name: String,
+    },
     /// The newest state is gone: nobody may write on an older one.
     #[error("the repository's state is lost: {evidence}")]
     StateLost {

@@ -81,9 +81,9 @@ async fn decide(host: &Host<'_>, view: &View, report: &mut Report) -> Result<Opt
     let Some((root, _)) = &view.root else { return Ok(None) };
     let Some((change, _)) = root.change_head else { return Ok(None) };
     let Some((number, policy)) = policy::current(host, view).await? else { return Ok(None) };
-    report.held = held(&policy, view.state.snapshots.values(), Time(i64::MAX));
+    report.held = held(&policy, &view.state.snapshots, Time(i64::MAX));
     let time = host.now().await?;
-    let expirable = expirable(&policy, view.state.snapshots.values(), time);
+    let expirable = expirable(&policy, &view.state.snapshots, time);
     let snapshots: Vec<SnapshotId> = expirable.into_iter().take(CHANGE_SNAPSHOTS).collect();
     if snapshots.is_empty() {
         return Ok(None);

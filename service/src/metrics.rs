@@ -146,6 +146,7 @@ macro_rules! metrics {
 metrics! {
     RUNS = total("Runs", Count): "Runs that ended, of the gateway requests";
     FAILURES = total("Failures", Count): "Runs that failed";
+    STOPS = total("Stops", Count): "Runs that panicked, or took the process of `copal serve` with them";
     DURATION = level("Duration", Seconds): "How long a run took";
     ROOT = level("Root", Count): "Number of the newest root that a run has seen";
     UNFINISHED = level("Unfinished", Count): "1 if the time was over before everything was done";

@@ -6,7 +6,7 @@ use core::pin::Pin;
 
 use bytes::Bytes;
 use copal_engine::id::{ObjectHash, PackId};
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::pack::{self, PackTable, TRAILER_BYTES, Trailer};
 use copal_store::{Created, Key, Listed, Store, StoreError};
 
@@ -234,6 +234,20 @@ pub async fn list(store: &dyn Store, prefix: &str) -> Result<Vec<Listed>, StoreE
     }
 }
 
+/// Deletes objects, in no order among each other. All that jobs delete goes through here, and nobody's word makes a name
+/// one to delete: packs, segments, runs and roots, and what jobs note for themselves.
+pub(crate) async fn delete(store: &dyn Store, keys: &[Key]) -> Result<(), JobError> {
+    if let Some(key) = keys.iter().find(|key| !is_deletable(key.as_str())) {
+        return Err(JobError::NotDeletable { name: key.as_str().to_owned() });
+    }
+    Ok(store.delete_all(keys).await?)
+}
+
+fn is_deletable(name: &str) -> bool {
+    let is_note = || ["reports/", "work/"].iter().any(|folder| name.starts_with(folder));
+    Prunable::parse(name).is_some() || layout::root_number(name).is_some() || is_note()
+}
+
 const LIST_PAGE: usize = 1000;
 /// Bytes of an object that are held while it is hashed.
 const PIECE: u64 = 8 << 20;
@@ -245,3 +259,34 @@ const HEAD_GUESS: u64 = 8 << 10;
 const TAIL_SHARE: u64 = 64;
 const TAIL_LEAST: u64 = 32 << 10;
 const TAIL_MOST: u64 = 512 << 10;
+
+#[cfg(test)]
+mod tests {
+    use copal_engine::id::{ClientId, SlotId};
+    use copal_store::memory::MemoryStore;
+    use futures::executor::block_on;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_deleted_where_one_name_is_of_what_no_job_deletes() {
+        let store = MemoryStore::default();
+        let [slot, _] = layout::slot(SlotId([1; 16]));
+        let client = ClientId([3; 16]);
+        let kept = [slot, layout::descriptor(1), layout::manifest(client, 1), layout::client(client, 1)];
+        let kept = kept.into_iter().chain([layout::change(1), layout::receipt(client, 1), layout::expiry(1)]);
+        let own = [layout::state(ObjectHash([1; 32])), layout::root(1), "work/prune/1".into(), "reports/plan/1".into()];
+        let kept: Vec<Key> = kept.chain([layout::deletion(1, &[1; 16])]).map(key).collect();
+        let own = own.map(key);
+        for name in kept.iter().chain(&own) {
+            block_on(store.create(name, Bytes::from_static(b"x"))).unwrap();
+        }
+        for name in &kept {
+            let asked: Vec<Key> = own.iter().chain([name]).cloned().collect();
+            assert!(matches!(block_on(delete(&store, &asked)), Err(JobError::NotDeletable { .. })), "{name}");
+        }
+        assert_eq!(block_on(list(&store, "")).unwrap().len(), kept.len() + own.len());
+        block_on(delete(&store, &own)).unwrap();
+        assert_eq!(block_on(list(&store, "")).unwrap().len(), kept.len());
+    }
+}

@@ -57,9 +57,9 @@ impl Guarded {
     /// What is guarded of a state at a time of the store.
     pub(crate) async fn of(host: &Host<'_>, view: &View, now: Time) -> Result<Self, JobError> {
         let Some((_, policy)) = current(host, view).await? else { return Ok(Self::default()) };
-        let snapshots = view.state.snapshots.values();
+        let snapshots = &view.state.snapshots;
         let floor = policy.floor().age;
-        let held = held(&policy, snapshots.clone(), Time(i64::MAX));
+        let held = held(&policy, snapshots, Time(i64::MAX));
         if is_planted(Fault::ForgottenUnguarded) {
             return Ok(Self { protected: BTreeSet::new(), held, floor });
         }

@@ -51,7 +51,7 @@ pub(crate) async fn note(host: &Host<'_>, job: &str, progress: &Progress) -> Res
 pub(crate) async fn delete_old(host: &Host<'_>, job: &str) -> Result<(), JobError> {
     let listed = objects::list(host.store, &prefix(job)).await?;
     let old: Vec<Key> = listed.into_iter().skip(1).map(|listed| listed.key).collect();
-    Ok(host.store.delete_all(&old).await?)
+    objects::delete(host.store, &old).await
 }
 
 /// The domains that are left of a round in which one was done last; all, if none is left.

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use bytes::Bytes;
+use copal_engine::layout::Prunable;
 use copal_engine::time::Time;
 use copal_store::{Created, Key};
 use serde_json::{Value, json};
@@ -36,13 +37,13 @@ pub async fn check(host: &Host<'_>, depth: Depth, budget: &Budget) -> Result<che
 pub(crate) async fn plan(
     host: &Host<'_>,
     root: u64,
-    names: &[&String],
+    names: &[Prunable],
     change: Option<&prune::Report>,
 ) -> Result<(), JobError> {
     let mut plan = change.map_or_else(|| json!({}), of_prune);
     plan["root"] = json!(root);
     plan["objects_in_all"] = json!(names.len());
-    plan["objects"] = json!(names.iter().take(NAMES).collect::<Vec<_>>());
+    plan["objects"] = json!(names.iter().take(NAMES).map(Prunable::to_string).collect::<Vec<_>>());
     write(host, "plan", plan).await.map(|_| ())
 }
 
@@ -66,7 +67,7 @@ async fn delete_expired(host: &Host<'_>) -> Result<(), JobError> {
     let listed = objects::list(host.store, "reports/").await?;
     let expired = listed.into_iter().filter(|listed| now.since(Time(listed.stat.created.0)) >= KEPT);
     let expired: Vec<Key> = expired.map(|listed| listed.key).collect();
-    host.store.delete_all(&expired).await?;
+    objects::delete(host.store, &expired).await?;
     // A check may not delete what it noted before.
     progress::delete_old(host, "check").await
 }
@@ -81,6 +82,7 @@ pub fn of_prune(report: &prune::Report) -> Value {
         "packs_rewritten": report.packs_rewritten,
         "bytes_copied": report.bytes_copied,
         "orphans": report.orphans,
+        "spared": report.spared,
         "objects_deleted": report.objects_deleted,
         "bytes_deleted": report.bytes_deleted,
         "bytes_planned": report.bytes_planned,

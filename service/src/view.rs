@@ -1,28 +1,36 @@
 //! View: the state of the repository as one root names it.
 
 mod lost;
+mod newest;
 
 pub use lost::lost_newer;
-pub(crate) use lost::{lost_by_deletions, lost_by_receipts, refuse_rootless};
+pub(crate) use lost::{is_told_far, lost_by_deletions, lost_by_receipts, refuse_rootless, tells_of};
+pub(crate) use newest::{Listed, newest_heads, newest_reached};
+pub use newest::{is_superseded, is_there, newest_number, read, read_parts};
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
 use copal_engine::index::{Bits, Index, Overlay, OverlayRun, Segment};
-use copal_engine::layout;
+use copal_engine::layout::{self, Prunable};
 use copal_engine::root::Root;
 use copal_engine::state::{PackRecord, RunKind, RunReader, State, StateFold};
 use copal_store::{Store, StoreError};
 
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted, windows};
+use crate::faults::windows;
 use crate::objects::{self, Call};
 
 /// The state as one root names it, or the parts of it that were asked for.
+#[derive(Default)]
 pub struct View {
     /// The root and its hash; none in a repository to which nothing was written.
     pub root: Option<(Root, ObjectHash)>,
+    /// Roots that were passed over, and why, in words.
+    pub passed: Vec<String>,
+    /// The numbers of those of them to which no base leads: the next root stands above them.
+    pub unreached: BTreeSet<u64>,
     /// Segments, snapshots, heads of clients, packs and doomed names.
     pub state: State,
     /// The index of each domain that was read.
@@ -103,7 +111,7 @@ impl View {
     pub fn is_doomed(&self, pack: PackId) -> bool {
         [layout::Place::Packs, layout::Place::Moved]
             .into_iter()
-            .any(|place| self.state.doomed.contains_key(&layout::pack(place, pack)))
+            .any(|place| self.state.doomed.contains_key(&Prunable::Pack(place, pack)))
     }
 
     /// What [`Parts::HEADS`] names, of a view that has it.
@@ -111,7 +119,7 @@ impl View {
         let State { segments, heads, doomed, overlays, .. } = &self.state;
         let (segments, heads, doomed) = (segments.clone(), heads.clone(), doomed.clone());
         let state = State { segments, heads, doomed, overlays: overlays.clone(), ..State::default() };
-        View { root: self.root.clone(), state, indexes: BTreeMap::new() }
+        View { root: self.root.clone(), state, unreached: self.unreached.clone(), ..View::default() }
     }
 
     /// The domains that have an index, ascending.
@@ -163,97 +171,15 @@ impl View {
         format!("{gone}, which {} names, is gone", layout::root(self.number()))
     }
 
+    /// The number of a next root: above all that are listed.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.unreached.last().copied().unwrap_or(0).max(self.number()) + 1
+    }
+
     /// The number and hash that a next root names as its base.
     pub fn base(&self) -> Option<(u64, ObjectHash)> {
         self.root.as_ref().map(|(root, hash)| (root.number, *hash))
     }
-}
-
-/// Reads the newest root and all that it names.
-pub async fn read(store: &dyn Store) -> Result<View, JobError> {
-    read_parts(store, &Parts::ALL).await
-}
-
-/// Reads the newest root and parts of what it names. A root counts only if, after reading it, its base is still there
-/// with the hash it names: a writer that slept may have created a number that was deleted long ago.
-pub async fn read_parts(store: &dyn Store, parts: &Parts) -> Result<View, JobError> {
-    let (mut newest, mut failed) = (None, 0);
-    loop {
-        match attempt(store, parts).await? {
-            Attempt::Read(view) => return Ok(*view),
-            // As long as newer roots appear, others are merely faster.
-            Attempt::Again { root, .. } if newest < root => (newest, failed) = (root, 0),
-            Attempt::Again { gone, .. } if failed == ATTEMPTS => return Err(JobError::StateLost { evidence: gone }),
-            Attempt::Again { .. } => failed += 1,
-        }
-    }
-}
-
-enum Attempt {
-    Read(Box<View>),
-    /// Something the newest root needs was gone.
-    Again {
-        root: Option<u64>,
-        gone: String,
-    },
-}
-
-async fn attempt(store: &dyn Store, parts: &Parts) -> Result<Attempt, JobError> {
-    let page = store.list("roots/", None, 1).await?;
-    let Some(newest) = page.objects.into_iter().next() else {
-        return Ok(Attempt::Read(Box::new(View { root: None, state: State::default(), indexes: BTreeMap::new() })));
-    };
-    let name = newest.key.as_str();
-    let number = layout::root_number(name).ok_or_else(|| JobError::damaged(name, "it is not a root's name"))?;
-    let again = |gone| Ok(Attempt::Again { root: Some(number), gone });
-    let Some(bytes) = objects::read(store, name).await? else {
-        return again(format!("{name} is gone"));
-    };
-    let root = Root::decode(number, &bytes).map_err(|error| JobError::damaged(name, error))?;
-    let counts = async {
-        Ok(match root.base {
-            _ if is_planted(Fault::BaseUnchecked) => None,
-            Some((base, hash)) if !is_there(store, base, hash).await? => {
-                Some(format!("the base of {name}, {}, is gone", layout::root(base)))
-            }
-            Some(_) => None,
-            // Without a base only the newest counts: this may be what a writer made that slept since there was none.
-            None if !is_newest(store, name).await? => Some(format!("{name} is not the newest any more")),
-            None => None,
-        })
-    };
-    // Both come after the root; what a root names that does not count is of no interest.
-    let (counts, state): (Result<_, StoreError>, _) = futures::join!(counts, read_state(store, &root, parts));
-    if let Some(why) = counts? {
-        return again(why);
-    }
-    let hash = ObjectHash::of(&bytes);
-    match state? {
-        Ok((state, indexes)) => Ok(Attempt::Read(Box::new(View { root: Some((root, hash)), state, indexes }))),
-        Err(gone) => again(format!("{gone}, which {name} names, is gone")),
-    }
-}
-
-/// The number of the newest root; 0 where there is none. A hint: whether it counts is not looked at.
-pub async fn newest_number(store: &dyn Store) -> Result<u64, StoreError> {
-    let page = store.list("roots/", None, 1).await?;
-    Ok(page.objects.first().and_then(|newest| layout::root_number(newest.key.as_str())).unwrap_or(0))
-}
-
-/// The newest root that counts, and the heads it names.
-pub(crate) async fn newest_heads(store: &dyn Store) -> Result<View, JobError> {
-    read_parts(store, &Parts { kinds: &[RunKind::Heads], domains: Some(BTreeSet::new()) }).await
-}
-
-/// Whether a root is there with the hash that another one names.
-pub async fn is_there(store: &dyn Store, number: u64, hash: ObjectHash) -> Result<bool, StoreError> {
-    Ok(objects::read(store, &layout::root(number)).await?.is_some_and(|bytes| ObjectHash::of(&bytes) == hash))
-}
-
-/// Whether no newer root than that of this name is listed.
-pub(crate) async fn is_newest(store: &dyn Store, name: &str) -> Result<bool, StoreError> {
-    let page = store.list("roots/", None, 1).await?;
-    Ok(page.objects.first().is_some_and(|newest| newest.key.as_str() == name))
 }
 
 type Folded = (State, BTreeMap<DomainId, Index<Bytes>>);
@@ -388,5 +314,3 @@ pub(crate) async fn runs_named_by(store: &dyn Store, root: &Root) -> Result<Opti
 
 /// Bytes of segments that are read at the same time, about.
 const IN_FLIGHT: u64 = 64 << 20;
-/// A reader that finds something gone starts again from the newest root; if that stays the same for so long, it is lost.
-const ATTEMPTS: u32 = 8;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -73,11 +73,11 @@ impl<S: Store> Fault<S> {
 
     /// Whether the script has let the process die.
     pub fn has_crashed(&self) -> bool {
-        self.state.lock().expect(SCRIPT_PANICKED).crashed
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).crashed
     }
 
     fn fate(&self, op: Op, key: &str) -> Fate {
-        let mut state = self.state.lock().expect(SCRIPT_PANICKED);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.crashed {
             return Fate::Crash;
         }
@@ -185,8 +185,6 @@ impl<S: fmt::Debug> fmt::Debug for Fault<S> {
         f.debug_struct("Fault").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
-
-const SCRIPT_PANICKED: &str = "a fault script panicked";
 
 #[cfg(test)]
 mod tests {

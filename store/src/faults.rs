@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 
@@ -26,8 +27,14 @@ pub fn point() {
     }
 }
 
-/// Whether there is room: with `COPAL_FULL_AT=n` there is none from the n-th point on.
+/// Whether there is room: with `COPAL_FULL_AT=n` there is none from the n-th point on, with `COPAL_FULL_WHILE=FILE` none
+/// while that file is there.
 pub(crate) fn room() -> io::Result<()> {
+    static FULL_WHILE: LazyLock<Option<PathBuf>> =
+        LazyLock::new(|| std::env::var_os("COPAL_FULL_WHILE").map(PathBuf::from));
+    if FULL_WHILE.as_ref().is_some_and(|file| file.exists()) {
+        return Err(Errno::NOSPC.into());
+    }
     static FULL_AT: LazyLock<Option<u64>> = LazyLock::new(|| number("COPAL_FULL_AT"));
     let is_full = FULL_AT.is_some_and(|full| PASSED.load(Ordering::SeqCst) >= full);
     if is_full { Err(Errno::NOSPC.into()) } else { Ok(()) }
@@ -40,6 +47,19 @@ pub(crate) fn torn<'a>(file: &mut File, bytes: &'a [u8]) -> io::Result<&'a [u8]>
     point();
     room()?;
     Ok(rest)
+}
+
+/// A job of `copal serve` begins: it panics once if `COPAL_JOB_PANICS` names it, and with `COPAL_JOB_DIES` the process dies
+/// as if it were killed.
+pub fn job(name: &str) {
+    static PANICS: AtomicU64 = AtomicU64::new(0);
+    let is_named = |variable: &str| std::env::var(variable).is_ok_and(|named| named == name);
+    if is_named("COPAL_JOB_DIES") {
+        std::process::abort();
+    }
+    if is_named("COPAL_JOB_PANICS") && PANICS.fetch_add(1, Ordering::SeqCst) == 0 {
+        panic!("a planted panic");
+    }
 }
 
 fn number(variable: &str) -> Option<u64> {

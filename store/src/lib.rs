@@ -20,6 +20,7 @@ pub mod limit;
 pub mod memory;
 mod op;
 pub mod record;
+pub mod reserve;
 pub mod retry;
 #[cfg(feature = "s3")]
 pub mod s3;

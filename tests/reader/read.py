@@ -70,10 +70,11 @@ def list_or_restore(arguments, repository, owner):
 
 
 def choose(snapshots, digits):
-    """The snapshot whose id begins with the digits; without digits the latest."""
-    found = [one for one in snapshots if one.id.hex().startswith(digits)] if digits else [latest(snapshots)]
-    if len(found) != 1 or found[0] is None:
-        raise Damage(f"{len(found)} snapshots begin with {digits}" if digits else "there is no snapshot")
+    """The snapshot whose id begins with the digits; without digits the latest, if only one client has any."""
+    found = [one for one in snapshots if one.id.hex().startswith(digits)] if digits else list(latest(snapshots).values())
+    if len(found) != 1:
+        ids = ", ".join(one.id.hex() for one in found)
+        raise Damage(f"{len(found)} snapshots begin with {digits}" if digits else f"name one of the clients' latest: {ids}")
     return found[0]
 
 

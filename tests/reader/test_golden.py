@@ -4,7 +4,7 @@
 import sys
 import unittest
 
-from cases import keys, records, repository, trees
+from cases import keys, records, repository, restores, trees
 
 
 class Counting(unittest.TextTestResult):
@@ -19,7 +19,7 @@ class Counting(unittest.TextTestResult):
 
 def main():
     """Runs everything; gives the exit code."""
-    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(module) for module in (keys, records, trees, repository))
+    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(module) for module in (keys, records, trees, repository, restores))
     total = suite.countTestCases()
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Counting).run(suite)
     print(f"{result.passed} passed, {total - result.passed} failed")

@@ -1,7 +1,10 @@
 //! Fuzzing: every decoder as a function of bytes that must return, whatever the bytes.
 //!
 //! A new decoder is one line in [`targets`], and one in [`seeds`] so that mutations start from something valid.
-//! Beyond not panicking, a target asserts what must hold for input that it accepts.
+//! Beyond not panicking, a target asserts what must hold for input that it accepts. Whoever runs the targets bounds what they
+//! allocate ([`room_of`]).
+
+mod inside;
 
 use core::time::Duration;
 
@@ -12,6 +15,7 @@ use copal_engine::id::{ClientId, ObjectHash, TagId};
 use copal_engine::index::{OverlayRun, Segment};
 use copal_engine::keys::session::SessionRecord;
 use copal_engine::keys::slot::Slot;
+use copal_engine::limits::BLOCK_BYTES;
 use copal_engine::path::TreePath;
 use copal_engine::receipt::Receipt;
 use copal_engine::repository::Descriptor;
@@ -45,6 +49,11 @@ pub fn targets() -> Vec<Target> {
         ("slot", |bytes| drop(Slot::parse(bytes))),
         ("session record", |bytes| drop(SessionRecord::parse(bytes))),
         ("page", |bytes| drop(tree::decode(1, &[], bytes))),
+        ("page with references", inside::page),
+        ("block plaintext", inside::block_plaintext),
+        ("manifest body", inside::manifest_body),
+        ("client record body", inside::client_body),
+        ("request headers", inside::request_headers),
         ("snapshot", |bytes| drop(SnapshotInfo::decode(bytes))),
         ("descriptor", |bytes| drop(Descriptor::decode(1, bytes))),
         ("root", |bytes| drop(Root::decode(1, bytes))),
@@ -82,6 +91,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     };
     let policy = SignedPolicy::new(rules, "CET-1CEST,M3.5.0,M10.5.0/3", Duration::from_secs(86_400), 30);
     let mut seeds = golden_objects();
+    seeds.extend(inside::seeds(&seeds));
     seeds.extend([
         record::close(Kind::Root, &body),
         [&b"copalrec\x03\x01"[..], &(body.len() as u32).to_le_bytes(), &body, &[9; 64]].concat(),
@@ -114,17 +124,24 @@ fn golden_objects() -> Vec<Vec<u8>> {
 }
 
 /// Gives each target `rounds` inputs: pseudo-random bytes and mutated seeds, the same for the same `seed`.
-/// Prints the input before it passes on a target's panic.
-pub fn run(seed: u64, rounds: u32) {
+/// Prints the input before it passes on a target's panic. `around` calls what it is given, and may look what that took.
+pub fn run(seed: u64, rounds: u32, around: &dyn Fn(&str, &[u8], &mut dyn FnMut())) {
     let seeds = seeds();
     let mut random = Random(seed);
     for (name, target) in targets() {
         for _ in 0..rounds {
             let input = random.input(&seeds);
             let _reported = Reported { name, input: &input };
-            target(&input);
+            around(name, &input, &mut || target(&input));
         }
     }
+}
+
+/// Bytes that a target may allocate for an input. A block says how large it is unpacked, up to the limit; all else is a multiple
+/// of what was read.
+pub fn room_of(target: &str, input: &[u8]) -> usize {
+    let fixed = if target == "block plaintext" { BLOCK_BYTES as usize + (1 << 20) } else { 1 << 20 };
+    fixed + 64 * input.len()
 }
 
 fn cbor(bytes: &[u8]) {

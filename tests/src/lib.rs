@@ -4,4 +4,5 @@
 pub mod fuzz;
 pub mod golden;
 pub mod kit;
+pub mod restores;
 pub mod sim;

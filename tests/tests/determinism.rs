@@ -121,7 +121,7 @@ impl<W: Workers> Run<'_, W> {
         }
         let stored = match content.len() {
             0 => Content::None,
-            short if short <= p.inline_max as usize => Content::Inline(content.to_vec()),
+            short if short <= p.inline_max as usize => Content::Inline(content.to_vec().into()),
             _ => self.session.content_of(file, |_| false).unwrap(),
         };
         Entry {

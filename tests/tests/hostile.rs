@@ -20,6 +20,7 @@ use copal_tests::kit::{DAY, How, World, tree};
 use copal_wasm::look::{Library, Snapshot, Window};
 use copal_wasm::owner::Owner;
 use copal_wasm::view::{Read, View};
+use serde_json::json;
 use tempfile::TempDir;
 
 const TOLD: &str = "below what is no directory";
@@ -67,8 +68,77 @@ fn a_client_whose_clock_is_ahead_does_not_make_the_newest_snapshot() {
     let (code, list, messages) = readers.reader(&["list"]);
     let last = String::from_utf8(list).unwrap().lines().last().unwrap().to_owned();
     assert_eq!((code, last.split(' ').next()), (0, Some(&*newest.to_string())), "{messages}");
-    let (code, entries, _) = readers.reader(&["ls"]);
-    assert_eq!((code, holds(&entries, "ours"), holds(&entries, "theirs")), (0, true, false));
+}
+
+/// A write-only client has everything that its machine holds, and reads the source ids of others in the clear.
+#[test]
+fn a_client_that_copies_the_series_of_another_is_nowhere_taken_for_it() {
+    let world = World::new();
+    let [mut honest, mut hostile] = [world.register(1, Role::Full), world.register(2, Role::WriteOnly)];
+    honest.host = "fileserver".to_owned();
+    (hostile.host, hostile.source) = (honest.host.clone(), honest.source);
+    let [_, ours] = [&b"old"[..], b"ours"].map(|content| world.back_up(&honest, &tree([("file", content)])));
+    world.wait(DAY);
+    let theirs = world.back_up(&hostile, &tree([("file", &b"theirs"[..])]));
+    let readers = Readers::of(&world);
+
+    let out = readers.path("out");
+    let target = out.to_str().unwrap();
+    let restored = readers.copal(&["restore", "latest", "--host", "fileserver", "--target", target]);
+    assert_eq!((restored.status.code(), fs::read(out.join("file")).unwrap()), (Some(0), b"ours".to_vec()));
+    // On the very machine it is the same, and elsewhere nobody decides between the two.
+    let latest = |host| readers.copal_on(host, &["dump", "latest:file"]);
+    assert_eq!(latest("fileserver").stdout, b"ours");
+    assert_eq!((latest("elsewhere").status.code(), latest("elsewhere").stdout), (Some(1), Vec::new()));
+    assert_eq!(readers.copal(&["dump", "latest:file", "--client", "client 2"]).stdout, b"theirs");
+    let none = readers.copal(&["snapshots", "--host", "fileserver", "--client", "client 2"]);
+    assert!(holds(&none.stderr, "client 2 (write-only, says it is \"fileserver\")"), "{none:?}");
+
+    let listed = readers.copal_json(&["snapshots"]);
+    let row = listed.as_array().unwrap().iter().find(|row| row["id"] == theirs.to_string()).unwrap();
+    assert_eq!(
+        [&row["host"], &row["client_name"], &row["role"], &row["claimed_host"]],
+        ["client 2", "client 2", "write-only", "fileserver"]
+    );
+    let status = readers.copal_json(&["status"]);
+    let series = status["series"].as_array().unwrap().iter();
+    let mut newest: Vec<_> = series.map(|one| json!([one["host"], one["role"], one["snapshot"]])).collect();
+    newest.sort_by_key(|one| one[0].to_string());
+    let [ours, theirs] = [ours, theirs].map(|id| id.to_string());
+    assert_eq!(json!(newest), json!([["client 2", "write-only", theirs], ["fileserver", "full", ours]]));
+    let kept = readers.copal_json(&["forget", "--keep-last", "1", "--group-by", "none", "--dry-run"]);
+    assert_eq!([&kept["kept"], &kept["forgotten"]], [2, 1], "one of each client: {kept}");
+
+    let (code, _, messages) = readers.reader(&["ls"]);
+    assert!(code == 1 && messages.contains("several clients"), "{messages}");
+    assert!(messages.contains("fileserver  by client 1 (full)"), "{messages}");
+    assert!(messages.contains("client 2  by client 2 (write-only, says it is \"fileserver\")"), "{messages}");
+    let machines: Vec<_> = readers.library().snapshots().iter().map(Snapshot::machine).collect();
+    assert_eq!(machines, ["client 2", "fileserver", "fileserver"]);
+}
+
+#[test]
+fn machines_of_one_name_are_told_apart_and_found_by_their_clients() {
+    let world = World::new();
+    let mut clients = [1, 2].map(|number| world.register(number, Role::Full));
+    clients[1].source = clients[0].source;
+    let [before, after] = [0, 1].map(|at| {
+        world.wait(DAY);
+        world.back_up(&clients[at], &tree([("file", [at as u8].as_slice())]))
+    });
+    let readers = Readers::of(&world);
+    let refused = readers.copal(&["--json", "ls", "latest", "--host", "host"]);
+    let told: serde_json::Value = serde_json::from_slice(&refused.stderr).unwrap();
+    let mut candidates: Vec<_> =
+        told["candidates"].as_array().unwrap().iter().map(|row| row["id"].to_string()).collect();
+    candidates.sort();
+    let mut newest = [before, after].map(|id| format!("\"{id}\""));
+    newest.sort();
+    assert_eq!((refused.status.code(), candidates), (Some(1), newest.to_vec()));
+    assert!(told["advice"].as_str().unwrap().contains("--client"), "{told}");
+    assert_eq!(readers.copal(&["dump", "latest:file", "--client", "0202"]).stdout, [1]);
+    let kept = readers.copal_json(&["forget", "--keep-last", "1", "--dry-run"]);
+    assert_eq!(kept["forgotten"], 0, "{kept}");
 }
 
 fn holds(bytes: &[u8], text: &str) -> bool {
@@ -99,13 +169,25 @@ impl<'a> Readers<'a> {
     }
 
     fn copal(&self, arguments: &[&str]) -> Output {
+        self.copal_on("elsewhere", arguments)
+    }
+
+    /// On a machine of this name that has not saved anything.
+    fn copal_on(&self, host: &str, arguments: &[&str]) -> Output {
         let mut run = Command::new(command());
         run.args(arguments)
             .env_clear()
+            .env("COPAL_HOST", host)
             .env("HOME", self.place.path())
             .env("COPAL_REPOSITORY", self.path("repository"))
             .env("COPAL_KEY_FILE", self.path("key.txt"));
         run.output().unwrap()
+    }
+
+    fn copal_json(&self, arguments: &[&str]) -> serde_json::Value {
+        let ran = self.copal(&[arguments, &["--json"]].concat());
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        serde_json::from_slice(&ran.stdout).unwrap()
     }
 
     fn reader(&self, arguments: &[&str]) -> (u8, Vec<u8>, String) {

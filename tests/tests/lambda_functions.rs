@@ -72,6 +72,26 @@ fn of_a_batch_only_the_messages_of_the_client_that_failed_come_again() {
 }
 
 #[test]
+fn a_panic_over_one_client_fails_the_messages_of_that_client() {
+    let (world, first) = world();
+    let second = world.register(2, Role::Full);
+    upload(&world, &first, b"first");
+    upload(&world, &second, b"second");
+    let hurt = layout::manifest(first.id, 1);
+    let store = Fault::new(&world.store, move |call| match call {
+        call if call.op == Op::Read && call.key == hurt => panic!("planted"),
+        _ => Fate::Proceed,
+    });
+    let (answer, metrics) =
+        invoke_on(&world, &store, Function::Ingest, queued(&[hint(first.id, 1), hint(second.id, 1)])).unwrap();
+    assert_eq!(failures(&answer), ["m-0"]);
+    assert!(!world.has(&layout::receipt(first.id, 1)) && world.has(&layout::receipt(second.id, 1)));
+    assert_eq!(metrics.value("Stops"), Some(1.0));
+    let failed = invoke_on(&world, &store, Function::Ingest, json!({ "job": "reconcile" })).unwrap_err();
+    assert_eq!(failed.name(), "Panicked");
+}
+
+#[test]
 fn reconciliation_finds_a_manifest_whose_event_was_lost() {
     let (world, client) = world();
     upload(&world, &client, b"letter");

@@ -27,7 +27,7 @@ const IN_MIND: [(&str, &str); 3] = [
 ];
 
 /// Sections that are about another machine than the ones before.
-const ELSEWHERE_AT_HOME: [&str; 1] = ["Restore drill"];
+const ELSEWHERE_AT_HOME: [&str; 2] = ["A restore drill by ssh", "Restore drill"];
 
 #[test]
 fn every_command_of_the_operators_page_does_what_it_is_shown_for() {
@@ -49,7 +49,15 @@ fn every_command_of_the_operators_page_does_what_it_is_shown_for() {
         run.push(command.to_owned());
     }
     assert!(run.len() > 25, "{run:#?}");
-    for part in ["serve --listen", "client revoke", "restore latest", "check --full", "policy set", "--prune"] {
+    for part in [
+        "serve --listen",
+        "client revoke",
+        "ssh://backup.example/srv/team restore latest",
+        "restore latest",
+        "check --full",
+        "policy set",
+        "--prune",
+    ] {
         assert!(run.iter().any(|command| command.contains(part)), "{part}");
     }
 }
@@ -146,7 +154,7 @@ impl Site {
         }
         // Another machine is another home, without passphrase and repository.
         let ssh = "#!/bin/sh\nexport HOME=\"$MACHINES/$1\" HOSTNAME=\"$1\"\nunset COPAL_REPOSITORY COPAL_PASSWORD COPAL_HOST\n\
-                   mkdir -p \"$HOME\"\nshift\nexec \"$@\"\n";
+                   mkdir -p \"$HOME\"\nshift\nexec sh -c \"$*\"\n";
         fs::write(site.path("bin/ssh"), ssh).expect("a file");
         fs::set_permissions(site.path("bin/ssh"), fs::Permissions::from_mode(0o755)).expect("a program");
         fs::write(site.path("policy.toml"), "keep-last = 3\ntimezone = \"\"\n").expect("a file");
@@ -231,6 +239,7 @@ impl Site {
         let substitutions = [
             // A snapshot's paths begin at the top of this machine.
             ("/tmp/drill/home", format!("/tmp/drill{place}/home")),
+            ("ssh://backup.example/srv", format!("ssh://backup.example{place}/srv")),
             ("s3://bucket", bucket("bucket")),
             ("s3://example-copal", bucket("example-copal")),
             ("https://minio.example:9000", self.server.endpoint()),

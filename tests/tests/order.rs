@@ -6,7 +6,7 @@ use std::time::Duration;
 use copal_engine::change::{Change, Operation};
 use copal_engine::client::Role;
 use copal_engine::id::{ClientId, ObjectHash};
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::manifest::Manifest;
 use copal_engine::receipt::{IngestBy, Receipt};
 use copal_engine::root::{Deletion, Root};
@@ -144,7 +144,7 @@ impl Life {
             .collect();
         let is_due = |deleted: &&Event| {
             !records.iter().any(|(deletion, recorded)| {
-                deletion.names.contains(&deleted.key)
+                Prunable::parse(&deleted.key).is_some_and(|name| deletion.names.contains(&name))
                     && recorded.precedes(deleted)
                     && self.doomed_before(deletion.root_number, &deleted.key, recorded)
             })
@@ -155,7 +155,10 @@ impl Life {
     fn doomed_before(&self, root: u64, name: &str, later: &Event) -> bool {
         let object = layout::root(root);
         let is_first = self.created(&object).any(|event| event.precedes(later));
-        let dooms = |state: State| state.doomed.get(name).is_some_and(|record| record.state == DoomedState::Doomed);
+        let name = Prunable::parse(name);
+        let dooms = |state: State| {
+            name.and_then(|name| state.doomed.get(&name)).is_some_and(|record| record.state == DoomedState::Doomed)
+        };
         is_first && dooms(self.state(&object).1)
     }
 

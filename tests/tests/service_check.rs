@@ -423,7 +423,7 @@ fn records_that_are_gone_are_missed() {
 
 #[test]
 fn the_last_manifest_and_the_last_change_are_missed_too() {
-    for prefix in ["manifests/", "changes/"] {
+    for prefix in ["manifests/", "changes/", "receipts/"] {
         let (world, client, _) = begin();
         let snapshot = world.back_up(&client, &files(2, 1));
         world.change(&client, vec![Operation::Pin(vec![snapshot])]);

@@ -6,7 +6,7 @@ use copal_engine::expiry::Expiry;
 use copal_engine::id::{ObjectHash, SnapshotId};
 use copal_engine::layout;
 use copal_engine::repository::IngestBy;
-use copal_engine::retention::{Floor, Hold};
+use copal_engine::retention::{Floor, Hold, Series};
 use copal_engine::state::SnapshotState;
 use copal_engine::time::Time;
 use copal_service::expire;
@@ -27,10 +27,28 @@ fn a_suspicious_snapshot_holds_its_series_and_no_other_until_the_owner_releases_
     let report = expire(&world);
     assert_eq!(report.expired, [old]);
     assert_eq!(report.held.iter().map(|held| held.snapshot).collect::<Vec<_>>(), [suspicious]);
-    assert_eq!(report.held[0].source, client.source);
+    assert_eq!(report.held[0].series, Series { client: client.id, source: client.source });
     world.change(&client, vec![release(suspicious)]);
     let report = expire(&world);
     assert_eq!((report.expired, report.held), (vec![first, second], vec![]));
+}
+
+#[test]
+fn a_client_that_copies_the_series_of_another_lets_nothing_of_it_expire_and_holds_nothing() {
+    let world = World::new();
+    let [client, mut hostile] = [world.register(1, Role::Full), world.register(2, Role::WriteOnly)];
+    hostile.source = client.source;
+    world.change(&client, vec![keep_last(1)]);
+    let kept = back_up(&world, &client, 1, FULL);
+    for fill in 2..5 {
+        back_up(&world, &hostile, fill, FULL);
+    }
+    world.wait(DAY);
+    let report = expire(&world);
+    assert_eq!((report.expired.len(), states(&world, [kept, kept])[0]), (2, SnapshotState::Kept));
+    world.change(&client, vec![guarded(1, Floor::default(), HALF)]);
+    let held = expire(&world).held;
+    assert!(held.iter().all(|held| held.series.client == hostile.id), "{held:?}");
 }
 
 #[test]

@@ -6,11 +6,13 @@ use copal_engine::change::Operation;
 use copal_engine::client::Role;
 use copal_engine::id::{ObjectHash, PackId, PackTag};
 use copal_engine::index::Bits;
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::manifest::Manifest;
 use copal_engine::pack::{self, PackKind};
 use copal_engine::receipt::Outcome;
+use copal_engine::root::Deletion;
 use copal_engine::state::{DoomedState, SnapshotState};
+use copal_engine::time::Time;
 use copal_tests::kit::craft::{claim, data_pack, id, tree_pack};
 use copal_tests::kit::{Client, DAY, How, Tree, World, noise};
 use futures::executor::block_on;
@@ -106,6 +108,32 @@ fn a_name_that_a_deletion_recorded_is_not_taken_although_the_object_is_there() {
     world.wait(DAY * 8);
     world.prune(DAY);
     assert!(world.check().is_ok());
+}
+
+#[test]
+fn a_record_that_names_what_kept_snapshots_need_takes_nothing_from_them() {
+    let (world, client) = begin();
+    let (first, second) = (files(1, 4), files(2, 4));
+    let ids = [world.back_up(&client, &first), world.back_up(&client, &second)];
+    for only in [PackKind::Data, PackKind::Tree] {
+        let is_named = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == only;
+        let packs = world.names("packs/");
+        let names = packs.iter().filter(is_named).map(|name| Prunable::parse(name).unwrap()).collect();
+        let random = [only as u8; 16];
+        let forged = Deletion { root_number: world.view().number(), random, time: Time(0), names };
+        world.put(&forged.name(), forged.encode());
+        world.destroy_all("roots/");
+        let report = world.rebuild();
+        assert_eq!((report.lost, report.snapshots), (0, 2), "{only:?}");
+        assert_eq!(ids.map(|id| world.restore(id)), [Ok(first.clone()), Ok(second.clone())], "{only:?}");
+        assert!(world.view().state.doomed.is_empty(), "{only:?}: what counts is not spent");
+    }
+    for _ in 0..3 {
+        world.wait(DAY * 8);
+        world.prune(DAY);
+    }
+    assert_eq!(ids.map(|id| world.restore(id)), [Ok(first), Ok(second)]);
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
 }
 
 #[test]

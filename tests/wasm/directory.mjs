@@ -96,8 +96,9 @@ export class Directory {
       const window = this.ask(library, () => restore.next());
       damaged.push(...window.damaged);
       for (const entry of window.entries) {
-        entries[entry.file] = { ...entry, bytes: entry.inline ?? new Uint8Array(entry.size) };
+        entries[entry.file] = { ...entry, bytes: new Uint8Array(entry.size) };
       }
+      for (const piece of window.pieces) entries[piece.file].bytes.set(piece.bytes, piece.offset);
       for (const [at, read] of window.reads.entries()) {
         const bytes = this.read(read);
         const pieces = crypto ? await this.opened(library, restore, at, bytes, crypto) : [];

@@ -1,10 +1,11 @@
 //! Owner: the owner's secret, opened with a passphrase or a recovery code.
 
 use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
-use copal_engine::id::{ClientId, DomainId, OwnerFingerprint};
+use copal_engine::id::{ClientId, DomainId, OwnerFingerprint, RepositoryId, SlotId};
+use copal_engine::keys::attempts::{Attempt, Attempts};
 use copal_engine::keys::owner::{KemPublic, OwnerSecret, TextPurpose, fingerprint};
 use copal_engine::keys::secret::Secret;
-use copal_engine::keys::slot::{Slot, SlotInput};
+use copal_engine::keys::slot::{Slot, SlotInput, SlotKind};
 use copal_engine::layout;
 use copal_engine::repository::{Descriptor, DescriptorError};
 use copal_engine::request::{Headers, Request, Signatory, Terms};
@@ -29,6 +30,44 @@ pub struct Joined {
     pub key: String,
     /// The record.
     pub bytes: Vec<u8>,
+}
+
+/// Which of the stored copies of key slots a page tries, in this order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SlotsToTry {
+    /// The positions of copies, one of each slot.
+    pub tries: Vec<u32>,
+    /// Whether a copy is damaged.
+    pub is_damaged: bool,
+    /// Whether slots are left out: they ask for more than a page gives unasked, or are another repository's.
+    pub is_costly: bool,
+}
+
+impl SlotsToTry {
+    /// Orders the slots of a kind, the cheapest first.
+    pub fn of(copies: &[Vec<u8>], repository: RepositoryId, kind: SlotKind) -> Self {
+        let mut order = Self::default();
+        let mut whole: Vec<(SlotId, u32, Slot)> = Vec::new();
+        for (at, copy) in (0..).zip(copies) {
+            match Slot::parse(copy) {
+                Ok(slot) if whole.iter().any(|(id, ..)| *id == slot.id()) => {}
+                Ok(slot) => whole.push((slot.id(), at, slot)),
+                Err(_) => order.is_damaged = true,
+            }
+        }
+        let slots = whole.iter().map(|(.., slot)| slot.clone());
+        let mut attempts = Attempts::new(slots, kind, Some(repository));
+        while let Some(attempt) = attempts.poll() {
+            match attempt {
+                Attempt::Open(slot) => {
+                    let found = whole.iter().find(|(id, ..)| *id == slot.id());
+                    order.tries.extend(found.map(|(_, at, _)| *at));
+                }
+                Attempt::Ask(..) => order.is_costly = true,
+            }
+        }
+        order
+    }
 }
 
 impl Owner {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::command::{count, workspace};
+use crate::command::{count, program, target, workspace};
 use crate::environment::environment;
 use crate::tally::Tally;
 
@@ -14,8 +14,11 @@ pub(crate) fn run() -> Result<Tally, String> {
         return Ok(Tally::default());
     }
     let python = environment("reader", &folder.join("requirements.txt"))?.join("python");
+    // It restores what the command saves.
+    program("copal")?;
     let mut command = Command::new(python);
     command.arg(folder.join("test_golden.py")).current_dir(workspace()).env("PYTHONDONTWRITEBYTECODE", "1");
+    command.env("CARGO_TARGET_DIR", target());
     let tally = count(&mut command)?;
     if tally == Tally::default() { Err("the reader's test reported no count".to_owned()) } else { Ok(tally) }
 }

@@ -14,7 +14,7 @@ use copal_cli::backup::{Options, Source, backup};
 use copal_cli::filter::Selection;
 use copal_cli::history::{History, pages};
 use copal_cli::location::Location;
-use copal_cli::materialize::{Overwrite, TargetOptions};
+use copal_cli::materialize::{Overwrite, Powers, TargetOptions};
 use copal_cli::repository::{Init, LocalClient, Repository, init};
 use copal_cli::restore::{Request, Scope, restore};
 use copal_cli::scan::{Root, Scan, ScanOptions};
@@ -110,9 +110,10 @@ fn restored(repository: &Repository, target: PathBuf) -> Result<(), Failure> {
             replace_full_directories: false,
             no_owner: false,
             no_xattrs: false,
+            powers: Powers::Restored,
         },
         numeric_owner: true,
-        deletes: false,
+        deletion: None,
         verifies: false,
         is_dry_run: false,
         threads: repository.site().readers(thread::available_parallelism().map_or(2, usize::from)),

@@ -24,6 +24,9 @@ pub struct Backup {
     /// Create the repository first if there is none yet.
     #[arg(long)]
     pub init: bool,
+    /// Go on also where this machine has met another repository before.
+    #[arg(long)]
+    pub another: bool,
     /// Give the snapshot a tag; may be repeated.
     #[arg(long = "tag", value_name = "TAG", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub tags: Vec<String>,
@@ -113,6 +116,9 @@ pub struct Names {
     /// If the command fails, no snapshot is made.
     #[arg(long, requires = "operands")]
     pub stdin_from_command: bool,
+    /// Save the stream also if it is empty, which otherwise fails.
+    #[arg(long, requires = "stream")]
+    pub allow_empty: bool,
     /// Name of that file in the snapshot.
     #[arg(long, value_name = "NAME", default_value = "stdin", requires = "stream")]
     pub stdin_name: OsString,

@@ -26,6 +26,13 @@ pub struct Global {
     /// "init" writes a new key file there; "key add --new-key-file" adds one later.
     #[arg(long, value_name = "FILE", global = true)]
     pub key_file: Option<PathBuf>,
+    /// Memory that a key slot may take to open, asked about beyond 1G.
+    ///
+    /// A key slot says itself how much memory a passphrase takes. Copal tries the cheapest slots first, and asks before it
+    /// tries one that takes more than 1 GiB, very many of them, or one of another repository. Without a terminal this
+    /// option answers.
+    #[arg(long, value_name = "SIZE", env = "COPAL_UNLOCK_MEMORY", global = true)]
+    pub unlock_memory: Option<Size>,
     /// Directory of the cache; deleting it is harmless [default: $XDG_CACHE_HOME/copal].
     #[arg(long, value_name = "DIR", env = "COPAL_CACHE_DIR", global = true)]
     pub cache_dir: Option<PathBuf>,

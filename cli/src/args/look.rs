@@ -9,7 +9,10 @@ use super::values::GroupBy;
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = "Which snapshots")]
 pub struct Narrow {
-    /// Only snapshots of this host; may be repeated: any of them.
+    /// Only snapshots that this client has signed (its name, or the first digits of its id); may be repeated: any of them.
+    #[arg(long = "client", value_name = "CLIENT")]
+    pub clients: Vec<String>,
+    /// Only snapshots of this host; may be repeated: any of them. A write-only client stands for its registered name only.
     #[arg(long = "host", value_name = "HOST")]
     pub hosts: Vec<String>,
     /// Only snapshots of this path; may be repeated: all of them.

@@ -12,6 +12,12 @@ pub struct Init {
     /// Who folds uploads into the index: the clients themselves, or a service beside the store.
     #[arg(long, value_name = "WHO", value_enum, default_value_t = IngestBy::Client)]
     pub ingest: IngestBy,
+    /// Go on also where this machine has met another repository before.
+    #[arg(long)]
+    pub another: bool,
+    /// Let all users of the directory's group save to it and read it.
+    #[arg(long)]
+    pub shared: bool,
     /// The reader that the repository carries.
     #[command(flatten)]
     pub reader: ReaderFile,

@@ -25,18 +25,27 @@ pub struct Restore {
     /// Like --exclude, whatever the case of letters.
     #[arg(long, value_name = "GLOB")]
     pub iexclude: Vec<String>,
-    /// Delete what lies in restored directories and is not in the snapshot, also what its backup has left out.
+    /// Delete what lies in restored directories and is not in the snapshot; on a terminal, list it and ask first.
     #[arg(long)]
     pub delete: bool,
+    /// With --delete, also delete what --exclude names, and the content of directories that are empty in the snapshot.
+    #[arg(long, requires = "delete")]
+    pub delete_excluded: bool,
+    /// Delete without asking.
+    #[arg(short, long)]
+    pub yes: bool,
     /// What may be replaced in the target.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Overwrite::Changed)]
     pub overwrite: Overwrite,
     /// Read everything that was restored again and compare it.
     #[arg(long)]
     pub verify: bool,
-    /// Do not set owners.
+    /// Do not set owners; leave out what would give others the rights of whoever restores (see --trust).
     #[arg(long)]
     pub no_owner: bool,
+    /// Restore devices, set-user-id, set-group-id, security.* and trusted.* attributes also with --no-owner and of a write-only client.
+    #[arg(long)]
+    pub trust: bool,
     /// Set owners by number, not by name.
     #[arg(long, conflicts_with = "no_owner")]
     pub numeric_owner: bool,

@@ -37,6 +37,12 @@ pub struct Serve {
     /// Address by which clients know the gateway, where a proxy stands before it.
     #[arg(long, value_name = "URL", value_parser = public_url)]
     pub public_url: Option<String>,
+    /// Another name by which clients ask; IP addresses, localhost and the certificate's names are known.
+    #[arg(long, value_name = "NAME")]
+    pub host_name: Vec<String>,
+    /// Connections at once from one address, of IPv6 from one /64 network; this machine's own do not count.
+    #[arg(long, value_name = "N", default_value = "256")]
+    pub connections_per_address: usize,
     /// Address and port for Prometheus, at /metrics.
     #[arg(long, value_name = "ADDRESS")]
     pub metrics_listen: Option<SocketAddr>,

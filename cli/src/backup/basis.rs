@@ -1,9 +1,11 @@
 //! Basis: the earlier snapshot a backup compares with.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use copal_engine::id::{ChunkId, SnapshotId};
+use copal_engine::client::Role;
+use copal_engine::id::{ChunkId, ClientId, SnapshotId};
 use copal_engine::index::{Index, Status};
 use copal_engine::layout;
 use copal_engine::manifest::Manifest;
@@ -51,8 +53,8 @@ pub struct Compared {
 }
 
 impl Basis {
-    /// The newest kept snapshot of the same source, and the newest checkpoint after it. Only one whose manifest verifies
-    /// counts: what is taken over from it is not read again.
+    /// The newest kept snapshot of the same source, and the newest checkpoint after it: this client's own, else that of
+    /// another full client. Only one whose manifest verifies counts: what is taken over from it is not read again.
     pub(super) fn find(
         access: Access<'_>,
         client: &LocalClient,
@@ -98,7 +100,9 @@ impl Basis {
             .filter(|(_, record)| record.domain == client.domain && record.source == source)
             .filter(|(_, record)| record.state == SnapshotState::Kept)
             .collect();
-        candidates.sort_by_key(|(_, record)| std::cmp::Reverse((record.accepted, record.client_time)));
+        // This client's own come first. A full client without any may be a machine that was set up anew.
+        let is_own = |(signer, _): &(ClientId, u64)| *signer == client.id;
+        candidates.sort_by_key(|(key, record)| Reverse((is_own(key), record.accepted, record.client_time)));
         let (mut snapshot, mut checkpoint) = (None, None);
         for ((signer, number), record) in candidates {
             if record.partial && checkpoint.is_some() {
@@ -110,7 +114,8 @@ impl Basis {
                 wait(async { futures::join!(objects::read(host.store, &name), clients::read(&host, *signer)) });
             let Some(bytes) = bytes? else { continue };
             let Ok(Some(signed_by)) = signed_by else { continue };
-            let Some(public) = signed_by.keys else { continue };
+            // What a write-only client says of files is no reason not to read them.
+            let Some(public) = signed_by.keys.filter(|_| signed_by.role == Role::Full) else { continue };
             let verified = Manifest::verify(repository.id(), &public.manifest, *signer, *number, &bytes);
             let Some(claim) = verified.ok().and_then(|verified| verified.manifest.snapshot) else { continue };
             let Ok(info) = open_info(repository, client.domain, &claim) else { continue };

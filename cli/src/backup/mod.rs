@@ -63,6 +63,8 @@ pub enum Source<'a> {
         name: Vec<u8>,
         /// Its content.
         bytes: Box<dyn Read + Send + 'a>,
+        /// Whether it may be empty: mostly something else has failed then.
+        may_be_empty: bool,
     },
 }
 
@@ -173,6 +175,8 @@ pub struct Outcome {
     pub accepted_by: Option<IngestBy>,
     /// Why a write-only client could not keep its copy of the tree.
     pub not_kept: Option<std::io::Error>,
+    /// Nanoseconds by which this machine's clock is ahead of the store's, if that is more than a few minutes.
+    pub clock_ahead: Option<i64>,
     /// Segments of the index that are damaged: what the snapshot refers to may not be found until it is made again.
     pub damaged: Vec<String>,
     /// Whether the repository has domains of other clients, whose packs somebody has to prove.
@@ -182,7 +186,16 @@ pub struct Outcome {
 impl Outcome {
     /// Entries that could not be saved.
     pub fn errors(&self) -> u64 {
-        self.troubles.iter().filter(|trouble| trouble.kind == TroubleKind::Unreadable).count() as u64
+        self.count(TroubleKind::Unreadable)
+    }
+
+    /// Files that somebody wrote to each time they were read: they are saved as they were read last.
+    pub fn changing(&self) -> u64 {
+        self.count(TroubleKind::Changing)
+    }
+
+    fn count(&self, kind: TroubleKind) -> u64 {
+        self.troubles.iter().filter(|trouble| trouble.kind == kind).count() as u64
     }
 }
 
@@ -215,6 +228,9 @@ pub enum BackupError {
     /// The stream could not be read.
     #[error("the stream could not be read")]
     Stream(#[source] std::io::Error),
+    /// Nothing came.
+    #[error("the stream is empty: nothing was saved")]
+    EmptyStream,
     /// The snapshot's description is too large.
     #[error(transparent)]
     Info(#[from] copal_engine::snapshot::OversizeInfo),
@@ -279,7 +295,7 @@ pub fn backup<'a>(
         // What an earlier run uploaded and did not live to see accepted. Mostly there is nothing, and then the state was
         // read meanwhile.
         let host = access.host();
-        let earlier = ingest(&host, descriptor.ingest, Scope::Client(client.id), &|_| false);
+        let earlier = ingest(&host, IngestBy::Client, Scope::Client(client.id), &|_| false);
         let (decided, view) = wait(futures::future::join(earlier, read()));
         if decided?.is_empty() {
             seen = Some(view?);

@@ -1,8 +1,11 @@
 //! Output: blocks sealed by a pool of threads, packs stored by another.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use copal_engine::backup::session::{Action, Session};
@@ -15,7 +18,7 @@ use copal_engine::seal::SessionCipher;
 use copal_service::error::JobError;
 use copal_service::{commit, objects};
 use copal_store::Store;
-use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded, unbounded};
 
 use super::BackupError;
 use crate::report::progress::Progress;
@@ -23,16 +26,20 @@ use crate::site::Site;
 use crate::wait::wait;
 
 /// Threads that seal and store, for as long as a backup runs.
-pub(super) struct Output {
+pub(super) struct Output<'a> {
     jobs: Option<Sender<SealJob>>,
     sealed: Receiver<Result<SealedBlock, BackupError>>,
     packs: Option<Sender<Pack>>,
     stored: Receiver<Result<PackId, BackupError>>,
-    packs_out: usize,
+    /// The packs that are not known to be stored.
+    out: HashSet<PackId>,
+    interrupted: &'a AtomicBool,
+    /// Until when it is waited for uploads after a wish to end.
+    until: Option<Instant>,
 }
 
-impl Output {
-    /// Starts the threads: Without a site packs are thrown away.
+impl<'a> Output<'a> {
+    /// Starts the threads: Without a site packs are thrown away. After a wish to end uploads are waited for a short time.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         threads: usize,
@@ -40,6 +47,7 @@ impl Output {
         level: i32,
         site: Option<&Site>,
         progress: &Arc<Progress>,
+        interrupted: &'a AtomicBool,
     ) -> Self {
         let (jobs, to_seal) = bounded::<SealJob>(threads);
         let (to_session, sealed) = unbounded();
@@ -75,7 +83,7 @@ impl Output {
                 }
             });
         }
-        Self { jobs: Some(jobs), sealed, packs: Some(packs), stored, packs_out: 0 }
+        Self { jobs: Some(jobs), sealed, packs: Some(packs), stored, out: HashSet::new(), interrupted, until: None }
     }
 
     /// Does what a session asks for, and gives it what is ready; `given` sees every pack before it is stored.
@@ -85,7 +93,7 @@ impl Output {
                 Action::Seal(job) => self.seal(job),
                 Action::Store(pack) => {
                     given(&pack);
-                    self.store(pack);
+                    self.store(pack)?;
                 }
             }
             while let Ok(sealed) = self.sealed.try_recv() {
@@ -116,28 +124,52 @@ impl Output {
     }
 
     /// Gives a pack to be stored; waits while another one is.
-    fn store(&mut self, pack: Pack) {
-        self.packs_out += 1;
-        let packs = self.packs.as_ref().expect("open until the end");
-        packs.send(pack).expect("the storing thread lives as long as this");
+    fn store(&mut self, mut pack: Pack) -> Result<(), BackupError> {
+        self.out.insert(pack.id);
+        loop {
+            let packs = self.packs.as_ref().expect("open until the end");
+            match packs.send_timeout(pack, SLICE) {
+                Ok(()) => return Ok(()),
+                Err(SendTimeoutError::Timeout(back)) => pack = back,
+                Err(SendTimeoutError::Disconnected(_)) => panic!("the storing thread lives as long as this"),
+            }
+            self.go_on()?;
+        }
     }
 
     /// Waits until every pack given is stored; fails if one could not be.
     fn settle(&mut self) -> Result<(), BackupError> {
-        while self.packs_out > 0 {
-            self.packs_out -= 1;
-            self.stored.recv().expect("the storing thread lives as long as this")?;
+        while !self.out.is_empty() {
+            match self.stored.recv_timeout(SLICE) {
+                Ok(stored) => _ = self.out.remove(&stored?),
+                Err(RecvTimeoutError::Timeout) => self.go_on()?,
+                Err(RecvTimeoutError::Disconnected) => panic!("the storing thread lives as long as this"),
+            }
         }
         Ok(())
     }
 
     /// Fails early if a pack could not be stored.
-    fn check(&mut self) -> Result<(), BackupError> {
+    pub(super) fn check(&mut self) -> Result<(), BackupError> {
         while let Ok(stored) = self.stored.try_recv() {
-            self.packs_out -= 1;
-            stored?;
+            self.out.remove(&stored?);
         }
         Ok(())
+    }
+
+    /// Whether a pack that was given is known to be stored.
+    pub(super) fn has_stored(&self, pack: &PackId) -> bool {
+        !self.out.contains(pack)
+    }
+
+    /// Fails once it was waited for uploads long enough after a wish to end.
+    fn go_on(&mut self) -> Result<(), BackupError> {
+        if !self.interrupted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let now = Instant::now();
+        let until = *self.until.get_or_insert(now + AFTER_A_WISH_TO_END);
+        if now < until { Ok(()) } else { Err(BackupError::Interrupted) }
     }
 }
 
@@ -155,6 +187,11 @@ async fn store_pack(store: &dyn Store, pack: Pack) -> Result<(), JobError> {
 pub(super) async fn create(store: &dyn Store, name: String, bytes: Vec<u8>) -> Result<bool, JobError> {
     Ok(store.create(&objects::key(name), Bytes::from(bytes)).await? == copal_store::Created::New)
 }
+
+/// So soon a wish to end is noticed.
+const SLICE: Duration = Duration::from_millis(100);
+/// How long uploads under way may take after it.
+const AFTER_A_WISH_TO_END: Duration = Duration::from_secs(4);
 
 #[cfg(test)]
 mod tests {

@@ -66,7 +66,7 @@ pub fn rewrite(
     thread::scope(|scope| {
         let level = descriptor.parameters.zstd_level;
         let progress = Arc::new(Progress::default());
-        let output = Output::start(scope, threads, &cipher, level, Some(repository.site()), &progress);
+        let output = Output::start(scope, threads, &cipher, level, Some(repository.site()), &progress, interrupted);
         let chain = Chain::find(repository.into(), client, &view)?;
         let (packs, own) = (0, HashSet::new());
         let done = Rewritten::default();
@@ -100,7 +100,7 @@ pub fn rewrite(
 struct Writer<'a> {
     view: &'a View,
     session: Session,
-    output: Output,
+    output: Output<'a>,
     chain: Chain<'a>,
     /// Packs that no manifest names yet.
     packs: u64,

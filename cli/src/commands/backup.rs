@@ -9,30 +9,36 @@ use std::time::Instant;
 
 use copal_engine::backup::change::Signs;
 use copal_engine::path::TreePath;
+use copal_service::host::Entropy;
+use copal_store::reserve;
 
 use super::context::Context;
 use super::failure::of_backup;
 use super::init;
 use super::opening::Opening;
-use super::signals::watch_signals;
+use super::signals::{tell_kept, watch_signals};
 use crate::args::backup::{Backup, Exclude, Source as Wanted};
 use crate::args::repository::IngestBy;
-use crate::backup::{Options, Outcome, SkipKind, Source, TroubleKind, backup};
+use crate::backup::{BackupError, Options, Outcome, SkipKind, Source, TroubleKind, backup};
+use crate::entropy::SystemEntropy;
 use crate::exit::Exit;
 use crate::filter::{Case, Filter, FilterBuilder};
 use crate::report::field::{Hex, PathField};
 use crate::report::progress::Progress;
 use crate::report::summary::{BackupSummary, Decider};
-use crate::report::{Amount, EntryTrouble, Failure};
+use crate::report::{Amount, EntryTrouble, Failure, human};
 use crate::repository::{Access, Reader};
 use crate::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, source_of};
 use crate::secrets::Terminal;
 use crate::site::Site;
 use crate::stat::EntryStat;
+use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
     let started = Instant::now();
-    let interrupted = watch_signals()?;
+    let progress = Arc::new(Progress::default());
+    let counted = progress.clone();
+    let interrupted = watch_signals(context.report, move || Some(counted.kept()))?;
     let sources = Sources::of(options)?;
     sources.tell_links(context);
     let (site, opening) = site(context, options)?;
@@ -41,6 +47,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     // Unlocking takes as long as looking at tens of thousands of entries: it is done meanwhile.
     let mut ahead = scan.as_ref().map(|scan| scan.begin(threads));
     let opened = opening.open(context, &site)?;
+    context.is_met(&site, opened.id(), options.another)?;
     let (access, client) = opened.used_by(context)?;
     let how = Options {
         host: options.host.clone().unwrap_or_else(|| context.this_host()),
@@ -57,24 +64,27 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         threads,
         wait: (!options.no_wait).then_some(options.wait.0),
     };
-    let progress = Arc::new(Progress::default());
     let watch = context.report.watch("backup", progress.clone());
+    let may_be_empty = options.names.allow_empty;
     let mut command;
     let mut source = match (&sources, &scan) {
         (Sources::Roots(_), Some(scan)) => Source::Tree { scan, ahead: ahead.take() },
         (Sources::Stream { name, command: None }, _) => {
-            Source::Stream { name: name.clone(), bytes: Box::new(std::io::stdin()) }
+            Source::Stream { name: name.clone(), bytes: Box::new(std::io::stdin()), may_be_empty }
         }
         (Sources::Stream { name, command: Some(words) }, _) => {
             let (child, output) = spawn(words)?;
             command = child;
             let checked = Checked { output, child: &mut command };
-            Source::Stream { name: name.clone(), bytes: Box::new(checked) }
+            Source::Stream { name: name.clone(), bytes: Box::new(checked), may_be_empty }
         }
         (Sources::Roots(_), None) => return Err(Failure::Usage("nothing to back up is named".into())),
     };
     let outcome = backup(access, &client, &mut source, &how, &progress, &interrupted);
     drop(watch);
+    if matches!(outcome, Err(BackupError::Interrupted)) {
+        tell_kept(context.report, Some(progress.kept()));
+    }
     let outcome = outcome.map_err(of_backup)?;
     if let (Access::Owner(repository), true) = (access, outcome.has_other_domains && !options.dry_run) {
         // What was saved counts whatever becomes of this.
@@ -82,28 +92,45 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
             context.report.warn(&format!("no packs of write-only clients were proven: {error}"));
         }
     }
+    if !options.dry_run {
+        let (store, state_dir, clients) = opened.met(context)?;
+        context.remember(store, &state_dir, &clients)?;
+    }
     tell_troubles(context, &outcome);
+    if site.directory().is_some() && !options.dry_run && outcome.tally.bytes_stored >= RESERVE_FROM {
+        // What is saved is saved, whether or not the reserve is kept.
+        let _ = wait(reserve::keep(&site.store(), |bytes| SystemEntropy.fill(bytes)));
+    }
     if let Some(error) = &outcome.not_kept {
         context
             .report
             .warn(&format!("the next backup reads every file: what it would compare with is not kept: {error}"));
+    }
+    if let Some(ahead) = outcome.clock_ahead {
+        let by = human::duration(ahead.unsigned_abs() as f64 / 1e9);
+        let side = if ahead > 0 { "ahead of" } else { "behind" };
+        let dated = if options.time.is_some() { "" } else { "; the snapshot is dated by the repository's" };
+        context.report.warn(&format!("this machine's clock is {by} {side} the repository's: set it{dated}"));
     }
     context.report.answer(&summary(&outcome, options.dry_run, started))?;
     if let Some(segment) = outcome.damaged.first() {
         let cause = "its bytes do not have the hash it is named by; what was saved can be restored once the index is made again";
         return Err(Failure::Damaged { object: segment.clone(), cause: cause.into() });
     }
-    let is_partial =
-        outcome.troubles.iter().any(|trouble| matches!(trouble.kind, TroubleKind::Unreadable | TroubleKind::Changing));
-    Ok(if is_partial { Exit::Partial } else { Exit::Done })
+    Ok(if outcome.errors() > 0 { Exit::Partial } else { Exit::Done })
 }
 
 /// Where the repository is and what opens it; it is made first if it is not there and that was asked for.
 fn site(context: &Context<'_>, options: &Backup) -> Result<(Site, Opening), Failure> {
     let found = context.site();
-    if options.init && matches!(found, Err(Failure::NoRepository { .. })) {
+    let is_wanted = match &found {
+        Err(Failure::NoRepository { .. }) => true,
+        Err(Failure::RepositoryGone { .. }) => options.another,
+        _ => false,
+    };
+    if options.init && is_wanted {
         let credential = context.secrets().first(&mut Terminal)?;
-        let summary = init::create(context, &credential, IngestBy::Client, Reader::inside())?;
+        let summary = init::create(context, &credential, IngestBy::Client, Reader::inside(), options.another)?;
         context.report.warn(&format!("created {}; its recovery code, shown this once:", summary.repository));
         context.report.warn(&summary.recovery_code);
         return Ok((context.site()?, Opening::Secret(credential)));
@@ -272,9 +299,8 @@ fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
     for trouble in &outcome.troubles {
         let path = PathField(trouble.path.as_os_str().as_bytes().to_vec());
         match trouble.kind {
-            TroubleKind::Unreadable | TroubleKind::Changing => {
-                context.report.trouble(&EntryTrouble { path, warning: trouble.why.clone() });
-            }
+            TroubleKind::Unreadable => context.report.trouble(&EntryTrouble { path, warning: trouble.why.clone() }),
+            TroubleKind::Changing => context.report.entry_note(path, &trouble.why),
             TroubleKind::Skipped(SkipKind::Noted) => context.report.note(&format!("{}: {}", path.human(), trouble.why)),
             TroubleKind::Skipped(SkipKind::Quiet) => {
                 context.report.say(Amount::Verbose, &format!("{}: {}", path.human(), trouble.why));
@@ -293,6 +319,7 @@ fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary 
         dirs: outcome.counts.directories,
         others: outcome.counts.others,
         errors: outcome.errors(),
+        changing: outcome.changing(),
         bytes_scanned: outcome.counts.bytes,
         bytes_new: outcome.tally.bytes_new,
         bytes_stored: outcome.tally.bytes_stored,
@@ -304,3 +331,5 @@ fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary 
 
 /// Bytes of packs that a backup opens for clients that cannot prove them.
 const PROVED_MOST: u64 = 64 << 20;
+/// Who stores less keeps no reserve: it would be most of a small repository.
+const RESERVE_FROM: u64 = 16 << 20;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::context::Context;
+use copal_service::view::{self, Parts};
+
+use super::context::{CLIENTS, Context};
 use super::failure::{of_change, of_verify};
 use crate::args;
 use crate::exit::Exit;
@@ -11,6 +13,7 @@ use crate::report::progress::Progress;
 use crate::report::summary::CheckReport;
 use crate::report::{Failure, human};
 use crate::verify::{self, verify};
+use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>, options: &args::check::Check) -> Result<Exit, Failure> {
     let started = Instant::now();
@@ -44,7 +47,17 @@ pub(super) fn run(context: &Context<'_>, options: &args::check::Check) -> Result
         let packs = human::things(outcome.replaced.len() as u64, "damaged pack is", "damaged packs are");
         context.report.note(&format!("{packs} not needed any more; prune removes what is left of them"));
     }
-    let ok = outcome.damage.is_empty();
+    // What is there may be whole and older than it was.
+    let (store, state_dir) = (repository.store().as_ref(), repository.state_dir());
+    let lost = match wait(view::read_parts(store, &Parts::NOTHING)) {
+        Ok(view) => context.older(store, state_dir, &view, CLIENTS)?,
+        // That is among the findings.
+        Err(_) => Vec::new(),
+    };
+    for (object, why) in &lost {
+        context.report.warn(&format!("{object} is lost: {why}"));
+    }
+    let ok = outcome.damage.is_empty() && lost.is_empty();
     context.report.answer(&CheckReport {
         ok,
         errors: outcome.damage,

@@ -10,7 +10,7 @@ use copal_engine::id::{ClientId, DomainId, ObjectHash};
 use copal_engine::keys::owner::TextPurpose;
 use copal_engine::layout;
 use copal_engine::limits::TEXT_BYTES;
-use copal_engine::receipt::{IngestBy, Outcome, Receipt};
+use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::time::Time;
 use copal_service::error::JobError;
 use copal_service::view::View;
@@ -56,9 +56,9 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
         RoleNamed::Full => Role::Full,
         RoleNamed::WriteOnly => Role::WriteOnly,
     };
-    if role == Role::WriteOnly && descriptor.ingest == IngestBy::Client {
+    if role == Role::WriteOnly && repository.ingests() {
         let why = "nobody would accept what a write-only client saves: clients of this repository do that themselves \
-                   (\"copal init --ingest service\" makes one where a service does)";
+                   (\"copal serve\" does it for those that come through it, \"copal init --ingest service\" makes one where a service does)";
         return Err(Failure::Usage(why.into()));
     }
     let domain = match (role, options.dedup) {

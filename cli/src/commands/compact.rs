@@ -11,6 +11,9 @@ use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open()?;
+    if repository.site().is_behind_gateway() {
+        return Err(Failure::NoJobThere("compacts the index"));
+    }
     let done = wait(compact(&repository.host())).map_err(of_job)?;
     context.report.answer(&CompactReport {
         segments_before: done.segments_before,

@@ -1,15 +1,21 @@
 //! Context: what every command starts from: the options that all take, and the repository they name.
 
 use std::ffi::OsString;
+use std::path::Path;
 
+use copal_engine::id::RepositoryId;
 use copal_engine::keys::slot::SlotInput;
+use copal_engine::layout;
 use copal_engine::receipt::IngestBy;
+use copal_service::error::JobError;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::view::{self, Parts, View};
+use copal_store::Store;
 use copal_store::limit::Rates;
 
 use super::failure::{of_change, of_client, of_job, of_open, of_site, of_store};
 use super::opening::address;
+use crate::agree::agrees;
 use crate::args::global::Global;
 use crate::args::look::Narrow;
 use crate::args::spec::Which;
@@ -17,11 +23,13 @@ use crate::args::values::Size;
 use crate::exit::Exit;
 use crate::history::{History, Snapshot};
 use crate::location::{BadLocation, Location};
-use crate::pick::Intent;
+use crate::met::{met_at, remember};
+use crate::pick::{Here, Intent};
 use crate::places::{Places, this_host};
 use crate::remote::Introduction;
+use crate::report::field::Hex;
 use crate::report::{Failure, Report, human};
-use crate::repository::{Credentials, Enrolled, LocalClient, Repository, list_descriptors};
+use crate::repository::{Costly, Credentials, Enrolled, LocalClient, Met, Repository, list_descriptors};
 use crate::secrets::{Credential, Kind, Sources, Terminal};
 use crate::site::{Means, Site};
 use crate::verify;
@@ -63,6 +71,16 @@ impl<'a> Context<'a> {
 
     /// Where a repository is. Nobody is asked for a passphrase of something that is not there.
     pub(super) fn site(&self) -> Result<Site, Failure> {
+        self.reach().map_err(|failure| match failure {
+            Failure::NoRepository { location } => match self.met().first() {
+                Some(met) => Failure::RepositoryGone { location, met: Hex(*met).short() },
+                None => Failure::NoRepository { location },
+            },
+            failure => failure,
+        })
+    }
+
+    fn reach(&self) -> Result<Site, Failure> {
         let site = Site::open(&self.location()?, &self.means()).map_err(of_site)?;
         self.introduce(&site)?;
         if !Repository::is_at(&site).map_err(of_store)? {
@@ -70,6 +88,33 @@ impl<'a> Context<'a> {
         }
         site.prove().map_err(of_store)?;
         Ok(site)
+    }
+
+    /// The repositories that this machine has met where the options say.
+    pub(super) fn met(&self) -> Vec<RepositoryId> {
+        match (self.places(), self.location()) {
+            (Ok(places), Ok(location)) => met_at(places.state(), &location),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Refuses to go on with another repository than was met there, unless that is wanted: then it counts as met.
+    pub(super) fn is_met(&self, site: &Site, repository: RepositoryId, another: bool) -> Result<(), Failure> {
+        let met = self.met();
+        match met.first() {
+            Some(first) if !met.contains(&repository) && !another => {
+                let (found, met) = (Hex(repository).short(), Hex(*first).short());
+                Err(Failure::AnotherRepository { location: site.location().to_string(), found, met })
+            }
+            _ => {
+                self.meet(site, repository);
+                Ok(())
+            }
+        }
+    }
+
+    fn meet(&self, site: &Site, repository: RepositoryId) {
+        let _ = self.places().map(|places| remember(&places.state_of(repository), site.location()));
     }
 
     /// Tells a gateway who this machine is.
@@ -132,7 +177,13 @@ impl<'a> Context<'a> {
         let state_dir = places.state_of(credentials.repository);
         let cache_dir = places.cache_of(credentials.repository);
         let cache_dir = cache_dir.inspect_err(|error| self.report.warn(&format!("{error}: every file is read"))).ok();
-        Enrolled::open(site, credentials, &state_dir, cache_dir).map_err(|error| of_open(error, Kind::Passphrase))
+        let id = credentials.repository;
+        let enrolled = Enrolled::open(site, credentials, &state_dir, cache_dir);
+        let enrolled = enrolled.map_err(|error| of_open(error, Kind::Passphrase))?;
+        if self.met().is_empty() {
+            self.meet(site, id);
+        }
+        Ok(enrolled)
     }
 
     /// Opens the repository with the secret at hand. Nobody is asked for one where the machine is to do without.
@@ -176,8 +227,11 @@ impl<'a> Context<'a> {
     fn open_as_it_is(&self, site: &Site, credential: &Credential) -> Result<Repository, Failure> {
         let input = input(credential)?;
         let places = self.places()?;
-        let repository = Repository::open(site, &input, |id| places.state_of(id));
+        let repository = Repository::open_if(site, &input, &|costly| self.agrees(costly), |id| places.state_of(id));
         let repository = repository.map_err(|error| of_open(error, credential.kind()))?;
+        if self.met().is_empty() {
+            self.meet(site, repository.id());
+        }
         if repository.descriptor.is_none() {
             let state = match &repository.descriptor_fault {
                 Some((object, fault)) => format!("{object} cannot be used ({fault})"),
@@ -188,8 +242,18 @@ impl<'a> Context<'a> {
         Ok(repository)
     }
 
-    /// The client that this machine is; registered if the repository does not know it.
+    /// Whether a key slot is worth what it asks for: the option says so, or else the person at the terminal.
+    fn agrees(&self, costly: &Costly) -> bool {
+        match self.global.unlock_memory {
+            Some(Size(most)) => u64::from(costly.cost.m_kib) << 10 <= most,
+            None => agrees(&format!("{costly}. Try it?")),
+        }
+    }
+
+    /// The client that this machine is, to write with; registered if the repository does not know it. Nothing is written on
+    /// an older state than this machine has met.
     pub(super) fn client(&self, repository: &Repository) -> Result<LocalClient, Failure> {
+        self.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
         LocalClient::load_or_register(repository, &self.this_host()).map_err(of_client)
     }
 
@@ -203,31 +267,106 @@ impl<'a> Context<'a> {
         wait(view::read_parts(repository.store().as_ref(), &Parts::RECORDS)).map_err(of_job)
     }
 
-    /// The snapshots. What cannot be listed is told.
+    /// What is lost of the state, as far as this machine or anything in the repository knows, each with the object it is
+    /// about: every command that reads says so. If there is no state at all, none of them has anything to say.
+    pub(super) fn lost(&self, repository: &Repository, view: &View) -> Result<Vec<(String, String)>, Failure> {
+        for why in &view.passed {
+            self.report.warn(&format!("{why}: it is passed over"));
+        }
+        let mut lost = Vec::new();
+        match wait(view::lost_newer(&repository.host(), view)) {
+            Ok(None) => {}
+            Ok(Some((_, evidence))) if view.root.is_none() => return Err(of_job(JobError::StateLost { evidence })),
+            Ok(Some((number, evidence))) => lost.push((layout::root(number), evidence)),
+            // It may tell of a newer root.
+            Err(error) => lost.extend([error.blame().map_err(of_job)?]),
+        }
+        let store = repository.store().as_ref();
+        lost.extend(self.older(store, repository.state_dir(), view, CLIENTS)?);
+        if !lost.is_empty() {
+            self.report.note(&format!("what is shown may lack what is newer: {}", Failure::REMEDY_OLDER));
+        }
+        Ok(lost)
+    }
+
+    /// What of the state that this machine has met is not there any more. If all is, the state is remembered.
+    pub(super) fn older(
+        &self,
+        store: &dyn Store,
+        state_dir: &Path,
+        view: &View,
+        clients: &str,
+    ) -> Result<Vec<(String, String)>, Failure> {
+        let now = Met::now(store, view.root.as_ref(), clients).map_err(of_store)?;
+        let lost = Met::of_machine(state_dir).lost_in(&now, store).map_err(of_store)?;
+        if lost.is_empty() {
+            now.keep(state_dir);
+        }
+        Ok(lost)
+    }
+
+    /// Refuses to write on an older state than this machine has met.
+    pub(super) fn refuse_older(&self, store: &dyn Store, state_dir: &Path, clients: &str) -> Result<(), Failure> {
+        let view = wait(view::read_parts(store, &Parts::NOTHING)).map_err(of_job)?;
+        match self.older(store, state_dir, &view, clients)?.into_iter().next() {
+            Some((object, why)) => Err(Failure::Older { object, why }),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers the state as it is now: after a write of this machine.
+    pub(super) fn remember(&self, store: &dyn Store, state_dir: &Path, clients: &str) -> Result<(), Failure> {
+        let view = wait(view::read_parts(store, &Parts::NOTHING)).map_err(of_job)?;
+        Met::now(store, view.root.as_ref(), clients).map_err(of_store)?.keep(state_dir);
+        Ok(())
+    }
+
+    /// The snapshots. What cannot be listed is told, and what is lost.
     pub(super) fn history(&self, repository: &Repository, view: &View) -> Result<History, Failure> {
-        let history = History::read(repository, view)?;
+        let lost = self.lost(repository, view)?;
+        for (object, why) in &lost {
+            self.report.warn(&format!("{object} is lost: {why}"));
+        }
+        let mut history = History::read(repository, view)?;
         for (object, why) in &history.problems {
             self.report.warn(&format!("{object} cannot be listed: {why}"));
         }
         if !history.problems.is_empty() {
             self.report.note("\"copal check --full\" finds all that is damaged; what can be listed is not affected");
         }
+        history.problems.extend(lost);
         Ok(history)
     }
 
     /// The snapshot a person means to read; whose it is is told where that is no matter of course.
     pub(super) fn find<'h>(
         &self,
+        repository: &Repository,
         history: &'h History,
         which: &Which,
         narrow: &Narrow,
     ) -> Result<&'h Snapshot, Failure> {
-        let host = self.this_host();
-        let snapshot = history.find(which, narrow, &host, Intent::Read)?;
-        if *which == Which::Latest && narrow.hosts.is_empty() && snapshot.info.host != host {
-            self.report.note(&snapshot.row().as_latest_for(&host));
+        let here = self.here(repository);
+        let snapshot = history.find(which, narrow, &here, Intent::Read);
+        let snapshot = snapshot.inspect_err(|_| self.note_claimants(history, narrow))?;
+        let is_asked_for = !narrow.hosts.is_empty() || !narrow.clients.is_empty();
+        if *which == Which::Latest && !is_asked_for && !here.has_signed(snapshot) {
+            self.report.note(&snapshot.row().as_latest_for(&here.host));
         }
         Ok(snapshot)
+    }
+
+    /// Says which write-only clients claim to be the host that was asked for: nothing else finds what they have saved.
+    pub(super) fn note_claimants(&self, history: &History, narrow: &Narrow) {
+        for client in history.claimants(narrow).values() {
+            let (who, id) = (client.human(), client.client.short());
+            self.report.note(&format!("client {who} is not that host; \"--client {id}\" takes its snapshots"));
+        }
+    }
+
+    /// This machine, as `latest` means it.
+    pub(super) fn here(&self, repository: &Repository) -> Here {
+        Here { host: self.this_host(), client: LocalClient::id_in(repository.state_dir()) }
     }
 
     /// How a command ends that did all it was asked, with snapshots that may be damaged.
@@ -256,12 +395,15 @@ impl<'a> Context<'a> {
 
     /// Decides what is undecided and folds in new changes, where that is the clients' business.
     pub(super) fn ingest(&self, repository: &Repository) -> Result<(), Failure> {
-        if let Some(descriptor) = repository.descriptor.as_ref().filter(|known| known.ingest == IngestBy::Client) {
-            wait(ingest(&repository.host(), descriptor.ingest, Scope::All, &|_| false)).map_err(of_job)?;
+        if repository.ingests() {
+            wait(ingest(&repository.host(), IngestBy::Client, Scope::All, &|_| false)).map_err(of_job)?;
         }
         Ok(())
     }
 }
+
+/// Where the records of all clients lie.
+pub(super) const CLIENTS: &str = "clients/";
 
 /// What a credential opens slots with.
 pub(super) fn input(credential: &Credential) -> Result<SlotInput, Failure> {

@@ -12,7 +12,7 @@ pub(super) fn run(context: &Context<'_>, options: &Diff) -> Result<Exit, Failure
     let repository = context.open()?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let [a, b] = [&options.a, &options.b].map(|spec| context.find(&history, &spec.which, &options.narrow));
+    let [a, b] = [&options.a, &options.b].map(|spec| context.find(&repository, &history, &spec.which, &options.narrow));
     let (a, b) = (a?, b?);
     if a.domain != b.domain {
         let why = "the snapshots are of machines that share no data: what is equal in them cannot be told";

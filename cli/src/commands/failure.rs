@@ -26,6 +26,7 @@ pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
     match error {
         OpenError::NoRepository(location) => Failure::NoRepository { location: location.to_string() },
         OpenError::WrongSecret { .. } | OpenError::NoSlot { .. } => Failure::WrongSecret(kind),
+        OpenError::Costly(costly) => Failure::CostlySlot(costly),
         OpenError::DamagedSlot { object, source } => Failure::Damaged { object, cause: source.into() },
         OpenError::Descriptor { source: DescriptorError::Record(RecordError::Version { version, .. }), .. } => {
             Failure::NewerFormat { found: version.into(), known: FORMAT }
@@ -119,6 +120,7 @@ pub(super) fn of_backup(error: BackupError) -> Failure {
         BackupError::Rejected(why) | BackupError::Barred(why) => Failure::Rejected { reasons: vec![why] },
         BackupError::Unanswered { .. } => Failure::NotYetAccepted { what: "the backup" },
         BackupError::Interrupted => Failure::Interrupted,
+        BackupError::EmptyStream => Failure::EmptyStream,
         BackupError::NoDescriptor => no_descriptor(),
         other => Failure::Other(other.into()),
     }
@@ -134,6 +136,7 @@ pub(super) fn of_restore(error: RestoreError, target: &Path) -> Failure {
         RestoreError::Target(error) => Failure::Other(error.into()),
         RestoreError::Tree(error) => error.into(),
         RestoreError::Store(error) => of_store(error),
+        RestoreError::Declined => Failure::Declined,
         RestoreError::Interrupted => Failure::Interrupted,
     }
 }

@@ -23,14 +23,15 @@ pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
     let readers = Readers::of(&repository, &view, &history);
-    let places = chosen(context, options, &history, &readers)?;
+    let places = chosen(context, &repository, options, &history, &readers)?;
     let mut lines = context.report.lines();
     let mut lost = Vec::new();
     for (domain, pages) in &readers.0 {
         let mut search = Search::new(pages, &pattern);
         for (snapshot, directory) in places.iter().filter(|(snapshot, _)| snapshot.domain == *domain) {
+            let signer = snapshot.signer.field(&snapshot.info.host);
             let unread = search.run(snapshot.root, directory, |entry| {
-                lines.row(&FindRow { snapshot: Hex(snapshot.id), entry: row(entry) })
+                lines.row(&FindRow { snapshot: Hex(snapshot.id), signer: signer.clone(), entry: row(entry) })
             })?;
             lost.extend(unread.into_iter().map(|(range, why)| (Hex(snapshot.id).short(), hidden(&range, &why))));
         }
@@ -62,6 +63,7 @@ impl Readers {
 /// The snapshots to search, and where in them.
 fn chosen<'h>(
     context: &Context<'_>,
+    repository: &Repository,
     options: &Find,
     history: &'h History,
     readers: &Readers,
@@ -72,7 +74,7 @@ fn chosen<'h>(
     }
     let mut places = Vec::new();
     for spec in &options.snapshots {
-        let snapshot = context.find(history, &spec.which, &options.narrow)?;
+        let snapshot = context.find(repository, history, &spec.which, &options.narrow)?;
         let scope = place(readers.of_snapshot(snapshot), snapshot, spec.path.as_ref())?;
         places.push((snapshot, scope.path().clone()));
     }

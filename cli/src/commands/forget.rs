@@ -34,13 +34,14 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
     if options.snapshots.is_empty() && retain::is_empty(&options.keep) {
         return Err(Failure::Usage("the rules keep nothing: everything would be forgotten".into()));
     }
-    let repository = context.open()?;
+    let mut repository = context.open()?;
+    repository.give_reserve();
     context.ingest(&repository)?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
     let mut rows = match options.snapshots.is_empty() {
         true => by_rules(&repository, &history, options)?,
-        false => by_name(context, &history, options)?,
+        false => by_name(context, &repository, &history, options)?,
     };
     let forgotten: Vec<SnapshotId> = rows.iter().filter(|row| !row.keep).map(|row| row.id.0).collect();
     let mut now_view = view;
@@ -77,11 +78,17 @@ fn by_rules(repository: &Repository, history: &History, options: &Forget) -> Res
 }
 
 /// The snapshots that are named. One that is pinned stays.
-fn by_name(context: &Context<'_>, history: &History, options: &Forget) -> Result<Vec<ForgetRow>, Failure> {
+fn by_name(
+    context: &Context<'_>,
+    repository: &Repository,
+    history: &History,
+    options: &Forget,
+) -> Result<Vec<ForgetRow>, Failure> {
+    let here = context.here(repository);
     let mut named = BTreeSet::new();
     let mut rows = Vec::new();
     for which in &options.snapshots {
-        let snapshot = history.find(which, &options.narrow, &context.this_host(), Intent::Change)?;
+        let snapshot = history.find(which, &options.narrow, &here, Intent::Change)?;
         if !named.insert(snapshot.id) {
             continue;
         }
@@ -101,7 +108,8 @@ fn row(snapshot: &Snapshot, reasons: Vec<String>) -> ForgetRow {
     ForgetRow {
         id: Hex(snapshot.id),
         time: Stamp(snapshot.time),
-        host: snapshot.info.host.clone(),
+        host: snapshot.machine().to_owned(),
+        signer: snapshot.signer.field(&snapshot.info.host),
         paths: PathsField::of(&snapshot.sources()),
         tags: snapshot.tags.clone(),
         label: snapshot.info.label.clone(),

@@ -1,9 +1,9 @@
 //! Guard: what the policy in force keeps whatever the rules say, and whoever has forgotten it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::SnapshotId;
-use copal_engine::retention::{Held, Protection, held, protected};
+use copal_engine::id::{ClientId, SnapshotId};
+use copal_engine::retention::{Held, Protection, Signed, held, protected};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 use copal_service::policy;
@@ -19,7 +19,7 @@ use crate::wait::wait;
 
 /// What is kept of a state.
 pub(super) fn guarded(repository: &Repository, view: &View, now: Time) -> Result<Guarded, Failure> {
-    of(repository, view, &view.state.snapshots.values().cloned().collect::<Vec<_>>(), now)
+    of(repository, view, &view.state.snapshots, now)
 }
 
 /// What is kept of snapshots that are forgotten, now or perhaps, and what concerns them.
@@ -29,25 +29,24 @@ pub(super) fn guarded_of(
     forgotten: &BTreeSet<SnapshotId>,
     now: Time,
 ) -> Result<Guarded, Failure> {
-    let mut records: Vec<SnapshotRecord> = view.state.snapshots.values().cloned().collect();
-    for record in records.iter_mut().filter(|of| of.state == SnapshotState::Kept && forgotten.contains(&of.id)) {
+    let mut records = view.state.snapshots.clone();
+    for record in records.values_mut().filter(|of| of.state == SnapshotState::Kept && forgotten.contains(&of.id)) {
         record.state = SnapshotState::Forgotten;
     }
     let mut found = of(repository, view, &records, now)?;
     found.stays.retain(|stays| forgotten.contains(&stays.snapshot.0));
-    let is_held =
-        |held: &HeldField| found.stays.iter().any(|stays| stays.by == StaysBy::Hold && stays.source.0 == held.source.0);
+    let is_held = |held: &HeldField| found.stays.iter().any(|of| of.by == StaysBy::Hold && of.is_of(held));
     found.held.retain(is_held);
     Ok(found)
 }
 
-fn of(repository: &Repository, view: &View, records: &[SnapshotRecord], now: Time) -> Result<Guarded, Failure> {
+fn of(repository: &Repository, view: &View, records: &Records, now: Time) -> Result<Guarded, Failure> {
     let current = wait(policy::current(&repository.host(), view)).map_err(of_job)?;
     let Some((_, policy)) = current else { return Ok(Guarded::default()) };
     let raised = held(&policy, records, Time(i64::MAX));
     let kept = protected(&policy, records, now);
     let field = |held: Held| held_field(repository, view, held);
-    let stays = |record: &SnapshotRecord| Some(stays_field(view, record, *kept.get(&record.id)?));
+    let stays = |(key, record): Signed<'_>| Some(stays_field(view, (key, record), *kept.get(&record.id)?));
     Ok(Guarded {
         held: raised.into_iter().map(field).collect::<Result<_, _>>()?,
         stays: records.iter().filter_map(stays).collect(),
@@ -62,8 +61,9 @@ fn held_field(repository: &Repository, view: &View, held: Held) -> Result<HeldFi
         None => None,
     };
     Ok(HeldField {
-        source: Hex(held.source),
-        host: read.as_ref().map(|read| read.info.host.clone()),
+        client: Hex(held.series.client),
+        source: Hex(held.series.source),
+        host: read.as_ref().map(|read| read.machine().to_owned()),
         paths: read.as_ref().map(|read| PathsField::of(&read.sources())).unwrap_or_default(),
         snapshot: Hex(held.snapshot),
         accepted: Stamp(held.accepted),
@@ -71,13 +71,16 @@ fn held_field(repository: &Repository, view: &View, held: Held) -> Result<HeldFi
     })
 }
 
-fn stays_field(view: &View, record: &SnapshotRecord, protection: Protection) -> StaysField {
+fn stays_field(view: &View, (key, record): Signed<'_>, protection: Protection) -> StaysField {
     let (by, until) = match protection {
         Protection::Held => (StaysBy::Hold, None),
         Protection::Last => (StaysBy::FloorLast, None),
         Protection::Young { until } => (StaysBy::FloorAge, Some(Stamp(until))),
     };
-    let in_state = view.state.snapshots.values().find(|of| of.id == record.id);
-    let forgotten = in_state.filter(|of| of.state == SnapshotState::Forgotten).map(|of| Stamp(of.state_time));
-    StaysField { snapshot: Hex(record.id), source: Hex(record.source), forgotten, by, until }
+    let forgotten =
+        view.state.snapshots.get(key).filter(|of| of.state == SnapshotState::Forgotten).map(|of| Stamp(of.state_time));
+    StaysField { snapshot: Hex(record.id), client: Hex(key.0), source: Hex(record.source), forgotten, by, until }
 }
+
+/// The snapshots of a state.
+type Records = BTreeMap<(ClientId, u64), SnapshotRecord>;

@@ -17,6 +17,9 @@ use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open()?;
+    if repository.site().is_behind_gateway() {
+        return Err(Failure::NoJobThere("ingests"));
+    }
     let descriptor = repository.descriptor.as_ref().ok_or_else(|| of_client(ClientError::NoDescriptor))?;
     let receipts = wait(ingest(&repository.host(), descriptor.ingest, Scope::All, &|_| false)).map_err(of_job)?;
     let mut report = IngestReport::default();

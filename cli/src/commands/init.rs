@@ -5,9 +5,10 @@ use copal_engine::keys::text;
 use copal_engine::layout;
 use copal_engine::receipt::IngestBy;
 use copal_engine::repository::Parameters;
+use copal_store::fs::FsStore;
 
 use super::context::{Context, input};
-use super::failure::{of_init, of_site};
+use super::failure::{of_init, of_site, of_store};
 use super::reader::reader;
 use crate::args;
 use crate::entropy::secret;
@@ -22,7 +23,12 @@ use crate::site::Site;
 
 pub(super) fn run(context: &Context<'_>, options: &args::repository::Init) -> Result<Exit, Failure> {
     let credential = context.secrets().first(&mut Terminal)?;
-    let summary = create(context, &credential, options.ingest, reader(&options.reader)?)?;
+    if options.shared {
+        let location = context.location()?;
+        let directory = FsStore::create(location.directory()?).map_err(of_store)?;
+        directory.share().map_err(of_store)?;
+    }
+    let summary = create(context, &credential, options.ingest, reader(&options.reader)?, options.another)?;
     context.report.answer(&summary)?;
     Ok(Exit::Done)
 }
@@ -33,7 +39,14 @@ pub(super) fn create(
     credential: &Credential,
     ingest: args::repository::IngestBy,
     reader: Option<Reader>,
+    another: bool,
 ) -> Result<InitSummary, Failure> {
+    if !another
+        && !context.met().is_empty()
+        && let Err(gone @ Failure::RepositoryGone { .. }) = context.site()
+    {
+        return Err(gone);
+    }
     let site = Site::create_by(&context.location()?, &context.means()).map_err(of_site)?;
     context.introduce(&site)?;
     let mut inputs = vec![input(credential)?];
@@ -62,6 +75,7 @@ pub(super) fn create(
     });
     let made = made.map_err(of_init)?;
     let repository = context.open_with(&site, credential)?;
+    context.is_met(&site, repository.id(), true)?;
     let client = context.client(&repository)?;
     if reader.is_none() {
         context

@@ -14,7 +14,7 @@ pub(super) fn run(context: &Context<'_>, options: &Ls) -> Result<Exit, Failure> 
     let repository = context.open()?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let snapshot = context.find(&history, &options.snapshot.which, &options.narrow)?;
+    let snapshot = context.find(&repository, &history, &options.snapshot.which, &options.narrow)?;
     let pages = history::pages(&repository, &view, snapshot.domain);
     let scope = place(&pages, snapshot, options.snapshot.path.as_ref())?;
     let mut lines = context.report.lines();

@@ -15,7 +15,7 @@ use crate::args::look::Choice;
 use crate::changes::{self, Written};
 use crate::exit::Exit;
 use crate::history::{History, Snapshot};
-use crate::pick::{Intent, pick};
+use crate::pick::{Here, Intent, pick};
 use crate::report::Failure;
 use crate::report::field::Hex;
 use crate::report::upkeep::ChangeSummary;
@@ -32,9 +32,10 @@ pub(super) enum Act {
 pub(super) fn run(context: &Context<'_>, options: &Chosen, act: Act) -> Result<Exit, Failure> {
     let repository = context.open()?;
     let history = read(context, &repository)?;
+    let here = context.here(&repository);
     let chosen = match act {
-        Act::Undelete => forgotten(context, &history, &options.choice)?,
-        Act::Pin | Act::Unpin => kept(context, &history, &options.choice)?,
+        Act::Undelete => forgotten(&here, &history, &options.choice)?,
+        Act::Pin | Act::Unpin => kept(&here, &history, &options.choice)?,
     };
     let needs_change = |snapshot: &&&Snapshot| match act {
         Act::Pin => !snapshot.record.pinned,
@@ -65,7 +66,7 @@ pub(super) fn tag(context: &Context<'_>, options: &Tag) -> Result<Exit, Failure>
     }
     let repository = context.open()?;
     let history = read(context, &repository)?;
-    let chosen = kept(context, &history, &options.choice)?;
+    let chosen = kept(&context.here(&repository), &history, &options.choice)?;
     let mut domains: BTreeMap<DomainId, Vec<SnapshotId>> = BTreeMap::new();
     for snapshot in &chosen {
         let adds: Vec<&String> = options.add.iter().filter(|tag| !snapshot.tags.contains(tag)).collect();
@@ -103,18 +104,17 @@ fn read(context: &Context<'_>, repository: &Repository) -> Result<History, Failu
     context.history(repository, &view)
 }
 
-fn kept<'a>(context: &Context<'_>, history: &'a History, choice: &Choice) -> Result<Vec<&'a Snapshot>, Failure> {
-    let find = |which| history.find(which, &choice.narrow, &context.this_host(), Intent::Change);
+fn kept<'a>(here: &Here, history: &'a History, choice: &Choice) -> Result<Vec<&'a Snapshot>, Failure> {
+    let find = |which| history.find(which, &choice.narrow, here, Intent::Change);
     distinct(choice.snapshots.iter().map(find))
 }
 
 /// The snapshots that are to come back; one that was not forgotten needs nothing.
-fn forgotten<'a>(context: &Context<'_>, history: &'a History, choice: &Choice) -> Result<Vec<&'a Snapshot>, Failure> {
-    let host = context.this_host();
+fn forgotten<'a>(here: &Here, history: &'a History, choice: &Choice) -> Result<Vec<&'a Snapshot>, Failure> {
     let find = |which| {
-        let found = pick(history.forgotten(&choice.narrow), which, &choice.narrow, &host, Intent::Change);
+        let found = pick(history.forgotten(&choice.narrow), which, &choice.narrow, here, Intent::Change);
         match found {
-            Err(Failure::NoSnapshot { .. }) => history.find(which, &choice.narrow, &host, Intent::Change),
+            Err(Failure::NoSnapshot { .. }) => history.find(which, &choice.narrow, here, Intent::Change),
             found => found,
         }
     };

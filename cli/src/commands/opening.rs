@@ -1,8 +1,13 @@
 //! Opening: a repository opened with what is at hand, for commands that a write-only machine may run too.
 
-use copal_engine::limits::ADDRESS_BYTES;
+use std::path::PathBuf;
 
-use super::context::Context;
+use copal_engine::id::RepositoryId;
+
+use copal_engine::limits::ADDRESS_BYTES;
+use copal_store::Store;
+
+use super::context::{CLIENTS, Context};
 use super::failure::of_client;
 use crate::report::Failure;
 use crate::repository::{Access, Credentials, Enrolled, LocalClient, Repository};
@@ -39,11 +44,37 @@ impl Opening {
 }
 
 impl Opened {
+    /// The repository's id.
+    pub(super) fn id(&self) -> RepositoryId {
+        match self {
+            Self::Owner(repository) => repository.id(),
+            Self::WriteOnly(enrolled) => enrolled.credentials.repository,
+        }
+    }
+
+    /// The store, where this machine keeps what it has met of it, and the client records it may list.
+    pub(super) fn met(&self, context: &Context<'_>) -> Result<(&dyn Store, PathBuf, String), Failure> {
+        Ok(match self {
+            Self::Owner(repository) => {
+                (repository.store().as_ref(), repository.state_dir().to_owned(), CLIENTS.to_owned())
+            }
+            Self::WriteOnly(enrolled) => {
+                let credentials = &enrolled.credentials;
+                let state_dir = context.places()?.state_of(credentials.repository);
+                (Access::WriteOnly(enrolled).store().as_ref(), state_dir, format!("{CLIENTS}{}/", credentials.client))
+            }
+        })
+    }
+
     /// The repository as its client saves to it.
     pub(super) fn used_by(&self, context: &Context<'_>) -> Result<(Access<'_>, LocalClient), Failure> {
         Ok(match self {
             Self::Owner(repository) => (Access::Owner(repository), context.client(repository)?),
-            Self::WriteOnly(enrolled) => (Access::WriteOnly(enrolled), enrolled.client().map_err(of_client)?),
+            Self::WriteOnly(enrolled) => {
+                let (store, state_dir, own) = self.met(context)?;
+                context.refuse_older(store, &state_dir, &own)?;
+                (Access::WriteOnly(enrolled), enrolled.client().map_err(of_client)?)
+            }
         })
     }
 }

@@ -46,8 +46,8 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
     let domains = domains(&repository)?;
     let signed = file.policy(&domains).map_err(|error| usage(&error))?;
     let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
-    let would_expire = expirable(&signed, view.state.snapshots.values(), now).len() as u64;
-    let would_hold = held(&signed, view.state.snapshots.values(), Time(i64::MAX)).len() as u64;
+    let would_expire = expirable(&signed, &view.state.snapshots, now).len() as u64;
+    let would_hold = held(&signed, &view.state.snapshots, Time(i64::MAX)).len() as u64;
     let mut summary = PolicySummary { change: None, would_expire, would_hold, dry_run: options.dry_run };
     if !options.dry_run {
         let client = context.client(&repository)?;
@@ -67,7 +67,7 @@ fn release(context: &Context<'_>, options: &Release) -> Result<Exit, Failure> {
     context.ingest(&repository)?;
     let view = context.view(&repository)?;
     let policy = wait(in_force::current(&repository.host(), &view)).map_err(of_job)?;
-    let held = policy.map(|(_, policy)| held(&policy, view.state.snapshots.values(), Time(i64::MAX)));
+    let held = policy.map(|(_, policy)| held(&policy, &view.state.snapshots, Time(i64::MAX)));
     let held = held.unwrap_or_default();
     let mut snapshots: Vec<SnapshotId> = Vec::new();
     for which in &options.snapshots {

@@ -3,14 +3,16 @@
 use std::time::{Duration, Instant};
 
 use copal_service::error::JobError;
+use copal_service::host::Entropy;
 use copal_service::prune::{self as job, prune};
-use copal_store::StoreError;
+use copal_store::{StoreError, reserve};
 
-use super::context::Context;
-use super::failure::{of_backup, of_client, of_job};
+use super::context::{CLIENTS, Context};
+use super::failure::{of_backup, of_client, of_job, of_store};
 use super::signals::watch_signals;
 use crate::args;
 use crate::backup::{BackupError, rewrite};
+use crate::entropy::SystemEntropy;
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::field::Stamp;
@@ -31,7 +33,8 @@ pub(super) struct Options {
 }
 
 pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Result<Exit, Failure> {
-    let repository = context.open()?;
+    let mut repository = context.open()?;
+    repository.give_reserve();
     context.ingest(&repository)?;
     let repack_most = options.max_repack.map(|size| size.0);
     let (grace, is_dry_run, is_keyless) = (options.grace.map(|span| span.0), options.dry_run, options.keyless);
@@ -42,7 +45,10 @@ pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Resul
 pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Options) -> Result<Exit, Failure> {
     let started = Instant::now();
     if repository.site().is_behind_gateway() && !options.is_dry_run {
-        return Err(Failure::NoPruneThere);
+        return Err(Failure::NoJobThere("prunes"));
+    }
+    if !options.is_dry_run {
+        context.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
     }
     let mut how = service_options(repository, &options)?;
     if how.grace.is_zero() && !options.is_dry_run {
@@ -53,6 +59,9 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     }
     let anew = if options.is_keyless { Anew::default() } else { write_anew(context, repository, &mut how)? };
     let done = wait(prune(&repository.host(), &how)).map_err(of_job)?;
+    if !options.is_dry_run {
+        wait(reserve::keep(repository.store(), |bytes| SystemEntropy.fill(bytes))).map_err(of_store)?;
+    }
     if done.is_full {
         let left = human::size(done.bytes_postponed);
         context.report.warn(&format!("there was no room to write anew {left} that lie in packs with much dead data"));
@@ -104,7 +113,7 @@ fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Opt
         return Ok(Anew { bytes: sparse.live_bytes, freed: sparse.dead_bytes });
     }
     let client = context.client(repository)?;
-    let interrupted = watch_signals()?;
+    let interrupted = watch_signals(context.report, || None)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     match rewrite(repository, &client, &sparse, threads, &interrupted) {
         Ok(done) => {

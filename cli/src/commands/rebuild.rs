@@ -2,24 +2,29 @@
 
 use copal_service::rebuild::{rebuild_with, unnamed_packs};
 
-use super::context::Context;
+use super::context::{CLIENTS, Context};
 use super::failure::{of_client, of_job};
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::upkeep::RebuildReport;
-use crate::repository::ClientError;
+use crate::repository::{ClientError, Met};
 use crate::verify::genuine;
 use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open_bare()?;
+    if repository.site().is_behind_gateway() {
+        return Err(Failure::NoJobThere("rebuilds the index"));
+    }
     if repository.descriptor.is_none() {
         return Err(of_client(ClientError::NoDescriptor));
     }
     // What a lost manifest named is still there, and the keys tell that it is what it says.
     let unnamed = wait(unnamed_packs(&repository.host())).map_err(of_job)?;
     let genuine = genuine(&repository, unnamed).map_err(of_job)?;
-    let rebuilt = wait(rebuild_with(&repository.host(), &genuine)).map_err(of_job)?;
+    // Other machines remember as much: what is made now is newer than all that they have seen.
+    let known = Met::of_machine(repository.state_dir()).root_number();
+    let rebuilt = wait(rebuild_with(&repository.host(), &genuine, known)).map_err(of_job)?;
     for (object, why) in rebuilt.packs_left_out.iter().chain(&rebuilt.manifests_left_out) {
         context.report.warn(&format!("{object} does not count: {why}"));
     }
@@ -54,6 +59,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         ));
     }
     context.ingest(&repository)?;
+    context.remember(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
     context.report.answer(&RebuildReport {
         root: rebuilt.root,
         packs: rebuilt.packs,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::id::{ChunkId, DomainId};
 use copal_engine::index::{Bits, Status};
+use copal_engine::retention::Series;
 use copal_service::check::Needed;
 use copal_service::view::View;
 
@@ -71,13 +72,13 @@ fn lost(view: &View) -> BTreeSet<(DomainId, ChunkId)> {
 
 /// Says which backups may bring back what is lost.
 fn advise(context: &Context<'_>, history: &History, hits: &Hits) {
-    let mut sources: BTreeMap<(&str, &[Vec<u8>], &str), &Snapshot> = BTreeMap::new();
+    let mut sources: BTreeMap<Series, &Snapshot> = BTreeMap::new();
     let hit = hits.snapshots();
     for snapshot in history.snapshots.iter().filter(|snapshot| hit.contains(&snapshot.id)) {
-        let info = &snapshot.info;
-        sources.insert((&info.host, &info.paths, &info.label), snapshot);
+        sources.insert(snapshot.series(), snapshot);
     }
-    for ((host, _, label), snapshot) in sources {
+    for snapshot in sources.into_values() {
+        let (host, label) = (human::text(snapshot.machine()), human::text(&snapshot.info.label));
         let paths: Vec<String> = PathsField::of(&snapshot.sources()).0.iter().map(|path| human::path(path)).collect();
         let label = if label.is_empty() { String::new() } else { format!(" --label {label}") };
         let command = format!("copal backup{label} {}", paths.join(" "));

@@ -3,49 +3,75 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use copal_engine::client::Role;
+use copal_engine::path::TreePath;
 use copal_engine::tree::LostRange;
 
 use super::context::Context;
 use super::failure::of_restore;
 use super::place::place;
-use super::signals::watch_signals;
+use super::signals::{asks, is_yes, watch_signals};
 use crate::args::restore::{Overwrite as When, Restore};
 use crate::exit::Exit;
 use crate::filter::{Case, Filter, FilterBuilder, Selection};
 use crate::history::{Snapshot, pages};
-use crate::materialize::{Lack, Overwrite, Shortfalls, TargetOptions};
+use crate::materialize::{Lack, Overwrite, Power, Powers, Shortfalls, TargetOptions};
 use crate::reader::PageReader;
 use crate::report::field::{Hex, PathField};
 use crate::report::progress::Progress;
 use crate::report::summary::RestoreSummary;
 use crate::report::{Amount, EntryTrouble, Failure, human};
 use crate::repository::Repository;
-use crate::restore::{Event, Outcome, Request, Scope, Tally, restore};
+use crate::restore::{Deletion, Event, Outcome, Request, Scope, Tally, restore};
+use crate::stat::{EntryStat, FileId};
+
+/// Paths that are shown in one message.
+const SHOWN: usize = 20;
 
 pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Failure> {
     let started = Instant::now();
-    let interrupted = watch_signals()?;
+    let interrupted = watch_signals(context.report, || None)?;
     let selection = selection(options)?;
     let repository = context.open()?;
     let target = outside_of(&repository, &options.target)?;
+    if options.delete
+        && options.include.is_empty()
+        && target.canonicalize().is_ok_and(|target| target.parent().is_none())
+    {
+        return Err(Failure::Usage("--delete in / needs --include, which says what may be deleted there".into()));
+    }
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let snapshot = context.find(&history, &options.snapshot.which, &options.narrow)?;
+    let snapshot = context.find(&repository, &history, &options.snapshot.which, &options.narrow)?;
     let pages = pages(&repository, &view, snapshot.domain);
     let scope = place(&pages, snapshot, options.snapshot.path.as_ref())?;
     let threads = repository.site().readers(std::thread::available_parallelism().map_or(2, usize::from));
-    let request = request(options, threads, snapshot, &pages, scope, selection, target);
+    let approves = |paths: &[TreePath]| options.dry_run || confirm(context, options, paths, &interrupted);
+    let deletion = match options.delete {
+        true => Some(Deletion {
+            spared: spared(context, &repository),
+            with_excluded: options.delete_excluded,
+            approves: &approves,
+        }),
+        false => None,
+    };
+    let request = Request { deletion, ..request(options, threads, snapshot, &pages, scope, selection, target) };
     let progress = Arc::new(Progress::default());
     if options.snapshot.path.is_none() && request.selection.is_everything() {
         progress.expect(snapshot.info.counts.files, snapshot.info.counts.bytes);
     }
     let watch = context.report.watch("restore", progress.clone());
-    let outcome = restore(&request, &progress, &|event| tell(context, event), &interrupted);
+    let outcome = restore(&request, &progress, &|event| tell(context, event, options), &interrupted);
     drop(watch);
     let outcome = outcome.map_err(|error| of_restore(error, &request.target))?;
     tell_shortfalls(context, &outcome.shortfalls);
+    if outcome.shortfalls.left_out() > 0 {
+        let why = if options.no_owner { "owners are not set" } else { "a write-only client has saved them" };
+        context.report.note(&format!("left out since {why}; who trusts that machine restores them with --trust"));
+    }
     if !request.selection.is_everything() && outcome.tally == Tally::default() {
         context.report.warn("nothing in the snapshot fits the patterns");
     }
@@ -92,12 +118,22 @@ fn request<'a>(
             replace_full_directories: options.delete,
             no_owner: options.no_owner,
             no_xattrs: options.no_xattrs,
+            powers: powers(snapshot, options),
         },
         numeric_owner: options.numeric_owner,
-        deletes: options.delete,
+        deletion: None,
         verifies: options.verify,
         is_dry_run: options.dry_run,
         threads,
+    }
+}
+
+/// A write-only client is a machine that may have been taken over, and without owners the rights would be those of whoever
+/// restores.
+fn powers(snapshot: &Snapshot, options: &Restore) -> Powers {
+    match options.no_owner || snapshot.signer.role == Role::WriteOnly {
+        true if !options.trust => Powers::LeftOut,
+        _ => Powers::Restored,
     }
 }
 
@@ -130,20 +166,65 @@ fn outside_of(repository: &Repository, target: &Path) -> Result<PathBuf, Failure
     }
 }
 
-fn tell(context: &Context<'_>, event: Event<'_>) {
+/// What no restore deletes, wherever the target is: the repository, this machine's keys and cache, and the secret's file.
+fn spared(context: &Context<'_>, repository: &Repository) -> Vec<FileId> {
+    let (places, secrets) = (context.places().ok(), context.secrets());
+    let mut paths: Vec<PathBuf> = repository.site().directory().map(Path::to_owned).into_iter().collect();
+    paths.extend(places.iter().flat_map(|places| [places.cache().to_owned(), places.state().to_owned()]));
+    let files = [secrets.key_file, secrets.key_file_variable, secrets.password_file, secrets.password_file_variable];
+    let real = paths.into_iter().chain(files.into_iter().flatten()).filter_map(|path| path.canonicalize().ok());
+    real.filter_map(|path| EntryStat::of_path(&path).ok()).map(|stat| stat.id()).collect()
+}
+
+/// Lists what is to be deleted and asks a person, if there is one.
+fn confirm(context: &Context<'_>, options: &Restore, paths: &[TreePath], interrupted: &AtomicBool) -> bool {
+    if options.yes || !asks() {
+        return true;
+    }
+    let mut shown: Vec<_> = paths.iter().rev().map(|path| there(options, path)).collect();
+    let more = shown.len().saturating_sub(SHOWN);
+    shown.truncate(SHOWN);
+    let mut list = shown.join("\n");
+    if more > 0 {
+        list.push_str(&format!("\nand {more} more, which \"--dry-run\" names"));
+    }
+    context.report.ask(&format!("{list}\n"));
+    let what = human::things(paths.len() as u64, "entry", "entries");
+    context.report.ask(&format!("copal: delete {what}, which the snapshot does not have? [y/N] "));
+    is_yes(interrupted)
+}
+
+fn tell(context: &Context<'_>, event: Event<'_>, options: &Restore) {
     let report = context.report;
     match event {
         Event::Restored(path) if report.says(Amount::Verbose) => {
             report.say(Amount::Verbose, &format!("restored {}", PathField::of(path).human()));
         }
+        Event::Deleted(path) if options.dry_run => report.note(&format!("would delete {}", there(options, path))),
         Event::Deleted(path) if report.says(Amount::Verbose) => {
-            report.say(Amount::Verbose, &format!("deleted {}", PathField::of(path).human()));
+            report.say(Amount::Verbose, &format!("deleted {}", there(options, path)));
         }
         Event::Restored(_) | Event::Deleted(_) => {}
+        Event::Spared(paths) => report.warn(&spared_paths(options, paths)),
         Event::Trouble { path, why } => report.trouble(&EntryTrouble { path: PathField::of(path), warning: why }),
         Event::Lost { range, why } => report.warn(&format!("{} are lost: {why}", lost(range))),
         Event::Note(text) => report.warn(text),
     }
+}
+
+/// An entry of the target, as a person finds it.
+fn there(options: &Restore, path: &TreePath) -> String {
+    let target = options.target.as_os_str().as_bytes();
+    human::path(&[target.strip_suffix(b"/").unwrap_or(target), b"/", path.as_bytes()].concat())
+}
+
+fn spared_paths(options: &Restore, paths: &[TreePath]) -> String {
+    let named: Vec<_> = paths.iter().take(SHOWN).map(|path| there(options, path)).collect();
+    let more = if paths.len() > SHOWN { format!(" and {} more", paths.len() - SHOWN) } else { String::new() };
+    format!(
+        "{}{more}: left as it is, since it is a mount point, a repository, a key or the cache of this machine, or a directory that is empty in the snapshot",
+        named.join(", ")
+    )
 }
 
 fn lost(range: &LostRange) -> String {
@@ -167,9 +248,18 @@ fn tell_shortfalls(context: &Context<'_>, shortfalls: &Shortfalls) {
             Lack::Xattr => "an extended attribute",
             Lack::Times => "the time",
             Lack::Names => "that it is the same file as another entry",
+            Lack::LeftOut(Power::Bits) => "set-user-id or set-group-id",
+            Lack::LeftOut(Power::Attribute) => "an attribute of security.* or trusted.*",
+            Lack::LeftOut(Power::Device) => "a device",
             // Each of them is named as an entry that could not be written.
             Lack::Device => continue,
         };
+        if matches!(lack, Lack::LeftOut(_)) {
+            let example = examples.first().map(|example| human::path(example.path.as_bytes())).unwrap_or_default();
+            let of = human::things(count, "entry", "entries");
+            context.report.warn(&format!("{what} was left out of {of} (like {example})"));
+            continue;
+        }
         let of = human::things(count, "entry", "entries");
         let example = examples.first().map(|example| {
             let path = human::path(example.path.as_bytes());
@@ -183,7 +273,8 @@ fn summary(outcome: &Outcome, snapshot: &Snapshot, options: &Restore, started: I
     let tally = &outcome.tally;
     RestoreSummary {
         snapshot_id: Hex(snapshot.id),
-        host: snapshot.info.host.clone(),
+        host: snapshot.machine().to_owned(),
+        signer: snapshot.signer.field(&snapshot.info.host),
         target: PathField(options.target.as_os_str().as_bytes().to_vec()),
         files_restored: tally.files_restored,
         files_unchanged: tally.files_unchanged,
@@ -192,6 +283,7 @@ fn summary(outcome: &Outcome, snapshot: &Snapshot, options: &Restore, started: I
         others: tally.others,
         deleted: tally.deleted,
         errors: tally.errors,
+        left_out: outcome.shortfalls.left_out(),
         bytes_written: tally.bytes_written,
         files_verified: tally.files_verified,
         seconds: started.elapsed().as_secs_f64(),

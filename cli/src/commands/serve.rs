@@ -60,11 +60,24 @@ fn print(is_json: bool, at: &crate::serve::Listening) -> std::io::Result<()> {
 fn tell(is_quiet: bool, note: &JobNote) {
     match note {
         JobNote::Failed { job, why } => eprintln!("{job} failed: {why}"),
+        JobNote::Killed { job } => {
+            let likely = "most likely it ran out of memory";
+            eprintln!("an earlier process was killed during {job}, {likely}: {job} waits for its next time");
+        }
+        JobNote::Aside { client } => {
+            let short = Hex(*client).short();
+            eprintln!("an earlier process was killed while it ingested client {short}: that client waits for an hour");
+        }
         JobNote::NoPolicy { job, why } => eprintln!("{job} goes on without the policy: {why}"),
         JobNote::Rejected { client, number, why } if !is_quiet => {
             eprintln!("manifest {number} of client {} is rejected: {why}", Hex(*client).short());
         }
         JobNote::Rejected { .. } => {}
+        JobNote::Certificate { why: Some(why) } => {
+            eprintln!("the new certificate cannot be used, the one before stays: {why}");
+        }
+        JobNote::Certificate { why: None } if !is_quiet => eprintln!("the certificate was read again"),
+        JobNote::Certificate { why: None } => {}
         JobNote::Unbound => {
             let why = "the bucket's server heeds headers that were not signed";
             eprintln!("everything goes through this gateway, since {why}; --presign always is for clients one trusts");

@@ -18,6 +18,9 @@ pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Fa
         true => history.forgotten(&options.narrow),
         false => history.narrowed(&options.narrow),
     };
+    if chosen.is_empty() {
+        context.note_claimants(&history, &options.narrow);
+    }
     if let Some(most) = options.latest {
         chosen = newest_of_each(chosen, options, most.get() as usize);
     }
@@ -40,12 +43,12 @@ fn newest_of_each<'a>(snapshots: Vec<&'a Snapshot>, options: &Snapshots, most: u
     newest
 }
 
-/// What snapshots of one group share; without --group-by that is host and paths.
+/// What snapshots of one group share: always the client that signed them; without --group-by also host, paths and label.
 fn group(snapshot: &Snapshot, options: &Snapshots) -> Vec<String> {
     let by = options.group_by.unwrap_or(GroupBy { host: true, paths: true, tags: false, label: true });
-    let mut key = Vec::new();
+    let mut key = vec![snapshot.signer.id.to_string()];
     if by.host {
-        key.push(snapshot.info.host.clone());
+        key.push(snapshot.machine().to_owned());
     }
     if by.paths {
         key.extend(snapshot.info.paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()));

@@ -25,7 +25,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let dead = wait(prune(&repository.host(), &what_if)).map_err(of_job)?;
     context.report.answer(&Stats {
         snapshots: kept().count() as u64,
-        logical_bytes: kept().map(|snapshot: &Snapshot| snapshot.info.counts.bytes).sum(),
+        logical_bytes: kept().fold(0, |sum: u64, snapshot: &Snapshot| sum.saturating_add(snapshot.info.counts.bytes)),
         stored_bytes: stored.iter().map(|object| object.stat.length).sum(),
         packs: view.state.packs.len() as u64,
         chunks: view.indexes.values().map(count_chunks).sum(),

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{ClientId, DomainId, OwnerFingerprint, SourceId};
+use copal_engine::id::{ClientId, OwnerFingerprint};
 use copal_engine::keys::owner::{KemPublic, TextPurpose, fingerprint};
 use copal_engine::layout;
 use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::repository::Descriptor;
-use copal_engine::retention::age;
+use copal_engine::retention::{Series, age};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 use copal_service::view::{self, Parts, View};
@@ -39,6 +39,16 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     // Indexes are not looked at.
     let parts = Parts { domains: Some(BTreeSet::new()), ..Parts::ALL };
     let view = wait(view::read_parts(store, &parts)).map_err(of_job)?;
+    let lost = match &opened {
+        Opened::Owner(repository) => context.lost(repository, &view)?,
+        Opened::WriteOnly(_) => {
+            let (store, state_dir, own) = opened.met(context)?;
+            context.older(store, &state_dir, &view, &own)?
+        }
+    };
+    for (object, why) in &lost {
+        context.report.warn(&format!("{object} is lost: {why}"));
+    }
     let now = Time(wait(store.now()).map_err(of_store)?.0);
     let clients = match only {
         Some(client) => vec![client],
@@ -70,7 +80,8 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         report.last_prune = last_job(store, "prune")?;
     }
     context.report.answer(&report)?;
-    Ok(if report.rejected.is_empty() { Exit::Done } else { Exit::Rejected })
+    let exit = if report.rejected.is_empty() { Exit::Done } else { Exit::Rejected };
+    Ok(if lost.is_empty() { exit } else { Exit::Damage })
 }
 
 /// The owner's fingerprint, as the descriptor tells it.
@@ -141,27 +152,30 @@ fn rejected_of(
 
 /// The newest kept snapshot of every series; of a write-only client its own, without names, which it cannot open.
 fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec<SeriesField>, Failure> {
-    let mut newest: BTreeMap<(DomainId, SourceId), Newest<'_>> = BTreeMap::new();
+    let mut newest: BTreeMap<Series, Newest<'_>> = BTreeMap::new();
     for (key, record) in &view.state.snapshots {
         let is_shown = record.state == SnapshotState::Kept && !record.partial && only.is_none_or(|only| only == key.0);
-        let before = newest.get(&(record.domain, record.source)).map(|(_, before)| age(before));
+        let series = Series::of((key, record));
+        let before = newest.get(&series).map(|(_, before)| age(before));
         if is_shown && before.is_none_or(|before| before < age(record)) {
-            newest.insert((record.domain, record.source), (*key, record));
+            newest.insert(series, (*key, record));
         }
     }
     let mut all = Vec::new();
-    for ((_, source), (key, record)) in newest {
+    for (series, (key, record)) in newest {
         let read = match access {
             // What cannot be read, check tells.
             Access::Owner(repository) => History::read_one(repository, key, record)?.ok(),
             Access::WriteOnly(_) => None,
         };
         all.push(SeriesField {
-            host: read.as_ref().map(|read| read.info.host.clone()),
+            host: read.as_ref().map(|read| read.machine().to_owned()),
             label: read.as_ref().map(|read| read.info.label.clone()),
             paths: read.as_ref().map(|read| PathsField::of(&read.sources())).unwrap_or_default(),
-            source: Hex(source),
-            client: Hex(key.0),
+            source: Hex(series.source),
+            client: Hex(series.client),
+            client_name: read.as_ref().map(|read| read.signer.name.clone()),
+            role: read.as_ref().map(|read| read.signer.role.into()),
             snapshot: Hex(record.id),
             time: Stamp(record.client_time),
             accepted: Stamp(record.accepted),

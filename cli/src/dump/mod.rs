@@ -56,10 +56,11 @@ fn write_file(
     entry: &Entry,
     out: &mut dyn Write,
 ) -> Result<(), DumpError> {
-    let mut stream = FileStream { entry, extents: Extents::new(entry.size, &entry.extras.holes), at: 0, out };
+    let extents = Extents::of(entry);
+    let mut stream = FileStream { entry, at: 0, out };
     match &entry.content {
-        Content::Inline(bytes) => stream.write(0, bytes)?,
-        _ => write_pieces(pages, chunks, &mut stream)?,
+        Content::Inline(content) => stream.write(extents.inline(content))?,
+        _ => write_pieces(pages, chunks, &extents, &mut stream)?,
     }
     stream.zeros_up_to(entry.size)?;
     if stream.at == entry.size { Ok(()) } else { Err(DumpError::Length { path: entry.path.clone() }) }
@@ -68,6 +69,7 @@ fn write_file(
 fn write_pieces(
     pages: &PageReader,
     chunks: &mut ChunkReader<'_>,
+    extents: &Extents,
     stream: &mut FileStream<'_>,
 ) -> Result<(), DumpError> {
     let path = &stream.entry.path;
@@ -77,7 +79,7 @@ fn write_pieces(
         if bytes.len() != piece.length as usize {
             return Err(DumpError::Length { path: path.clone() });
         }
-        Ok(stream.write(offset, bytes)?)
+        Ok(stream.write(extents.parts(offset, bytes))?)
     };
     let mut written = Ok(());
     let listed = pages.pieces(stream.entry, |offset, piece| {
@@ -96,21 +98,18 @@ fn write_pieces(
 /// A file being written from its start to its end.
 struct FileStream<'a> {
     entry: &'a Entry,
-    extents: Extents,
     /// How far it is.
     at: u64,
     out: &'a mut dyn Write,
 }
 
 impl FileStream<'_> {
-    /// Writes a piece of the content, and the holes before it.
-    fn write(&mut self, offset: u64, mut bytes: &[u8]) -> io::Result<()> {
-        let ranges: Vec<_> = self.extents.place(offset..offset + bytes.len() as u64).collect();
-        for range in ranges {
-            self.zeros_up_to(range.start)?;
-            let (now, after) = bytes.split_at((range.end - range.start) as usize);
-            self.out.write_all(now)?;
-            (self.at, bytes) = (range.end, after);
+    /// Writes parts of the file, and the holes before each.
+    fn write<'b>(&mut self, parts: impl Iterator<Item = (u64, &'b [u8])>) -> io::Result<()> {
+        for (offset, bytes) in parts {
+            self.zeros_up_to(offset)?;
+            self.out.write_all(bytes)?;
+            self.at = offset + bytes.len() as u64;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::WriteError;
 use super::file::TargetFile;
 use super::object::Object;
-use super::shortfalls::Lack;
+use super::shortfalls::{Lack, Power};
 use super::target::Target;
 use crate::read::Xattr;
 use crate::stat::EntryStat;
@@ -108,6 +108,11 @@ impl Target {
         }
         // chown clears these bits, and a program must not run with the rights of another than it was made for.
         let mut mode = Mode::from_bits_truncate(metadata.mode & 0o7777);
+        let powers = Mode::SUID | Mode::SGID;
+        // On a directory they only pass its group on.
+        if metadata.kind() != FileType::Directory && mode.intersects(powers) && self.leaves_out(Power::Bits, path) {
+            mode.remove(powers);
+        }
         for (bit, may_stay) in [(Mode::SUID, owned.user), (Mode::SGID, owned.group)] {
             if mode.contains(bit) && !may_stay {
                 mode.remove(bit);
@@ -159,6 +164,9 @@ impl Target {
     fn set_xattrs(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>, space: Space) {
         let wanted = |xattr: &&Xattr| !self.options.no_xattrs && Space::of(&xattr.name) == space;
         for xattr in metadata.xattrs.iter().filter(wanted) {
+            if is_power(&xattr.name) && self.leaves_out(Power::Attribute, path) {
+                continue;
+            }
             let name = CString::new(xattr.name.as_slice()).map_err(|_| Errno::INVAL);
             let set = |name: CString| change(object, metadata, &xattr.name, || object.set_xattr(&name, &xattr.value));
             if let Err(errno) = name.and_then(set) {
@@ -228,6 +236,11 @@ impl Lack {
 /// Whether an attribute is part of what a backup brings back; others are made by the system.
 fn is_ours(name: &[u8]) -> bool {
     name.starts_with(b"user.") || is_acl(name)
+}
+
+/// Whether an attribute gives rights, or belongs to what decides about them.
+fn is_power(name: &[u8]) -> bool {
+    name.starts_with(b"security.") || name.starts_with(b"trusted.")
 }
 
 fn is_acl(name: &[u8]) -> bool {

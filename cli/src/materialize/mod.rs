@@ -24,8 +24,8 @@ pub use file::TargetFile;
 pub use later::DirectoriesLater;
 pub use metadata::Metadata;
 pub use place::{Place, Wanted};
-pub use shortfalls::{Example, Lack, Shortfalls};
-pub use surplus::SurplusError;
+pub use shortfalls::{Example, Lack, Power, Shortfalls};
+pub use surplus::{Held, Surplus, SurplusError};
 pub use target::{Created, Removal, Target};
 
 /// How to write.
@@ -39,6 +39,19 @@ pub struct TargetOptions {
     pub no_owner: bool,
     /// Leave extended attributes and ACLs out.
     pub no_xattrs: bool,
+    /// What becomes of powers that entries bring along.
+    pub powers: Powers,
+}
+
+/// What becomes of what gives rights on this machine: devices, set-user-id and set-group-id of programs, and attributes of
+/// `security.*` (file capabilities are one) and `trusted.*`. Whoever saved them decides what others may do here.
+#[derive(Debug, Copy, Clone, PartialEq, Eq, Default)]
+pub enum Powers {
+    /// They are restored.
+    #[default]
+    Restored,
+    /// They are left out and counted: who saved them is not trusted, or the owners they were meant for are not set.
+    LeftOut,
 }
 
 /// What to do with files that are there already.

@@ -24,6 +24,19 @@ pub enum Lack {
     Device,
     /// That several names are one file: they are several files.
     Names,
+    /// Something that gives rights here, left out on purpose.
+    LeftOut(Power),
+}
+
+/// What gives rights on this machine.
+#[derive(Debug, Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Power {
+    /// Set-user-id or set-group-id.
+    Bits,
+    /// File capabilities, and other attributes of the system.
+    Attribute,
+    /// A device file as a whole.
+    Device,
 }
 
 /// Counts by kind, with the first examples of each.
@@ -55,6 +68,12 @@ impl Shortfalls {
         if tally.examples.len() < EXAMPLES {
             tally.examples.push(Example { path: path.clone(), error });
         }
+    }
+
+    /// How often something was left out on purpose.
+    pub fn left_out(&self) -> u64 {
+        let left_out = self.tallies.iter().filter(|(lack, _)| matches!(lack, Lack::LeftOut(_)));
+        left_out.map(|(_, tally)| tally.count).sum()
     }
 
     /// Whether everything was restored as it was.

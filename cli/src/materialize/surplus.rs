@@ -1,10 +1,12 @@
 //! Surplus: what lies in the target and not in the snapshot.
 
+use std::collections::{HashSet, VecDeque};
 use std::convert::Infallible;
-use std::iter::Peekable;
+use std::iter::Fuse;
+use std::os::fd::AsFd;
 
 use copal_engine::path::TreePath;
-use rustix::fs::{Mode, OFlags, openat};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxAttributes, StatxFlags, openat, statx};
 
 use super::WriteError;
 use super::target::Target;
@@ -29,19 +31,70 @@ struct Level {
     next: usize,
 }
 
+/// What lies in a directory of the target and not in the snapshot.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Surplus {
+    /// The entries to remove, deepest first, so that they can be removed one by one.
+    pub entries: Vec<TreePath>,
+    /// What is left as it is, although the snapshot does not have it.
+    pub spared: Vec<TreePath>,
+}
+
+/// An entry of the snapshot, as far as the surplus depends on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Its place in the target.
+    pub place: TreePath,
+    /// Whether it is a directory.
+    pub is_directory: bool,
+}
+
+/// How the snapshot has a path.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Has {
+    Nothing,
+    /// A directory without content, or with a marker alone. Perhaps its content was left out of the backup: nobody can tell.
+    EmptyDirectory,
+    /// A directory with content, or another entry.
+    Entry,
+}
+
+/// What a listing of a directory found.
+enum Listing {
+    Level(Level),
+    /// It is never looked into: a mount point, a repository, or spared by its identity.
+    Spared,
+}
+
 impl Target {
-    /// The selected entries within a directory that are not among the snapshot's, which come in tree order: deepest
-    /// first, so that they can be removed one by one. What lies on other file systems is none of them.
+    /// The surplus within a directory, of the entries that are selected. `snapshot` gives the snapshot's entries from
+    /// that directory on, in tree order. A directory that the snapshot holds without content, or with nothing but a marker
+    /// like CACHEDIR.TAG, is looked into only if `looks_into_empty` says so. Mount points, repositories and what the target spares are never looked into.
     pub fn surplus<E: std::error::Error + 'static>(
         &self,
         within: &TreePath,
-        snapshot: impl IntoIterator<Item = Result<TreePath, E>>,
+        snapshot: impl IntoIterator<Item = Result<Held, E>>,
         selects: impl Fn(&TreePath, bool) -> bool,
-    ) -> Result<Vec<TreePath>, SurplusError<E>> {
-        let mut snapshot = snapshot.into_iter().peekable();
-        let mut surplus = Vec::new();
+        looks_into_empty: bool,
+    ) -> Result<Surplus, SurplusError<E>> {
+        let mut snapshot = Coming { seen: VecDeque::new(), rest: snapshot.into_iter().fuse() };
+        let mut surplus = Surplus::default();
         let Some(top) = self.existing(within)?.filter(EntryStat::is_directory) else { return Ok(surplus) };
-        let mut levels: Vec<_> = self.level(within, top.device)?.into_iter().collect();
+        let mut above_spared = HashSet::new();
+        let is_held = match snapshot.has(within).map_err(SurplusError::Snapshot)? {
+            Has::Entry => true,
+            Has::EmptyDirectory => false,
+            // The top of a snapshot has no entry of its own.
+            Has::Nothing => snapshot.fills(within).map_err(SurplusError::Snapshot)?,
+        };
+        let mut levels = match self.list(within, top.device)? {
+            Listing::Level(level) if is_held || looks_into_empty => vec![level],
+            Listing::Level(level) if level.names.len() == 0 => Vec::new(),
+            Listing::Level(_) | Listing::Spared => {
+                surplus.spared.push(within.clone());
+                Vec::new()
+            }
+        };
         while let Some(level) = levels.last_mut() {
             if level.next == level.names.len() {
                 levels.pop();
@@ -55,50 +108,117 @@ impl Target {
                 Kind::Unknown => self.existing(&path)?.is_some_and(|stat| stat.is_directory()),
                 kind => kind == Kind::Directory,
             };
-            let below = if is_directory { self.level(&path, top.device)? } else { None };
-            let is_elsewhere = is_directory && below.is_none();
-            let is_kept = has(&mut snapshot, &path).map_err(SurplusError::Snapshot)?;
-            if !is_kept && !is_elsewhere && selects(&path, is_directory) {
-                surplus.push(path);
+            let held = snapshot.has(&path).map_err(SurplusError::Snapshot)?;
+            let listing = if is_directory { Some(self.list(&path, top.device)?) } else { None };
+            let is_spared = match &listing {
+                Some(Listing::Spared) => true,
+                Some(Listing::Level(below)) => {
+                    held == Has::EmptyDirectory && !looks_into_empty && below.names.len() > 0
+                }
+                None => held == Has::Nothing && self.spares(&path)?,
+            };
+            if is_spared {
+                surplus.spared.push(path.clone());
             }
-            levels.extend(below);
+            if is_spared || !selects(&path, is_directory) {
+                // A directory that holds something that stays, stays as well.
+                let mut above = path.parent();
+                while let Some(directory) = above.filter(|directory| above_spared.insert(directory.clone())) {
+                    above = directory.parent();
+                }
+            } else if held == Has::Nothing {
+                surplus.entries.push(path);
+            }
+            if let (Some(Listing::Level(below)), false) = (listing, is_spared) {
+                levels.push(below);
+            }
         }
-        surplus.reverse();
+        surplus.entries.retain(|path| !above_spared.contains(path));
+        surplus.entries.reverse();
         Ok(surplus)
     }
 
-    /// Everything within a directory, deepest first.
-    pub(super) fn everything_within(&self, path: &TreePath) -> Result<Vec<TreePath>, WriteError> {
-        let nothing = std::iter::empty::<Result<TreePath, Infallible>>();
-        self.surplus(path, nothing, |_, _| true).map_err(|error| match error {
+    /// Everything within a directory that makes way for another entry.
+    pub(super) fn everything_within(&self, path: &TreePath) -> Result<Surplus, WriteError> {
+        let nothing = std::iter::empty::<Result<Held, Infallible>>();
+        self.surplus(path, nothing, |_, _| true, true).map_err(|error| match error {
             SurplusError::Target(error) => error,
             SurplusError::Snapshot(never) => match never {},
         })
     }
 
-    /// Lists a directory, unless it is gone or lies on another device.
-    fn level(&self, path: &TreePath, device: u64) -> Result<Option<Level>, WriteError> {
+    /// Whether an entry of the target is spared by its identity.
+    fn spares(&self, path: &TreePath) -> Result<bool, WriteError> {
+        Ok(self.existing(path)?.is_some_and(|stat| self.spared.contains(&stat.id())))
+    }
+
+    /// Lists a directory, unless it is never looked into.
+    fn list(&self, path: &TreePath, device: u64) -> Result<Listing, WriteError> {
         let failed = |error: std::io::Error| WriteError::io("list", path, error);
         let at = self.at(path).map_err(failed)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = openat(&at.directory, &at.name, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
-        if EntryStat::of(&directory).map_err(failed)?.device != device {
-            return Ok(None);
+        let stat = EntryStat::of(&directory).map_err(failed)?;
+        let is_mounted = !path.is_top() && is_mount_point(&directory).map_err(failed)?;
+        if stat.device != device || is_mounted || self.spared.contains(&stat.id()) {
+            return Ok(Listing::Spared);
         }
         let (names, listed) = Names::read(&directory);
         listed.map_err(failed)?;
-        Ok(Some(Level { path: path.clone(), names, next: 0 }))
+        if REPOSITORY.iter().all(|folder| names.contains(folder)) {
+            return Ok(Listing::Spared);
+        }
+        Ok(Listing::Level(Level { path: path.clone(), names, next: 0 }))
     }
 }
 
-/// Whether the next of the snapshot's entries, once those before it are passed over, is this one.
-fn has<E>(snapshot: &mut Peekable<impl Iterator<Item = Result<TreePath, E>>>, path: &TreePath) -> Result<bool, E> {
-    loop {
-        match snapshot.next_if(|entry| entry.as_ref().map_or(true, |entry| entry <= path)) {
-            Some(Ok(entry)) if entry == *path => return Ok(true),
-            Some(Ok(_)) => {}
-            Some(Err(error)) => return Err(error),
-            None => return Ok(false),
+/// The snapshot's entries to come, of which a few can be looked at before they are taken.
+struct Coming<E, I: Iterator<Item = Result<Held, E>>> {
+    seen: VecDeque<Held>,
+    rest: Fuse<I>,
+}
+
+impl<E, I: Iterator<Item = Result<Held, E>>> Coming<E, I> {
+    /// The entry that comes after so many others.
+    fn after(&mut self, others: usize) -> Result<Option<&Held>, E> {
+        while self.seen.len() <= others {
+            match self.rest.next().transpose()? {
+                Some(held) => self.seen.push_back(held),
+                None => return Ok(None),
+            }
         }
+        Ok(self.seen.get(others))
+    }
+
+    /// How the snapshot has a path. Entries before it are passed over.
+    fn has(&mut self, path: &TreePath) -> Result<Has, E> {
+        while self.after(0)?.is_some_and(|next| next.place < *path) {
+            self.seen.pop_front();
+        }
+        if !self.after(0)?.is_some_and(|next| next.place == *path) {
+            return Ok(Has::Nothing);
+        }
+        let is_directory = self.seen.pop_front().is_some_and(|held| held.is_directory);
+        Ok(if is_directory && !self.fills(path)? { Has::EmptyDirectory } else { Has::Entry })
+    }
+
+    /// Whether the entries to come fill a directory with more than a marker, which says that its content was left out.
+    fn fills(&mut self, directory: &TreePath) -> Result<bool, E> {
+        let Some(first) = self.after(0)?.filter(|first| first.place.is_within(directory)) else { return Ok(false) };
+        let may_mark = !first.is_directory
+            && first.place.parent().as_ref() == Some(directory)
+            && (first.place.name() == MARKER || first.place.name().starts_with(b"."));
+        Ok(!may_mark || self.after(1)?.is_some_and(|second| second.place.is_within(directory)))
     }
 }
+
+/// Whether a file system begins here, also one that is another part of the same (a bind mount).
+fn is_mount_point(directory: impl AsFd) -> std::io::Result<bool> {
+    let stat = statx(directory, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
+    Ok(stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+/// What marks a cache; other marks are named as people like, mostly with a leading dot.
+const MARKER: &[u8] = b"CACHEDIR.TAG";
+/// Folders that every repository has: a directory with all of them is taken for one.
+const REPOSITORY: [&[u8]; 2] = [b"copal", b"keys"];

@@ -14,15 +14,17 @@ use rustix::io::Errno;
 use super::directory::{Directories, Directory};
 use super::file::TargetFile;
 use super::object::Object;
-use super::shortfalls::{Lack, Shortfalls};
-use super::{Overwrite, TargetOptions, WriteError};
-use crate::stat::EntryStat;
+use super::shortfalls::{Lack, Power, Shortfalls};
+use super::{Overwrite, Powers, TargetOptions, WriteError};
+use crate::stat::{EntryStat, FileId};
 
 /// A directory being restored into. Threads may share it.
 pub struct Target {
     directory: OwnedFd,
     pub(super) options: TargetOptions,
     pub(super) open: Directories,
+    /// Never removed, and never looked into for a surplus.
+    pub(super) spared: Vec<FileId>,
     shortfalls: Mutex<Shortfalls>,
 }
 
@@ -66,7 +68,12 @@ impl Target {
         let directory = openat(CWD, path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
         let is_empty = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
         let open = Directories::new(directory.as_fd(), is_empty);
-        Ok(Self { directory, options, open, shortfalls: Mutex::default() })
+        Ok(Self { directory, options, open, spared: Vec::new(), shortfalls: Mutex::default() })
+    }
+
+    /// The same, which neither removes these files and directories nor what lies in them.
+    pub fn sparing(self, spared: Vec<FileId>) -> Self {
+        Self { spared, ..self }
     }
 
     /// Makes a directory, and those above it, readable by nobody else until its metadata is set. What is in the way is
@@ -174,8 +181,12 @@ impl Target {
         if !self.options.replace_full_directories {
             return Err(WriteError::InTheWay { path: path.clone() });
         }
-        for below in self.everything_within(path)? {
-            self.remove(&below)?;
+        let content = self.everything_within(path)?;
+        if !content.spared.is_empty() {
+            return Err(WriteError::InTheWay { path: path.clone() });
+        }
+        for below in &content.entries {
+            self.remove(below)?;
         }
         match self.remove(path)? {
             Removal::Done => Ok(()),
@@ -217,6 +228,15 @@ impl Target {
     pub(super) fn lacks(&self, lack: Lack, path: &TreePath, error: impl Into<io::Error>) {
         let mut shortfalls = self.shortfalls.lock().unwrap_or_else(PoisonError::into_inner);
         shortfalls.add(lack, path, error.into());
+    }
+
+    /// Whether a power of an entry is left out; if so, that is counted.
+    pub fn leaves_out(&self, power: Power, path: &TreePath) -> bool {
+        let leaves_out = self.options.powers == Powers::LeftOut;
+        if leaves_out {
+            self.lacks(Lack::LeftOut(power), path, io::Error::other("left out"));
+        }
+        leaves_out
     }
 
     /// Where an entry lies, if the directories above it are there.

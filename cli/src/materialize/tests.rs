@@ -108,6 +108,25 @@ fn a_file_comes_with_content_and_metadata() {
 }
 
 #[test]
+fn what_gives_rights_is_left_out_and_counted_where_it_is_not_trusted() {
+    let place = Playground::new();
+    let target = place.target(TargetOptions { powers: Powers::LeftOut, ..TargetOptions::default() });
+    let file = target.create_file(&path("program"), 0o600).unwrap();
+    let xattr = |name: &[u8]| Xattr { name: name.into(), value: b"\x01".into() };
+    let xattrs = [b"security.capability".as_slice(), b"trusted.t", b"user.note"].map(xattr);
+    target.set_file_metadata(&file, &Metadata { xattrs: &xattrs, ..metadata(0o106751) });
+    assert_eq!(place.stat("program").mode, 0o100751);
+    assert_eq!(Extras::read(&place.at("program")).xattrs, xattrs[2..]);
+    target.ensure_directory(&path("shared")).unwrap();
+    target.set_metadata(&path("shared"), &metadata(0o042775)).unwrap();
+    assert_eq!(place.stat("shared").mode, 0o042775, "its new entries get its group: nobody gets a right by that");
+    let shortfalls = target.finish();
+    let told: Vec<_> = shortfalls.iter().map(|(lack, count, _)| (lack, count)).collect();
+    assert_eq!(told, [(Lack::LeftOut(Power::Bits), 1), (Lack::LeftOut(Power::Attribute), 2)]);
+    assert_eq!(shortfalls.left_out(), 3);
+}
+
+#[test]
 fn nobody_else_sees_anything_before_its_metadata_is_set() {
     for is_empty in [true, false] {
         let place = Playground::new();

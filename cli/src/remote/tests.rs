@@ -144,3 +144,47 @@ fn what_answers_anything_else_is_no_gateway() {
     let store = GatewayStore::web(&format!("{}/elsewhere", gateway(Answerer::Gateway, (404, None, "")).address));
     assert!(matches!(wait(store.read(&key())), Err(StoreError::Io { .. })));
 }
+
+/// A listener that is bound, and a gateway at its address that notes requests and says yes to all.
+fn noting(listener: std::net::TcpListener, transfers: &'static str) -> Arc<Mutex<Vec<String>>> {
+    listener.set_nonblocking(true).unwrap();
+    let noted = Arc::new(Mutex::new(Vec::new()));
+    let asked = noted.clone();
+    let answer = move |method: Method, uri: Uri| async move {
+        asked.lock().unwrap().push(format!("{method} {}", uri.path()));
+        match uri.path() {
+            "/v1/repository" => ABOUT.replace("direct", transfers).into_response(),
+            _ => (StatusCode::CREATED, Body::empty()).into_response(),
+        }
+    };
+    runtime::handle().spawn(async move {
+        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+        axum::serve(listener, Router::new().fallback(answer)).await
+    });
+    noted
+}
+
+#[test]
+fn the_first_request_is_made_again_where_nobody_listens_yet() {
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let late = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(1));
+        noting(std::net::TcpListener::bind(address).unwrap(), "direct")
+    });
+    let store = GatewayStore::web(&format!("http://{address}")).patient();
+    assert_eq!(wait(store.create(&key(), Bytes::from_static(b"pack"))).unwrap(), Created::New);
+    assert_eq!(*late.join().unwrap().lock().unwrap(), ["GET /v1/repository", "PUT /v1/objects/packs/ab/1"]);
+}
+
+#[test]
+fn a_change_goes_through_the_gateway_also_where_the_store_takes_objects_itself() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let store = GatewayStore::web(&format!("http://{}", listener.local_addr().unwrap()));
+    let noted = noting(listener, "presigned");
+    let change = Key::new("changes/00000000000000000001").unwrap();
+    assert_eq!(wait(store.create(&change, Bytes::from_static(b"change"))).unwrap(), Created::New);
+    // The store that hands out no address here is asked for one.
+    assert!(wait(store.create(&key(), Bytes::from_static(b"pack"))).is_err());
+    let expected = ["GET /v1/repository", &format!("PUT /v1/objects/{change}"), "POST /v1/uploads"];
+    assert_eq!(*noted.lock().unwrap(), expected);
+}

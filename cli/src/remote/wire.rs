@@ -21,7 +21,7 @@ pub(super) enum Wire {
 pub(super) struct Web {
     client: OnceLock<reqwest::Client>,
     ca_file: Mutex<Option<PathBuf>>,
-    /// Whether anybody has answered yet.
+    /// Whether a gateway has answered yet.
     has_answered: AtomicBool,
     /// So long nothing may arrive.
     patience: Duration,
@@ -85,10 +85,9 @@ impl Web {
         // An answer begins when the body has gone out, which takes as long as the line is slow.
         let begins = patience + Duration::from_secs(body.len() as u64 / SLOWEST);
         let request = client.request(method, url).headers(headers).body(body);
-        let has_answered = self.has_answered.load(Ordering::Relaxed);
         let reply = runtime::run(async move {
             let response = match tokio::time::timeout(begins, request.send()).await {
-                Ok(response) => response.map_err(|error| unanswered(&error, has_answered))?,
+                Ok(response) => response.map_err(|error| unanswered(&error))?,
                 Err(_) => return Err(WireError::silence(begins)),
             };
             Reply::read(response.into(), to, most, patience).await
@@ -98,17 +97,16 @@ impl Web {
             // Where a gateway has answered before, somebody who wants a login may go away again.
             let source =
                 "a web page came instead of an answer: something else answers at this address, or on the way to it";
-            return Err(WireError { may_pass: has_answered, source: source.into() });
+            return Err(WireError { may_pass: self.has_answered.load(Ordering::Relaxed), source: source.into() });
         }
         self.has_answered.store(true, Ordering::Relaxed);
         Ok(reply)
     }
 }
 
-fn unanswered(error: &reqwest::Error, has_answered: bool) -> WireError {
-    // An address where nobody ever was is likely a wrong one.
-    let is_lost = error.is_connect() && !has_answered;
-    let may_pass = !is_lost && !error.is_builder() && !is_about_certificates(error);
+/// A server that is being started again refuses connections, the first one of a command too.
+fn unanswered(error: &reqwest::Error) -> WireError {
+    let may_pass = !error.is_builder() && !is_about_certificates(error);
     WireError { may_pass, source: words(error).into() }
 }
 

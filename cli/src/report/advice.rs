@@ -12,6 +12,9 @@ use crate::places::PlaceError;
 use crate::secrets::{Kind, SecretError};
 
 impl Failure {
+    /// What to do where a repository shows an older state than there was.
+    pub const REMEDY_OLDER: &str = "\"copal check\" says what is gone, \"copal rebuild-index\" goes on from what is there; revoke again who was revoked";
+
     /// What to do about it, where there is something to say.
     pub fn advice(&self) -> Option<&'static str> {
         Some(match self {
@@ -33,6 +36,12 @@ impl Failure {
             Self::NoRepository { .. } => {
                 "if the location is right (and mounted), create a repository there with \"copal init\" or \"copal backup --init\""
             }
+            Self::RepositoryGone { .. } => {
+                "mount its disk, or bring it back; if a new repository is wanted there, \"copal init --another\" makes it"
+            }
+            Self::AnotherRepository { .. } => {
+                "mount the right disk; if this repository is to be used there as well, say so once with \"copal backup --another\""
+            }
             Self::RepositoryExists { .. } => "use it as it is, or choose another directory",
             Self::NotEmpty { .. } => "choose an empty or a new directory",
             Self::NewerFormat { .. } => "install a newer copal; nothing was changed",
@@ -42,24 +51,28 @@ impl Failure {
             Self::WrongSecret(_) => {
                 "try again; the recovery code opens the repository too, where a passphrase is asked for"
             }
+            Self::CostlySlot(_) => {
+                "if it is yours, try it with --unlock-memory SIZE; if not, somebody else has written to keys/: \"copal key list\" shows the slots"
+            }
             Self::BadSecret { .. } => "compare it with what was written down, letter by letter",
             Self::Revoked { .. } => {
                 "what it saved before counts; the owner may let the machine join again with \"copal client add\""
             }
+            Self::Older { .. } => Self::REMEDY_OLDER,
             Self::NotPermitted { .. } | Self::WriteOnly => {
                 "use a machine that knows the passphrase, or give the passphrase"
             }
-            Self::NoPruneThere => {
+            Self::NoJobThere(_) => {
                 "leave it to the service's schedule, or name the store itself with -r: s3://... or a directory"
             }
             Self::NoSnapshot { .. } => {
-                "\"copal snapshots\" lists what there is; --host, --path, --tag and --label narrow \"latest\""
+                "\"copal snapshots\" lists what there is; --client, --host, --path, --tag and --label narrow \"latest\""
             }
             Self::AmbiguousSnapshot { .. } => {
-                "give more digits of the id, or narrow \"latest\" with --host, --path, --tag and --label"
+                "give more digits of the id, or narrow \"latest\" with --client, --host, --path, --tag and --label"
             }
             Self::NoneOfThisHost { .. } => {
-                "say whose is meant with --host, or give the first digits of an id; --path, --tag and --label narrow \"latest\" further"
+                "say whose is meant with --client or --host, or give the first digits of an id; --path, --tag and --label narrow \"latest\" further"
             }
             Self::KeyInUse { is_only: true, .. } => "add another key first, with \"copal key add\"",
             Self::KeyInUse { .. } => "open the repository with another key: that shows that another one works",
@@ -67,6 +80,9 @@ impl Failure {
             Self::NoSuchPath { .. } => "look at the path's name and whether it is mounted",
             Self::InsideRepository { .. } => {
                 "keep the repository out of what is backed up, or leave it out with --exclude"
+            }
+            Self::EmptyStream => {
+                "look at why what should write it wrote nothing; \"--allow-empty\" saves it all the same"
             }
             Self::Damaged { object, .. } if is_index(object) => {
                 "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests"
@@ -96,7 +112,8 @@ impl Failure {
                 "it counts once the service (or \"copal ingest\" on a machine that knows the passphrase) has run; \"copal status\" shows what waits, and nothing needs to be uploaded again"
             }
             Self::Enrollment(_) => "the owner makes a new one with \"copal client add\"",
-            Self::Interrupted => "what is done is kept: the next run goes on from there",
+            Self::Declined => "\"--exclude\" keeps what matches a pattern; without \"--delete\" nothing is deleted",
+            Self::Interrupted => "what is kept stays, and the next run goes on from there",
             Self::Store(error) => return advice_on_store(error),
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
             Self::Secret(_)

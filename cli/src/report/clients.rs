@@ -21,7 +21,8 @@ pub enum RoleField {
 }
 
 impl RoleField {
-    fn human(self) -> &'static str {
+    /// The role as people are shown it.
+    pub fn human(self) -> &'static str {
         match self {
             Self::Full => "full",
             Self::WriteOnly => "write-only",
@@ -34,6 +35,31 @@ impl From<Role> for RoleField {
         match role {
             Role::Full => Self::Full,
             Role::WriteOnly => Self::WriteOnly,
+        }
+    }
+}
+
+/// The client that has signed something, in a list.
+#[derive(Serialize, Clone, Debug)]
+pub struct SignerField {
+    /// Its id.
+    pub client: Hex<ClientId>,
+    /// Its name, as the owner has registered it; its id where it has none.
+    pub client_name: String,
+    /// What it may do.
+    pub role: RoleField,
+    /// The host that a write-only client claims to be, where that is not its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed_host: Option<String>,
+}
+
+impl SignerField {
+    /// The client as people are shown it.
+    pub fn human(&self) -> String {
+        let (name, role) = (human::text(&self.client_name), self.role.human());
+        match &self.claimed_host {
+            Some(claimed) => format!("{name} ({role}, says it is \"{}\")", human::text(claimed)),
+            None => format!("{name} ({role})"),
         }
     }
 }

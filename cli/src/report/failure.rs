@@ -12,6 +12,7 @@ use super::rows::SnapshotRow;
 use crate::exit::Exit;
 use crate::location::BadLocation;
 use crate::places::PlaceError;
+use crate::repository::Costly;
 use crate::secrets::{Kind, SecretError};
 
 /// Why a command could not do what it was asked.
@@ -34,6 +35,24 @@ pub enum Failure {
     NoRepository {
         /// Where it was looked for.
         location: String,
+    },
+    /// The location holds no repository now, and did when this machine used it.
+    #[error("{location} held repository {met} when this machine used it, and holds none now")]
+    RepositoryGone {
+        /// Where it was.
+        location: String,
+        /// Its first digits.
+        met: String,
+    },
+    /// The location holds another repository than this machine has met there.
+    #[error("{location} holds repository {found}, and held {met} when this machine used it")]
+    AnotherRepository {
+        /// Where it is.
+        location: String,
+        /// The first digits of the one that is there.
+        found: String,
+        /// The first digits of the one that was met.
+        met: String,
     },
     /// The location already holds one.
     #[error("{location} already holds a repository")]
@@ -58,6 +77,9 @@ pub enum Failure {
     /// The secret opens none of the repository's key slots.
     #[error("wrong {}", kind_of_secret(*.0))]
     WrongSecret(Kind),
+    /// A key slot that might open was not tried.
+    #[error(transparent)]
+    CostlySlot(Costly),
     /// The text cannot be a secret of its kind: it was mistyped, or the file is another one or damaged.
     #[error("this {} cannot be right", kind_of_secret(*.kind))]
     BadSecret {
@@ -82,9 +104,9 @@ pub enum Failure {
         /// What it may not do: `read`, `change`.
         act: &'static str,
     },
-    /// A gateway lets nobody delete.
-    #[error("through a gateway nobody prunes: the service beside the store does")]
-    NoPruneThere,
+    /// Behind a gateway the service alone writes the state and deletes.
+    #[error("through a gateway nobody {0}: the service beside the store does")]
+    NoJobThere(&'static str),
     /// The owner has revoked the client that this machine is.
     #[error("this machine's client {client} was revoked by the owner")]
     Revoked {
@@ -111,8 +133,8 @@ pub enum Failure {
         /// Those that fit.
         candidates: Vec<SnapshotRow>,
     },
-    /// `latest` is of this host, which has made none, and of which other one it is cannot be told.
-    #[error("this host (\"{host}\") has made no snapshot that fits \"latest\"; {}", others(.candidates.len()))]
+    /// `latest` is of this machine, which has made none, and of which other one it is cannot be told.
+    #[error("this machine (\"{host}\") has made no snapshot that fits \"latest\"; {}", others(.candidates.len()))]
     NoneOfThisHost {
         /// The name of this machine.
         host: String,
@@ -161,6 +183,9 @@ pub enum Failure {
         /// The path.
         path: PathBuf,
     },
+    /// A stream to save is empty.
+    #[error("the stream is empty: nothing was saved")]
+    EmptyStream,
     /// An object is not what it must be, and the command cannot go on without it.
     #[error("{object} is damaged")]
     Damaged {
@@ -169,6 +194,14 @@ pub enum Failure {
         /// What is wrong with it.
         #[source]
         cause: Box<dyn Error + Send + Sync>,
+    },
+    /// The repository shows an older state than this machine has met.
+    #[error("{object} is older than it was: {why}")]
+    Older {
+        /// What is older.
+        object: String,
+        /// In words.
+        why: String,
     },
     /// The file with this machine's client keys is damaged.
     #[error("{} does not hold a client's keys", .path.display())]
@@ -188,6 +221,9 @@ pub enum Failure {
         /// What was uploaded: the backup, a change.
         what: &'static str,
     },
+    /// A person was asked, and did not say yes.
+    #[error("nothing was restored or deleted: the deletions were not confirmed")]
+    Declined,
     /// The store refuses.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -231,9 +267,9 @@ impl Failure {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) | Self::Location(_) => Exit::Usage,
-            Self::NoRepository { .. } => Exit::NoRepository,
+            Self::NoRepository { .. } | Self::RepositoryGone { .. } => Exit::NoRepository,
             Self::WrongSecret(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
-            Self::Damaged { .. } => Exit::Damage,
+            Self::Damaged { .. } | Self::Older { .. } => Exit::Damage,
             Self::Rejected { .. } | Self::NotYetAccepted { .. } => Exit::Rejected,
             Self::Interrupted => Exit::Interrupted,
             Self::OutputClosed => Exit::Done,
@@ -248,13 +284,15 @@ impl Failure {
             Self::Location(_) => "location",
             Self::Secret(_) => "secret",
             Self::Place(_) => "place",
-            Self::NoRepository { .. } => "no_repository",
+            Self::NoRepository { .. } | Self::RepositoryGone { .. } => "no_repository",
+            Self::AnotherRepository { .. } => "another_repository",
             Self::RepositoryExists { .. } => "repository_exists",
             Self::NotEmpty { .. } => "not_empty",
             Self::NewerFormat { .. } => "newer_format",
             Self::WrongSecret(_) | Self::BadSecret { .. } => "wrong_passphrase",
+            Self::CostlySlot(_) => "costly_slot",
             Self::UnfitStore { .. } => "unfit_store",
-            Self::NotPermitted { .. } | Self::NoPruneThere | Self::Revoked { .. } | Self::WriteOnly => "not_permitted",
+            Self::NotPermitted { .. } | Self::NoJobThere(_) | Self::Revoked { .. } | Self::WriteOnly => "not_permitted",
             Self::Enrollment(_) => "enrollment",
             Self::NoSnapshot { .. } | Self::Freed { .. } => "no_snapshot",
             Self::AmbiguousSnapshot { .. } | Self::NoneOfThisHost { .. } => "ambiguous_snapshot",
@@ -263,11 +301,14 @@ impl Failure {
             Self::NotInSnapshot { .. } => "not_in_snapshot",
             Self::NoSuchPath { .. } => "no_such_path",
             Self::InsideRepository { .. } => "inside_repository",
+            Self::EmptyStream => "empty_stream",
             Self::Damaged { .. } => "damaged",
+            Self::Older { .. } => "older_state",
             Self::ClientKeys { .. } => "client_keys",
             Self::Rejected { .. } => "rejected",
             Self::NotYetAccepted { .. } => "not_yet_accepted",
             Self::Store(_) | Self::Io { .. } => "io",
+            Self::Declined => "declined",
             Self::Interrupted => "interrupted",
             Self::OutputClosed => "output_closed",
             Self::Other(_) => "other",
@@ -325,8 +366,8 @@ fn kind_of_secret(kind: Kind) -> &'static str {
 
 fn others(series: usize) -> String {
     match series {
-        1 => "another host has one series".into(),
-        _ => format!("other hosts have {series} series"),
+        1 => "another client has one series".into(),
+        _ => format!("other clients have {series} series"),
     }
 }
 

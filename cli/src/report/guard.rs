@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use copal_engine::id::{SnapshotId, SourceId};
+use copal_engine::id::{ClientId, SnapshotId, SourceId};
 use serde::Serialize;
 
 use super::field::{Hex, PathsField, Stamp};
@@ -20,9 +20,11 @@ pub struct Guarded {
 /// A suspicious snapshot.
 #[derive(Serialize, Clone, Debug)]
 pub struct HeldField {
-    /// Its series.
+    /// Who signed its series.
+    pub client: Hex<ClientId>,
+    /// What its series is of.
     pub source: Hex<SourceId>,
-    /// The machine it is of, if it can be told.
+    /// The machine it stands for, if it can be told.
     pub host: Option<String>,
     /// What was backed up; empty if it cannot be told.
     #[serde(flatten)]
@@ -40,7 +42,9 @@ pub struct HeldField {
 pub struct StaysField {
     /// The snapshot.
     pub snapshot: Hex<SnapshotId>,
-    /// Its series.
+    /// Who signed its series.
+    pub client: Hex<ClientId>,
+    /// What its series is of.
     pub source: Hex<SourceId>,
     /// When it was forgotten; none if that is only tried.
     pub forgotten: Option<Stamp>,
@@ -48,6 +52,13 @@ pub struct StaysField {
     pub by: StaysBy,
     /// From when on nothing keeps it, where that is a matter of time.
     pub until: Option<Stamp>,
+}
+
+impl StaysField {
+    /// Whether it is of a held series.
+    pub fn is_of(&self, held: &HeldField) -> bool {
+        (self.client.0, self.source.0) == (held.client.0, held.source.0)
+    }
 }
 
 /// What keeps a forgotten snapshot.
@@ -66,13 +77,13 @@ impl Guarded {
     /// Writes what stays, why, since when, and what ends it.
     pub fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         for held in &self.held {
-            let (series, snapshot) = (held.source.short(), held.snapshot.short());
+            let (series, client, snapshot) = (held.source.short(), held.client.short(), held.snapshot.short());
             let (since, why) = (human::time(held.accepted.0), &held.why);
             let host = held.host.as_deref().map(human::text).unwrap_or_default();
             let paths = held.paths.human().replace('\n', " ");
             let named = [host, paths].join(" ");
             let named = if named.trim().is_empty() { String::new() } else { format!(" ({})", named.trim()) };
-            writeln!(out, "nothing of series {series}{named} expires or is removed since {since}:")?;
+            writeln!(out, "nothing of series {series} of client {client}{named} expires or is removed since {since}:")?;
             writeln!(out, "  snapshot {snapshot} has {why}")?;
             writeln!(out, "  if that is as it should be: copal policy release {snapshot}")?;
         }

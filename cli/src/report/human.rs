@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+pub use copal_engine::shown::{path, text};
 use copal_engine::time::Time;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -66,37 +67,6 @@ pub fn time(time: Time) -> String {
 /// An instant in RFC 3339, to the nanosecond where it has any, in a zone.
 pub fn rfc3339_in(time: Time, zone: &TimeZone) -> String {
     timestamp(time).to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%.f%:z").to_string()
-}
-
-/// Bytes of a path on one line, without loss: what is no UTF-8 and what steers a terminal as `\xNN`, `\` as `\\`.
-pub fn path(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for piece in bytes.utf8_chunks() {
-        for letter in piece.valid().chars() {
-            match letter {
-                '\\' => text.push_str("\\\\"),
-                letter if letter.is_control() => {
-                    let mut buffer = [0; 4];
-                    letter.encode_utf8(&mut buffer).bytes().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
-                }
-                letter => text.push(letter),
-            }
-        }
-        piece.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
-    }
-    text
-}
-
-/// Text on one line: what steers a terminal is escaped.
-pub fn text(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter.is_control() {
-            true => line.extend(letter.escape_default()),
-            false => line.push(letter),
-        }
-    }
-    line
 }
 
 /// Type and permissions as `ls -l` writes them: `drwxr-xr-x`.

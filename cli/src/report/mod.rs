@@ -41,6 +41,7 @@ pub trait List: Serialize + Sized {
 }
 
 /// What a command says, in the form and the amount asked for.
+#[derive(Clone)]
 pub struct Report {
     form: Form,
     amount: Amount,
@@ -76,6 +77,14 @@ pub struct EntryTrouble {
     pub warning: String,
 }
 
+/// An entry that was saved, and that a person may want to know something about.
+#[derive(Serialize)]
+struct EntryNote<'a> {
+    #[serde(flatten)]
+    path: field::PathField,
+    note: &'a str,
+}
+
 impl Report {
     /// A report as the global options ask for. Progress is drawn only on a terminal.
     pub fn new(global: &Global) -> Self {
@@ -108,6 +117,14 @@ impl Report {
         }
     }
 
+    /// Shows a question to a person, on its line, whatever was asked for.
+    pub fn ask(&self, text: &str) {
+        self.screen.suspend(|| {
+            // Who cannot read the question does not say yes.
+            let _ = write!(io::stderr().lock(), "{text}");
+        });
+    }
+
     /// Says something at `-v` (`Verbose`) or `-vv` (`Debug`); not in JSON.
     pub fn say(&self, amount: Amount, text: &str) {
         if self.form == Form::Human && self.says(amount) {
@@ -130,6 +147,14 @@ impl Report {
                 self.on_stderr(&format!("copal: {}: {}", trouble.path.human(), human::text(&trouble.warning)))
             }
             Form::Json => self.on_stderr(&json(trouble)),
+        }
+    }
+
+    /// Says something about an entry that is no trouble: to a person not with `--quiet`.
+    pub fn entry_note(&self, path: field::PathField, note: &str) {
+        match self.form {
+            Form::Human => self.note(&format!("{}: {note}", path.human())),
+            Form::Json => self.on_stderr(&json(&EntryNote { path, note })),
         }
     }
 

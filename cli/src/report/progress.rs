@@ -1,6 +1,6 @@
 //! Progress: how far a command is, counted by its workers and drawn ten times a second.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -19,6 +19,8 @@ pub struct Progress {
     bytes_total: AtomicU64,
     bytes_new: AtomicU64,
     bytes_stored: AtomicU64,
+    bytes_claimed: AtomicU64,
+    is_all_claimed: AtomicBool,
     errors: AtomicU64,
     current: Mutex<Vec<u8>>,
 }
@@ -48,6 +50,21 @@ impl Progress {
     /// Counts bytes that were written to the repository.
     pub fn add_stored(&self, bytes: u64) {
         self.bytes_stored.fetch_add(bytes, Relaxed);
+    }
+
+    /// Counts bytes of packs that a manifest names, so that no other run stores them again.
+    pub fn add_claimed(&self, bytes: u64, is_all: bool) {
+        self.bytes_claimed.fetch_add(bytes, Relaxed);
+        self.is_all_claimed.fetch_or(is_all, Relaxed);
+    }
+
+    /// What stays of a backup that ends now.
+    pub fn kept(&self) -> String {
+        match (self.is_all_claimed.load(Relaxed), self.bytes_claimed.load(Relaxed)) {
+            (true, _) => "all of it is uploaded: the snapshot counts once it is accepted".into(),
+            (false, 0) => "nothing new is kept of this run: the next one begins where this one did".into(),
+            (false, bytes) => format!("{} of this run are kept: the next one does not upload them again", size(bytes)),
+        }
     }
 
     /// Counts an entry that could not be read or written.

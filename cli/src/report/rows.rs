@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use copal_engine::id::{ClientId, SlotId, SnapshotId};
+use copal_engine::id::{SlotId, SnapshotId};
 use serde::Serialize;
 
+use super::clients::SignerField;
 use super::field::{Hex, PathField, PathsField, Stamp, TargetField};
 use super::human::{self, Table};
 use super::{Answer, List};
@@ -16,7 +17,7 @@ pub struct SnapshotRow {
     pub id: Hex<SnapshotId>,
     /// When it was made.
     pub time: Stamp,
-    /// The machine it is of.
+    /// The machine it stands for.
     pub host: String,
     /// What was backed up.
     #[serde(flatten)]
@@ -29,8 +30,9 @@ pub struct SnapshotRow {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Who made it.
-    pub client: Hex<ClientId>,
+    /// Who signed it.
+    #[serde(flatten)]
+    pub signer: SignerField,
     /// Whether it is kept whatever the rules say.
     pub pinned: bool,
 }
@@ -39,8 +41,11 @@ impl SnapshotRow {
     /// Says that `latest` is this one on a host that has made none.
     pub fn as_latest_for(&self, host: &str) -> String {
         let time = human::time(self.time.0);
-        let paths = self.paths.human().replace('\n', ", ");
-        format!("this host (\"{host}\") has made no snapshot; \"latest\" is that of \"{}\", {paths}, {time}", self.host)
+        let (paths, client) = (self.paths.human().replace('\n', ", "), self.signer.human());
+        let [host, of] = [host, &self.host].map(human::text);
+        format!(
+            "this machine (\"{host}\") has made no snapshot; \"latest\" is that of \"{of}\", {paths}, {time}, by client {client}"
+        )
     }
 }
 
@@ -49,7 +54,7 @@ impl List for SnapshotRow {
         if rows.is_empty() {
             return writeln!(out, "no snapshots");
         }
-        let mut table = Table::new(&["ID", "Time", "Host", "Tags", "Label", "Paths", ">Files", ">Size"]);
+        let mut table = Table::new(&["ID", "Time", "Host", "Client", "Tags", "Label", "Paths", ">Files", ">Size"]);
         for row in rows {
             let mut tags: Vec<String> = row.tags.iter().map(|tag| human::text(tag)).collect();
             tags.extend(row.pinned.then(|| "(pinned)".to_owned()));
@@ -57,6 +62,7 @@ impl List for SnapshotRow {
                 row.id.short(),
                 human::time(row.time.0),
                 human::text(&row.host),
+                row.signer.human(),
                 tags.join("\n"),
                 human::text(&row.label),
                 row.paths.human(),
@@ -174,6 +180,9 @@ impl Answer for LongLsRow {
 pub struct FindRow {
     /// The snapshot it is in.
     pub snapshot: Hex<SnapshotId>,
+    /// Who signed that.
+    #[serde(flatten)]
+    pub signer: SignerField,
     /// The entry.
     #[serde(flatten)]
     pub entry: LsRow,
@@ -181,7 +190,8 @@ pub struct FindRow {
 
 impl Answer for FindRow {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}  {}", self.snapshot.short(), self.entry.path.human())
+        let (snapshot, client) = (self.snapshot.short(), self.signer.human());
+        writeln!(out, "{snapshot}  {client}  {}", self.entry.path.human())
     }
 }
 

@@ -6,6 +6,7 @@ use copal_engine::id::{ClientId, OwnerFingerprint, SnapshotId, SourceId};
 use serde::Serialize;
 
 use super::Answer;
+use super::clients::RoleField;
 use super::field::{Hex, PathsField, Stamp};
 use super::guard::Guarded;
 use super::human::{self, Table, things};
@@ -70,7 +71,7 @@ pub struct RejectedField {
 /// The newest snapshot of a series.
 #[derive(Serialize, Clone, Debug)]
 pub struct SeriesField {
-    /// The machine it is of, if it can be told.
+    /// The machine it stands for, if it can be told.
     pub host: Option<String>,
     /// The label of the series.
     pub label: Option<String>,
@@ -79,8 +80,12 @@ pub struct SeriesField {
     pub paths: PathsField,
     /// Names the series to whoever cannot open the rest.
     pub source: Hex<SourceId>,
-    /// Who made it.
+    /// Who signed it.
     pub client: Hex<ClientId>,
+    /// That client's name, if it can be told.
+    pub client_name: Option<String>,
+    /// What that client may do, if it can be told.
+    pub role: Option<RoleField>,
     /// The snapshot.
     pub snapshot: Hex<SnapshotId>,
     /// When it was made.
@@ -103,13 +108,14 @@ impl Answer for StatusReport {
         if self.series.is_empty() {
             writeln!(out, "no snapshots")?;
         } else {
-            let mut table = Table::new(&["Newest", "ID", "Host", "Label", "Paths"]);
+            let mut table = Table::new(&["Newest", "ID", "Host", "Client", "Label", "Paths"]);
             for series in &self.series {
                 let unnamed = || format!("series {}", series.source.short());
                 table.row(vec![
                     human::time(series.time.0),
                     series.snapshot.short(),
                     series.host.as_deref().map_or_else(unnamed, human::text),
+                    series.who(),
                     human::text(series.label.as_deref().unwrap_or_default()),
                     series.paths.human(),
                 ]);
@@ -140,6 +146,14 @@ impl Answer for StatusReport {
             }
         }
         Ok(())
+    }
+}
+
+impl SeriesField {
+    /// The client as people are shown it.
+    fn who(&self) -> String {
+        let name = self.client_name.as_deref().map_or_else(|| self.client.short(), human::text);
+        self.role.map_or_else(|| name.clone(), |role| format!("{name} ({})", role.human()))
     }
 }
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::Answer;
 use super::advice::is_index;
+use super::clients::SignerField;
 use super::field::{Hex, PathField, PathsField};
 use super::human::{self, things};
 
@@ -30,6 +31,8 @@ pub struct BackupSummary {
     pub others: u64,
     /// Entries that could not be saved.
     pub errors: u64,
+    /// Files that changed each time they were read, saved as they were read last.
+    pub changing: u64,
     /// Bytes of all files.
     pub bytes_scanned: u64,
     /// Bytes that the repository did not have.
@@ -80,6 +83,9 @@ impl Answer for BackupSummary {
             return writeln!(out, "{} would be new; nothing was saved (dry run)", human::size(self.bytes_new));
         }
         writeln!(out, "{} new, {} stored", human::size(self.bytes_new), human::size(self.bytes_stored))?;
+        if self.changing > 0 {
+            writeln!(out, "{} while being read", things(self.changing, "file changed", "files changed"))?;
+        }
         match (&self.snapshot_id, self.accepted_by) {
             (Some(id), Some(Decider::Client)) => writeln!(out, "snapshot {} saved", id.short()),
             (Some(id), Some(Decider::Service)) => {
@@ -96,8 +102,11 @@ impl Answer for BackupSummary {
 pub struct RestoreSummary {
     /// The snapshot.
     pub snapshot_id: Hex<SnapshotId>,
-    /// The machine it is of.
+    /// The machine it stands for.
     pub host: String,
+    /// Who signed it.
+    #[serde(flatten)]
+    pub signer: SignerField,
     /// Where it was restored to, as field `path`.
     #[serde(flatten)]
     pub target: PathField,
@@ -115,6 +124,8 @@ pub struct RestoreSummary {
     pub deleted: u64,
     /// Entries that could not be written, or not as they were.
     pub errors: u64,
+    /// Devices, set-user-id and set-group-id, and system attributes left out on purpose.
+    pub left_out: u64,
     /// Bytes written.
     pub bytes_written: u64,
     /// Files compared again after they were written.

@@ -10,6 +10,7 @@ use copal_store::{Op, StoreError};
 use rustix::io::Errno;
 use serde_json::Value;
 
+use super::clients::{RoleField, SignerField};
 use super::field::{Hex, PathField, PathsField, Stamp, TargetField};
 use super::keys::*;
 use super::rows::*;
@@ -28,6 +29,15 @@ fn paths() -> PathsField {
     PathsField(vec![b"/home/u".to_vec(), b"/srv\xff".to_vec()])
 }
 
+fn signer() -> SignerField {
+    SignerField {
+        client: Hex(ClientId([1; 16])),
+        client_name: "till".into(),
+        role: RoleField::WriteOnly,
+        claimed_host: Some("file\u{202e}server".into()),
+    }
+}
+
 fn snapshot_row() -> SnapshotRow {
     SnapshotRow {
         id: snapshot(),
@@ -38,7 +48,7 @@ fn snapshot_row() -> SnapshotRow {
         label: "docs".into(),
         files: 1_234,
         bytes: 1 << 30,
-        client: Hex(ClientId([1; 16])),
+        signer: signer(),
         pinned: true,
     }
 }
@@ -63,6 +73,7 @@ fn forget_report() -> ForgetReport {
         id: snapshot(),
         time: Stamp(Time(0)),
         host: "laptop".into(),
+        signer: signer(),
         paths: PathsField(vec![b"/home/u".to_vec()]),
         tags: Vec::new(),
         label: String::new(),
@@ -108,6 +119,7 @@ fn restore_summary() -> RestoreSummary {
     RestoreSummary {
         snapshot_id: snapshot(),
         host: "laptop".into(),
+        signer: signer(),
         target: PathField(b"/tmp/x".to_vec()),
         files_restored: 2,
         files_unchanged: 1,
@@ -116,6 +128,7 @@ fn restore_summary() -> RestoreSummary {
         others: 0,
         deleted: 1,
         errors: 0,
+        left_out: 1,
         bytes_written: 10,
         files_verified: 2,
         seconds: 1.0,
@@ -156,7 +169,7 @@ fn samples() -> Vec<(&'static str, Value)> {
         ("backup", json_of(&BackupSummary::default())),
         ("snapshots", json_of(&[snapshot_row()])),
         ("ls", json_of(&LongLsRow(entry()))),
-        ("find", json_of(&FindRow { snapshot: snapshot(), entry: entry() })),
+        ("find", json_of(&FindRow { snapshot: snapshot(), signer: signer(), entry: entry() })),
         ("diff", json_of(&diff)),
         ("restore", json_of(&restore_summary())),
         ("check", json_of(&check_report())),
@@ -329,6 +342,10 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
         (Failure::Secret(SecretError::Missing), 1, "COPAL_PASSWORD_FILE"),
         (Failure::Place(place), 1, "who may read"),
         (Failure::NoRepository { location: at() }, 10, "copal init"),
+        (Failure::RepositoryGone { location: at(), met: "ab".into() }, 10, "mount its disk"),
+        (Failure::AnotherRepository { location: at(), found: "cd".into(), met: "ab".into() }, 1, "--another"),
+        (Failure::EmptyStream, 1, "--allow-empty"),
+        (Failure::Declined, 1, "--exclude"),
         (Failure::RepositoryExists { location: at() }, 1, "another directory"),
         (Failure::NotEmpty { location: at() }, 1, "empty"),
         (Failure::NewerFormat { found: 2, known: 1 }, 1, "newer copal"),

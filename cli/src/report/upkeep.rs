@@ -6,6 +6,7 @@ use copal_engine::id::SnapshotId;
 use serde::Serialize;
 
 use super::Answer;
+use super::clients::SignerField;
 use super::field::{Hex, PathField, PathsField, Stamp};
 use super::guard::Guarded;
 use super::human::{self, Table, things};
@@ -40,8 +41,11 @@ pub struct ForgetRow {
     pub id: Hex<SnapshotId>,
     /// When it was made.
     pub time: Stamp,
-    /// The machine it is of.
+    /// The machine it stands for.
     pub host: String,
+    /// Who signed it.
+    #[serde(flatten)]
+    pub signer: SignerField,
     /// What was backed up.
     #[serde(flatten)]
     pub paths: PathsField,
@@ -57,7 +61,7 @@ pub struct ForgetRow {
 
 impl Answer for ForgetReport {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut table = Table::new(&["", "ID", "Time", "Host", "Paths", "Why"]);
+        let mut table = Table::new(&["", "ID", "Time", "Host", "Client", "Paths", "Why"]);
         for row in &self.snapshots {
             let verdict = if row.keep { "keep" } else { "forget" };
             let reasons: Vec<String> = row.reasons.iter().map(|reason| human::text(reason)).collect();
@@ -66,6 +70,7 @@ impl Answer for ForgetReport {
                 row.id.short(),
                 human::time(row.time.0),
                 human::text(&row.host),
+                row.signer.human(),
                 row.paths.human(),
                 reasons.join(", "),
             ]);

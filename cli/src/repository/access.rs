@@ -7,7 +7,6 @@ use copal_engine::id::{DomainId, RepositoryId};
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::owner::KemPublic;
 use copal_engine::keys::session::{SessionKey, SessionRecord};
-use copal_engine::receipt::IngestBy;
 use copal_engine::repository::Descriptor;
 use copal_engine::seal::SessionCipher;
 use copal_service::host::Host;
@@ -81,8 +80,7 @@ impl<'a> Access<'a> {
 
     /// Whether this process decides about its own manifests: clients ingest, and it is no write-only one.
     pub fn decides(self) -> bool {
-        let is_owner = matches!(self, Self::Owner(_));
-        is_owner && self.descriptor().is_some_and(|descriptor| descriptor.ingest == IngestBy::Client)
+        matches!(self, Self::Owner(repository) if repository.ingests())
     }
 
     /// The keys of a domain; a write-only client has those of its own.

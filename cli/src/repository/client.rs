@@ -71,6 +71,15 @@ pub enum ClientError {
 }
 
 impl LocalClient {
+    /// The id of the client that this machine is, full or write-only. None if it is none yet, or if its keys are damaged: who
+    /// only reads needs none.
+    pub fn id_in(state_dir: &Path) -> Option<ClientId> {
+        match Credentials::find(state_dir) {
+            Ok(Some(credentials)) => Some(credentials.client),
+            _ => kept(&state_dir.join(KEYS)).ok()?.map(|(id, _)| id),
+        }
+    }
+
     /// The client that this machine is; registers it as a new full client if it is none yet.
     pub fn load_or_register(repository: &Repository, name: &str) -> Result<Self, ClientError> {
         // Keys of a full client would let whoever takes this machine over forget snapshots.

@@ -72,17 +72,25 @@ fn full_client(repository: &Repository) -> Result<Option<ClientRecord>, JobError
     Ok(oldest)
 }
 
-/// Who answered manifests so far.
+/// Who answered manifests so far: clients, if one has answered the first manifest of any client. Those that come through a
+/// gateway the service answers there, too.
 fn ingested_by(repository: &Repository) -> Result<IngestBy, StoreError> {
     let store = repository.store().as_ref();
+    let (mut by, mut last) = (IngestBy::Client, None);
     for listed in wait(objects::list(store, "receipts/"))? {
         let name = listed.key.as_str();
         let (client, number) = (layout::client_of(name), layout::trailing_number(name));
+        if client == last {
+            continue;
+        }
         if let (Some(client), Some(number), Some(bytes)) = (client, number, wait(objects::read(store, name))?)
             && let Ok(receipt) = Receipt::decode(client, number, &bytes)
         {
-            return Ok(receipt.by);
+            if receipt.by == IngestBy::Client {
+                return Ok(receipt.by);
+            }
+            (by, last) = (receipt.by, Some(client));
         }
     }
-    Ok(IngestBy::Client)
+    Ok(by)
 }

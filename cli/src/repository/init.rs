@@ -124,7 +124,7 @@ fn begun(options: &Init<'_>, slots: Vec<FoundSlot>) -> Option<Result<OwnerSecret
         return None;
     }
     let input = options.inputs.first()?;
-    Some(unlock(options.site.location(), slots, input).map(|(owner, _)| owner))
+    Some(unlock(options.site.location(), slots, input, None, &|_| false).map(|(owner, _)| owner))
 }
 
 /// Writes a key slot, twice.

@@ -9,6 +9,7 @@ mod enrolled;
 mod init;
 mod join;
 mod kept;
+mod met;
 mod seen;
 mod slots;
 mod unlock;
@@ -22,6 +23,9 @@ use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::session::SessionRecord;
 use copal_engine::keys::slot::{SlotError, SlotInput};
 use copal_engine::layout;
+use copal_engine::limits::CHAIN_LEAP;
+use copal_engine::number::reached;
+use copal_engine::receipt::IngestBy;
 use copal_engine::repository::{Descriptor, DescriptorError};
 use copal_engine::seal::SessionCipher;
 use copal_engine::wire::record::RecordError;
@@ -29,6 +33,7 @@ use copal_service::error::JobError;
 use copal_service::host::Host;
 use copal_service::objects;
 use copal_service::scratch::Files;
+use copal_store::reserve::Reserve;
 use copal_store::{Store, StoreError};
 use futures::future::try_join;
 
@@ -41,9 +46,10 @@ pub use enrolled::{Credentials, Enrolled};
 pub use init::{Init, InitError, Initialised, add_slot, init};
 pub use join::{JoinError, join};
 pub use kept::kept_request_key;
+pub use met::Met;
 pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 use unlock::read_slots;
-pub use unlock::{find_slots, unlock};
+pub use unlock::{Costly, find_slots, unlock};
 
 use crate::entropy::SystemEntropy;
 use crate::location::Location;
@@ -97,6 +103,9 @@ pub enum OpenError {
         #[source]
         source: SlotError,
     },
+    /// A slot that might open was not tried: nobody agreed to what it asks for.
+    #[error(transparent)]
+    Costly(Costly),
     /// The descriptor is of a newer format.
     #[error("descriptor {object} cannot be used")]
     Descriptor {
@@ -115,10 +124,20 @@ pub enum OpenError {
 }
 
 impl Repository {
-    /// Opens and unlocks the repository of a site.
+    /// Opens and unlocks the repository of a site, with slots that ask for no more than is usual.
     pub fn open(
         site: &Site,
         input: &SlotInput,
+        state_dir: impl FnOnce(RepositoryId) -> PathBuf,
+    ) -> Result<Self, OpenError> {
+        Self::open_if(site, input, &|_| false, state_dir)
+    }
+
+    /// The same; `agrees` is asked about slots that ask for more.
+    pub fn open_if(
+        site: &Site,
+        input: &SlotInput,
+        agrees: &dyn Fn(&Costly) -> bool,
         state_dir: impl FnOnce(RepositoryId) -> PathBuf,
     ) -> Result<Self, OpenError> {
         let store = site.store();
@@ -126,7 +145,8 @@ impl Repository {
         if descriptors.is_empty() && slots.is_empty() {
             return Err(OpenError::NoRepository(site.location().clone()));
         }
-        let (owner, slot) = unlock(site.location(), slots, input)?;
+        let said = descriptors.iter().rev().find_map(|(_, read)| read.as_ref().ok()).map(|newest| newest.repository);
+        let (owner, slot) = unlock(site.location(), slots, input, said, agrees)?;
         site.know_owner(&owner);
         let state_dir = state_dir(owner.repository());
         let (descriptor, descriptor_fault) = match newest_descriptor(&descriptors, &owner)? {
@@ -167,6 +187,13 @@ impl Repository {
         &self.site
     }
 
+    /// Whether this process decides about what clients upload: the descriptor leaves it to clients, and there is no gateway
+    /// before the store. Behind one the service beside the store decides, whatever the descriptor says.
+    pub fn ingests(&self) -> bool {
+        let by = self.descriptor.as_ref().map(|descriptor| descriptor.ingest);
+        by == Some(IngestBy::Client) && !self.site.is_behind_gateway()
+    }
+
     /// The store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
@@ -182,6 +209,13 @@ impl Repository {
     /// Reads index and state anew, once.
     pub fn read_anew(&mut self) {
         self.store = self.site.store_of_a_run();
+    }
+
+    /// Gives the repository's reserve up where there is no room, for what makes room. A gateway does that itself.
+    pub fn give_reserve(&mut self) {
+        if !self.site.is_behind_gateway() {
+            self.store = Arc::new(Reserve::new(self.store.clone()));
+        }
     }
 
     /// What jobs of the service work with.
@@ -221,9 +255,11 @@ pub fn list_descriptors(store: &dyn Store) -> Result<Vec<NamedDescriptor>, Store
 async fn read_descriptors(store: &dyn Store) -> Result<Vec<NamedDescriptor>, StoreError> {
     let listed = objects::list(store, "copal/").await?;
     let names: Vec<String> = listed.iter().map(|listed| listed.key.as_str().to_owned()).collect();
+    // A version far above the others was never reached by one after another.
+    let last = reached(0, CHAIN_LEAP, names.iter().filter_map(|name| layout::trailing_number(name)));
     let mut descriptors = Vec::new();
     for (name, read) in names.iter().zip(objects::read_many(store, &names).await) {
-        let Some(version) = layout::trailing_number(name) else { continue };
+        let Some(version) = layout::trailing_number(name).filter(|version| *version <= last) else { continue };
         if let Some(bytes) = read? {
             descriptors.push((name.clone(), Descriptor::decode(version, &bytes)));
         }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use copal_engine::id::SlotId;
+use copal_engine::id::{RepositoryId, SlotId};
+use copal_engine::keys::attempts::{Attempt, Attempts, Doubt};
 use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::slot::{Slot, SlotError, SlotInput};
+use copal_engine::keys::slot::{Argon2Params, STORED_BYTES, Slot, SlotError, SlotInput};
 use copal_service::objects;
 use copal_store::{Store, StoreError};
 
@@ -28,7 +29,16 @@ pub fn find_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, StoreError> {
 pub(super) async fn read_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, StoreError> {
     let mut slots: BTreeMap<String, FoundSlot> = BTreeMap::new();
     let listed = objects::list(store, "keys/").await?;
-    let names: Vec<String> = listed.iter().map(|listed| listed.key.as_str().to_owned()).collect();
+    // Neither a large object nor very many are worth the memory.
+    let (small, large): (Vec<_>, Vec<_>) = listed.iter().partition(|listed| listed.stat.length <= STORED_BYTES as u64);
+    for listed in large {
+        let object = listed.key.as_str().to_owned();
+        if let Some((folder, _)) = object.clone().rsplit_once('/') {
+            slots.insert(folder.to_owned(), FoundSlot { object, slot: Err(SlotError::Damaged) });
+        }
+    }
+    let names: Vec<String> =
+        small.into_iter().take(OBJECTS_READ).map(|listed| listed.key.as_str().to_owned()).collect();
     let mut unread: BTreeMap<String, StoreError> = BTreeMap::new();
     for (object, read) in names.iter().zip(objects::read_many(store, &names).await) {
         let Some((folder, _)) = object.rsplit_once('/') else { continue };
@@ -54,32 +64,66 @@ pub(super) async fn read_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, Stor
     Ok(slots.into_values().collect())
 }
 
-/// Tries the slots of the right kind, one after another; tells which one opened.
+/// A slot that is tried only if somebody agrees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("key slot {slot} asks for {} MiB of memory and {} passes: {doubt}", cost.m_kib >> 10, cost.t)]
+pub struct Costly {
+    /// The slot.
+    pub slot: SlotId,
+    /// What it asks for.
+    pub cost: Argon2Params,
+    /// Why it is asked about.
+    pub doubt: Doubt,
+}
+
+/// Tries the slots of the right kind, the cheapest first; tells which one opened. `agrees` is asked about slots that ask for
+/// much, or that another repository has.
 pub fn unlock(
     location: &Location,
     slots: Vec<FoundSlot>,
     input: &SlotInput,
+    repository: Option<RepositoryId>,
+    agrees: &dyn Fn(&Costly) -> bool,
 ) -> Result<(OwnerSecret, SlotId), OpenError> {
     let kind = input.kind().to_string();
-    let mut damaged = None;
-    let mut is_tried = false;
+    let (mut damaged, mut refused, mut is_tried) = (None, None, false);
+    let (mut objects, mut whole) = (BTreeMap::new(), Vec::new());
     for found in slots {
         match found.slot {
-            Ok(slot) if slot.kind() == input.kind() => {
-                is_tried = true;
-                match slot.open(input) {
-                    Ok(owner) => return Ok((owner, slot.id())),
-                    Err(SlotError::WrongSecret { .. }) => {}
-                    Err(source) => damaged = Some((found.object, source)),
-                }
+            Ok(slot) => {
+                objects.insert(slot.id(), found.object);
+                whole.push(slot);
             }
-            Ok(_) => {}
             Err(source) => damaged = Some((found.object, source)),
         }
     }
-    match damaged {
-        Some((object, source)) => Err(OpenError::DamagedSlot { object, source }),
-        None if is_tried => Err(OpenError::WrongSecret { location: location.clone(), kind }),
-        None => Err(OpenError::NoSlot { location: location.clone(), kind }),
+    let mut attempts = Attempts::new(whole, input.kind(), repository);
+    while let Some(attempt) = attempts.poll() {
+        let slot = match attempt {
+            Attempt::Open(slot) => slot,
+            Attempt::Ask(slot, doubt) => {
+                let costly = slot.cost().map(|cost| Costly { slot: slot.id(), cost, doubt });
+                if let Some(costly) = costly.filter(|costly| !agrees(costly)) {
+                    refused.get_or_insert(costly);
+                    continue;
+                }
+                slot
+            }
+        };
+        is_tried = true;
+        match slot.open(input) {
+            Ok(owner) => return Ok((owner, slot.id())),
+            Err(SlotError::WrongSecret { .. }) => {}
+            Err(source) => damaged = objects.remove(&slot.id()).map(|object| (object, source)),
+        }
+    }
+    match (damaged, refused) {
+        (Some((object, source)), _) => Err(OpenError::DamagedSlot { object, source }),
+        (None, Some(costly)) => Err(OpenError::Costly(costly)),
+        (None, None) if is_tried => Err(OpenError::WrongSecret { location: location.clone(), kind }),
+        (None, None) => Err(OpenError::NoSlot { location: location.clone(), kind }),
     }
 }
+
+/// Objects below `keys/` that are read: two for each slot.
+const OBJECTS_READ: usize = 2_048;

@@ -10,6 +10,7 @@ use copal_engine::index::Index;
 use copal_engine::layout::{self, Place};
 use copal_engine::restore::window::{BlockRead, ChunkRead, RangeRead, Window};
 use copal_engine::seal::BlockKind;
+use copal_engine::tree::Inline;
 use crossbeam_channel::Receiver;
 
 use super::RestoreError;
@@ -21,7 +22,7 @@ use crate::reader::{BlockReader, CopyError};
 /// Something for a thread to do.
 pub(super) enum Task {
     /// Files whose content is at hand.
-    Write(Vec<(Arc<Restoring>, Vec<u8>)>),
+    Write(Vec<(Arc<Restoring>, Inline)>),
     /// Blocks, and the files of the window they were gathered in.
     Read(RangeRead, Arc<[Arc<Restoring>]>),
 }
@@ -36,7 +37,7 @@ pub(super) fn work(tasks: &Receiver<Task>, work: &Work<'_>) {
             continue;
         }
         match task {
-            Task::Write(files) => files.into_iter().for_each(|(file, bytes)| fetch.write(&file, &bytes)),
+            Task::Write(files) => files.into_iter().for_each(|(file, content)| fetch.write(&file, &content)),
             Task::Read(read, files) => fetch.read(read, &files, &Tried::new()),
         }
     }
@@ -70,10 +71,8 @@ type Tried = HashMap<(ChunkId, CopyAt), bool>;
 type CopyAt = (Place, PackId, u32);
 
 impl Fetch<'_> {
-    fn write(&self, file: &Arc<Restoring>, bytes: &[u8]) {
-        if !bytes.is_empty() {
-            file.write(self.work, self.target, 0, bytes);
-        }
+    fn write(&self, file: &Arc<Restoring>, content: &Inline) {
+        file.write_inline(self.work, self.target, content);
         file.release(self.work, self.target);
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use copal_engine::path::TreePath;
 use copal_engine::restore::extents::Extents;
 use copal_engine::time::Time;
-use copal_engine::tree::{Content, Entry, Owner};
+use copal_engine::tree::{Content, Entry, Inline, Owner};
 
 use super::RestoreError;
 use super::work::Work;
@@ -74,7 +74,7 @@ impl Restoring {
             place,
             is_one_piece: is_one_piece && holes.is_empty(),
             size: entry.size,
-            extents: Extents::new(entry.size, holes),
+            extents: Extents::of(entry),
             kept: Kept::of(entry),
             replaces,
             handle: Mutex::new(Handle::None),
@@ -95,21 +95,41 @@ impl Restoring {
 
     /// Writes a piece of the content.
     pub(super) fn write(self: &Arc<Self>, work: &Work<'_>, target: &Target, offset: u64, bytes: &[u8]) {
+        self.write_parts(work, target, self.extents.parts(offset, bytes));
+    }
+
+    /// Writes content that came with the entry.
+    pub(super) fn write_inline(self: &Arc<Self>, work: &Work<'_>, target: &Target, content: &Inline) {
+        self.write_parts(work, target, self.extents.inline(content));
+    }
+
+    fn write_parts<'b>(
+        self: &Arc<Self>,
+        work: &Work<'_>,
+        target: &Target,
+        parts: impl Iterator<Item = (u64, &'b [u8])>,
+    ) {
+        let mut parts = parts.peekable();
+        if parts.peek().is_none() {
+            return;
+        }
+        let mut taken = 0;
         let written = self.opened(work, target).and_then(|file| {
-            let Some(file) = file else { return Ok(0) };
-            let mut rest = bytes;
-            for range in self.extents.place(offset..offset + bytes.len() as u64) {
-                let (now, after) = rest.split_at((range.end - range.start) as usize);
-                file.write_at(range.start, now)?;
-                rest = after;
+            let mut written = 0;
+            for (offset, bytes) in parts {
+                taken += bytes.len() as u64;
+                if let Some(file) = &file {
+                    file.write_at(offset, bytes)?;
+                    written += bytes.len() as u64;
+                }
             }
-            Ok(bytes.len() as u64)
+            Ok(written)
         });
         match written {
             Ok(written) => work.count(|tally| tally.bytes_written += written),
             Err(error) => self.write_failed(work, error),
         }
-        work.progress.add_done(bytes.len() as u64);
+        work.progress.add_done(taken);
     }
 
     /// Notes that a piece of it is damaged, or cannot be found.

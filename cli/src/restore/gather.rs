@@ -5,7 +5,7 @@ use std::sync::Arc;
 use copal_engine::id::ChunkId;
 use copal_engine::index::Location;
 use copal_engine::restore::window::{Target, Window};
-use copal_engine::tree::{Content, Entry, ListStep, ListWalk, Piece};
+use copal_engine::tree::{Content, Entry, Inline, ListStep, ListWalk, Piece};
 use copal_store::StoreError;
 use crossbeam_channel::Sender;
 
@@ -20,7 +20,7 @@ pub(super) struct Gather<'a> {
     work: &'a Work<'a>,
     tasks: Sender<Task>,
     /// Files whose content is at hand, and the bytes of all.
-    ready: Vec<(Arc<Restoring>, Vec<u8>)>,
+    ready: Vec<(Arc<Restoring>, Inline)>,
     window: Window,
     /// The files that want something of the window; a number in it is a position here.
     files: Vec<Arc<Restoring>>,
@@ -49,8 +49,8 @@ impl<'a> Gather<'a> {
     pub(super) fn file(&mut self, file: Arc<Restoring>, entry: Entry) {
         let content_bytes = entry.content_bytes();
         match entry.content {
-            Content::None => self.ready(file, Vec::new()),
-            Content::Inline(bytes) => self.ready(file, bytes),
+            Content::None => self.ready(file, Inline::default()),
+            Content::Inline(content) => self.ready(file, content),
             Content::Chunks(pieces) => {
                 let mut offset = 0;
                 for piece in pieces {
@@ -72,8 +72,8 @@ impl<'a> Gather<'a> {
         self.flush_window();
     }
 
-    fn ready(&mut self, file: Arc<Restoring>, bytes: Vec<u8>) {
-        self.ready.push((file, bytes));
+    fn ready(&mut self, file: Arc<Restoring>, content: Inline) {
+        self.ready.push((file, content));
         if self.ready.len() >= READY_FILES {
             self.flush_ready();
         }

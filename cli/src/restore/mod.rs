@@ -32,6 +32,7 @@ use crate::report::progress::Progress;
 
 pub use links::Identities;
 pub use scope::{Scope, ScopeError};
+pub use surplus::Deletion;
 pub use work::Tally;
 
 use walk::Walk;
@@ -55,8 +56,8 @@ pub struct Request<'a> {
     pub options: TargetOptions,
     /// Take owners by their numbers, also where their names are known.
     pub numeric_owner: bool,
-    /// Delete what the snapshot does not have.
-    pub deletes: bool,
+    /// How what the snapshot does not have is deleted, if it is.
+    pub deletion: Option<Deletion<'a>>,
     /// Read everything again.
     pub verifies: bool,
     /// Write nothing.
@@ -78,13 +79,15 @@ pub struct Outcome {
     pub shortfalls: Shortfalls,
 }
 
-/// Something that happened to an entry, by its path in the snapshot.
+/// Something that happened to an entry, by its path in the snapshot unless another one is named.
 #[derive(Debug)]
 pub enum Event<'e> {
     /// It was restored, or would be.
     Restored(&'e TreePath),
-    /// It was deleted, or would be.
+    /// It was deleted, or would be; by its path in the target, since the snapshot has none.
     Deleted(&'e TreePath),
+    /// Entries of the target that stay as they are, although the snapshot does not have what lies in them.
+    Spared(&'e [TreePath]),
     /// It is not, or not wholly, restored.
     Trouble {
         /// Which one.
@@ -115,6 +118,9 @@ pub enum RestoreError {
     /// The repository is gone.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The user wants nothing of that deleted. Nothing was written.
+    #[error("not confirmed")]
+    Declined,
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
@@ -130,12 +136,12 @@ pub fn restore(
     let target = open_target(request)?;
     let work = Work::new(request, target.as_ref().map(|(target, _)| target), progress, tell, interrupted);
     let takes_root = target.as_ref().is_none_or(|(_, is_new)| *is_new);
+    let surplus = request.deletion.as_ref().map(|deletion| surplus::plan(request, deletion, &work)).transpose()?;
     let later = restore_entries(&work, takes_root)?;
-    let is_whole = !work.has_lost();
-    if request.deletes && is_whole {
-        surplus::delete(&work)?;
-    } else if request.deletes {
-        tell(Event::Note("nothing is deleted, since not all entries of the snapshot can be read"));
+    match surplus {
+        Some(Some(surplus)) if !work.has_lost() => surplus::delete(&work, &surplus)?,
+        Some(_) => tell(Event::Note("nothing is deleted, since not all entries of the snapshot can be read")),
+        None => {}
     }
     if let (Some(target), false) = (work.target, request.is_dry_run) {
         later.apply(target, request.threads, |error| work.write_failed(&error));
@@ -152,13 +158,15 @@ pub fn restore(
 fn open_target(request: &Request<'_>) -> Result<Option<(Target, bool)>, RestoreError> {
     let path = &request.target;
     let is_new = std::fs::read_dir(path).map_or(true, |mut entries| entries.next().is_none());
+    let spared = request.deletion.as_ref().map(|deletion| deletion.spared.clone()).unwrap_or_default();
+    let spare = |target: Target| target.sparing(spared);
     if !request.is_dry_run {
-        return Ok(Some((Target::open(path, request.options)?, is_new)));
+        return Ok(Some((spare(Target::open(path, request.options)?), is_new)));
     }
     if !path.exists() {
         return Ok(None);
     }
-    Ok(Some((Target::open_existing(path, request.options)?, is_new)))
+    Ok(Some((spare(Target::open_existing(path, request.options)?), is_new)))
 }
 
 /// Restores everything but the metadata of directories, which is left to the end.

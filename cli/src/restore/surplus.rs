@@ -1,49 +1,90 @@
 //! Surplus: what the snapshot does not have, deleted from what was restored.
 
 use copal_engine::path::TreePath;
+use copal_engine::tree::EntryKind;
 
 use super::work::Work;
-use super::{Event, RestoreError};
-use crate::materialize::{Removal, SurplusError, Target};
+use super::{Event, Request, RestoreError};
+use crate::filter::{Filter, Selection};
+use crate::materialize::{Held, Removal, Surplus, SurplusError, Target};
 use crate::reader::TreeError;
+use crate::stat::FileId;
 
-/// Deletes what lies in directories that were backed up, and is not in the snapshot.
-pub(super) fn delete(work: &Work<'_>) -> Result<(), RestoreError> {
-    let Some(target) = work.target else { return Ok(()) };
-    for directory in work.request.scope.restored_directories(&work.request.sources) {
-        delete_within(work, target, &directory)?;
-    }
-    Ok(())
+/// How what the snapshot does not have is deleted.
+pub struct Deletion<'a> {
+    /// Files and directories that stay, whatever the snapshot has: the repository, this machine's keys and cache.
+    pub spared: Vec<FileId>,
+    /// Whether what the selection leaves out is deleted as well, and what lies in directories that the snapshot holds
+    /// without content.
+    pub with_excluded: bool,
+    /// Asked before anything is written: whether these entries of the target, deepest first, may be deleted.
+    pub approves: &'a (dyn Fn(&[TreePath]) -> bool + Sync),
 }
 
-fn delete_within(work: &Work<'_>, target: &Target, directory: &TreePath) -> Result<(), RestoreError> {
-    let (request, scope) = (work.request, &work.request.scope);
+/// What is to be deleted; none if the snapshot's entries cannot be read. Nothing is written yet.
+pub(super) fn plan(
+    request: &Request<'_>,
+    deletion: &Deletion<'_>,
+    work: &Work<'_>,
+) -> Result<Option<Vec<TreePath>>, RestoreError> {
+    let Some(target) = work.target else { return Ok(Some(Vec::new())) };
+    let mut whole = Surplus::default();
+    for directory in request.scope.restored_directories(&request.sources) {
+        match within(request, deletion, target, &directory) {
+            Ok(surplus) => {
+                whole.entries.extend(surplus.entries);
+                whole.spared.extend(surplus.spared);
+            }
+            Err(SurplusError::Target(error)) => work.write_failed(&error),
+            Err(SurplusError::Snapshot(_)) => return Ok(None),
+        }
+    }
+    if !whole.spared.is_empty() {
+        work.tell(Event::Spared(&whole.spared));
+    }
+    if !whole.entries.is_empty() && !(deletion.approves)(&whole.entries) {
+        return Err(if work.is_over() { RestoreError::Interrupted } else { RestoreError::Declined });
+    }
+    Ok(Some(whole.entries))
+}
+
+fn within(
+    request: &Request<'_>,
+    deletion: &Deletion<'_>,
+    target: &Target,
+    directory: &TreePath,
+) -> Result<Surplus, SurplusError<TreeError>> {
+    let scope = &request.scope;
     let mut stream = scope.entries(request.pages, request.root);
     stream.seek(scope.outside(directory));
-    let places = std::iter::from_fn(|| match stream.next().transpose()? {
-        Ok(entry) => scope.holds(&entry.path).then(|| Ok::<TreePath, TreeError>(scope.inside(&entry.path))),
+    let held = std::iter::from_fn(|| match stream.next().transpose()? {
+        Ok(entry) if !scope.holds(&entry.path) => None,
+        Ok(entry) => {
+            let is_directory = entry.kind() == EntryKind::Directory;
+            Some(Ok(Held { place: scope.inside(&entry.path), is_directory }))
+        }
         Err(error) => Some(Err(error)),
     });
-    let selects = |place: &TreePath, is_directory| request.selection.selects(&scope.outside(place), is_directory);
-    let surplus = match target.surplus(directory, places, selects) {
-        Ok(surplus) => surplus,
-        Err(SurplusError::Target(error)) => {
-            work.write_failed(&error);
-            return Ok(());
-        }
-        Err(SurplusError::Snapshot(error)) => return Err(error.into()),
-    };
+    let everything = Selection { includes: request.selection.includes.clone(), excludes: Filter::default() };
+    let selection = if deletion.with_excluded { &everything } else { &request.selection };
+    let selects = |place: &TreePath, is_directory| selection.selects(&scope.outside(place), is_directory);
+    target.surplus(directory, held, selects, deletion.with_excluded)
+}
+
+/// Deletes what was planned.
+pub(super) fn delete(work: &Work<'_>, surplus: &[TreePath]) -> Result<(), RestoreError> {
+    let Some(target) = work.target else { return Ok(()) };
     for place in surplus {
         if work.is_over() {
             return work.check();
         }
-        let removed = if request.is_dry_run { Ok(Removal::Done) } else { target.remove(&place) };
+        let removed = if work.request.is_dry_run { Ok(Removal::Done) } else { target.remove(place) };
         match removed {
             Ok(Removal::Done) => {
                 work.count(|tally| tally.deleted += 1);
-                work.tell(Event::Deleted(&scope.outside(&place)));
+                work.tell(Event::Deleted(place));
             }
-            // It holds something that is not to be deleted.
+            // Something was put into it meanwhile.
             Ok(Removal::NotEmpty) => {}
             Err(error) if error.hits_all() => return Err(error.into()),
             Err(error) => work.write_failed(&error),

@@ -14,7 +14,7 @@ use super::gather::Gather;
 use super::links::{First, Links};
 use super::owners::Owners;
 use super::work::{Work, sentence};
-use crate::materialize::{Created, DirectoriesLater, Overwrite, Place, Target, Wanted, WriteError};
+use crate::materialize::{Created, DirectoriesLater, Overwrite, Place, Power, Target, Wanted, WriteError};
 
 /// Goes through the tree.
 pub(super) struct Walk<'a> {
@@ -144,6 +144,11 @@ impl<'a> Walk<'a> {
 
     fn entry(&mut self, mut entry: Entry, place: &TreePath) -> Result<(), WriteError> {
         if entry.kind() == EntryKind::Socket {
+            return Ok(());
+        }
+        // What is in its place stays as it is.
+        if entry.extras.device.is_some() && self.work.target.is_some_and(|of| of.leaves_out(Power::Device, place)) {
+            self.work.leave_unverified(place);
             return Ok(());
         }
         if self.links.takes(&entry, place) {

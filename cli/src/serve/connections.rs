@@ -1,37 +1,103 @@
-//! Connections: so many at once, and none that says nothing.
+//! Connections: so many at once, of one address too; none that says nothing, asks for nothing or does not read; and none
+//! for ever.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::io;
+use std::net::{IpAddr, Ipv6Addr};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::Instant;
 
 use axum_server::accept::Accept;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 
+use super::activity::{Activity, Counted, Patience};
+
 /// How many connections there may be, for all listeners together.
 #[derive(Clone)]
-pub(super) struct Room(Arc<Semaphore>);
+pub(super) struct Room {
+    all: Arc<Semaphore>,
+    /// Of each network, and the most.
+    networks: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    each: usize,
+}
 
 impl Room {
     /// Half of the files that the process may open, of which it is permitted as many as the system lets it have: the other
-    /// half is for what requests and jobs read and write.
-    pub(super) fn of_process() -> Self {
+    /// half is for what requests and jobs read and write. So many of them for each address.
+    pub(super) fn of_process(each: usize) -> Self {
         let limit = getrlimit(Resource::Nofile);
         let raised = Rlimit { current: limit.maximum, ..limit };
         let most = match setrlimit(Resource::Nofile, raised) {
             Ok(()) => raised.current,
             Err(_) => limit.current,
         };
-        Self::of(most.map_or(MOST, |most| (most / 2).min(MOST)) as usize)
+        Self::of(most.map_or(MOST, |most| (most / 2).min(MOST)) as usize, each)
     }
 
-    fn of(most: usize) -> Self {
-        Self(Arc::new(Semaphore::new(most)))
+    pub(super) fn of(most: usize, each: usize) -> Self {
+        Self { all: Arc::new(Semaphore::new(most)), networks: Arc::default(), each }
+    }
+
+    /// Room for one more, of a peer of that address.
+    fn enter(&self, peer: Option<IpAddr>) -> io::Result<Permit> {
+        let all = self.all.clone().try_acquire_owned().map_err(io::Error::other)?;
+        let network = peer.and_then(network);
+        if let Some(network) = network {
+            let mut networks = self.networks.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = networks.entry(network).or_default();
+            if *count >= self.each {
+                return Err(io::Error::other("too many connections from one address"));
+            }
+            *count += 1;
+        }
+        Ok(Permit { _all: all, network, networks: self.networks.clone() })
+    }
+}
+
+/// What counts as one address: of IPv6 the network that one subscriber has. None for this machine itself, where a proxy is.
+fn network(peer: IpAddr) -> Option<IpAddr> {
+    match peer.to_canonical() {
+        own if own.is_loopback() => None,
+        IpAddr::V6(six) => Some(Ipv6Addr::from_bits(six.to_bits() & !(u128::MAX >> 64)).into()),
+        four => Some(four),
+    }
+}
+
+/// One connection's room.
+struct Permit {
+    _all: OwnedSemaphorePermit,
+    network: Option<IpAddr>,
+    networks: Arc<Mutex<HashMap<IpAddr, usize>>>,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let Some(network) = self.network else { return };
+        let mut networks = self.networks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = networks.get_mut(&network) {
+            *count -= 1;
+            if *count == 0 {
+                networks.remove(&network);
+            }
+        }
+    }
+}
+
+/// A stream that knows who is at its other end.
+pub(super) trait Peer {
+    fn peer(&self) -> Option<IpAddr>;
+}
+
+impl Peer for TcpStream {
+    fn peer(&self) -> Option<IpAddr> {
+        self.peer_addr().ok().map(|address| address.ip())
     }
 }
 
@@ -40,46 +106,72 @@ impl Room {
 pub(super) struct Connections<A> {
     inner: A,
     room: Room,
-    patience: Duration,
+    patience: Patience,
 }
 
 impl<A> Connections<A> {
-    /// Whoever says nothing within `patience`, and is through with TLS, is not waited for.
-    pub(super) fn new(inner: A, room: &Room, patience: Duration) -> Self {
+    pub(super) fn new(inner: A, room: &Room, patience: Patience) -> Self {
         Self { inner, room: room.clone(), patience }
     }
 }
 
-impl<A, I, S> Accept<I, S> for Connections<A>
+impl<A, I: Peer, S> Accept<I, S> for Connections<A>
 where
     A: Accept<I, S, Future: Send + 'static>,
 {
     type Stream = Connection<A::Stream>;
-    type Service = A::Service;
+    type Service = Counted<A::Service>;
     type Future = Pin<Box<dyn Future<Output = io::Result<(Self::Stream, Self::Service)>> + Send>>;
 
     fn accept(&self, stream: I, service: S) -> Self::Future {
         // Without one it is closed at once: its client tries again, and no job lacks a file meanwhile.
-        let permit = self.room.0.clone().try_acquire_owned().map_err(io::Error::other);
+        let permit = self.room.enter(stream.peer());
         let accepted = self.inner.accept(stream, service);
         let patience = self.patience;
         Box::pin(async move {
             let permit = permit?;
             let (stream, service) = accepted.await?;
-            let silence = Some(Silence { ends: Box::pin(sleep(patience)), matched: 0 });
-            Ok((Connection { stream, silence, _permit: permit }, service))
+            let silence = Some(Silence { ends: Box::pin(sleep(patience.silence)), matched: 0 });
+            let activity = Activity::new(patience, Instant::now());
+            let looks = Box::pin(sleep(patience.look()));
+            let service = Counted::new(service, activity.clone());
+            Ok((Connection { stream, silence, activity, looks, _permit: permit }, service))
         })
     }
 }
 
-/// A connection that ends if it says nothing.
+/// A connection that ends if it says nothing, or if its [`Activity`] says so.
 ///
 /// Once a request begins, or what all connections of HTTP/2 begin with has come, hyper's own timers hold. Until then it has
 /// none, since it does not know which protocol's is to be used.
 pub(super) struct Connection<T> {
     stream: T,
     silence: Option<Silence>,
-    _permit: OwnedSemaphorePermit,
+    activity: Activity,
+    /// When the activity is looked at next.
+    looks: Pin<Box<Sleep>>,
+    _permit: Permit,
+}
+
+impl<T> Connection<T> {
+    /// Whether enough was waited; otherwise the task is woken to look again.
+    fn is_over(&mut self, context: &mut Context<'_>) -> bool {
+        while self.looks.as_mut().poll(context).is_ready() {
+            let now = Instant::now();
+            if self.activity.is_over(now) {
+                return true;
+            }
+            self.looks.as_mut().reset((now + self.activity.look()).into());
+        }
+        false
+    }
+
+    fn unless_over<V>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<V>>) -> Poll<io::Result<V>> {
+        if done.is_pending() && self.is_over(context) {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        done
+    }
 }
 
 /// What is waited for.
@@ -102,7 +194,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Connection<T> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = into.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, into);
-        let Some(silence) = &mut self.silence else { return read };
+        let Some(silence) = &mut self.silence else { return self.unless_over(context, read) };
         if read.is_pending() {
             ready!(silence.ends.as_mut().poll(context));
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
@@ -116,7 +208,8 @@ impl<T: AsyncRead + Unpin> AsyncRead for Connection<T> {
 
 impl<T: AsyncWrite + Unpin> AsyncWrite for Connection<T> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.unless_over(context, written)
     }
 
     fn poll_write_vectored(
@@ -124,7 +217,8 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Connection<T> {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.unless_over(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -132,11 +226,13 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Connection<T> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.unless_over(context, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.unless_over(context, shut)
     }
 }
 
@@ -146,54 +242,5 @@ const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const MOST: u64 = 16_384;
 
 #[cfg(test)]
-mod tests {
-    use axum_server::accept::DefaultAcceptor;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
-
-    use super::*;
-
-    const SOON: Duration = Duration::from_millis(20);
-
-    async fn accepted(room: &Room) -> io::Result<(Connection<DuplexStream>, DuplexStream)> {
-        let (near, far) = duplex(64);
-        let (connection, ()) = Connections::new(DefaultAcceptor, room, SOON).accept(near, ()).await?;
-        Ok((connection, far))
-    }
-
-    #[tokio::test]
-    async fn who_says_nothing_or_hardly_anything_is_not_waited_for() {
-        let room = Room::of(4);
-        for said in [&b""[..], b"P", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r"] {
-            let (mut connection, mut far) = accepted(&room).await.expect("there is room");
-            far.write_all(said).await.expect("it is taken");
-            let mut found = Vec::new();
-            let failed = connection.read_to_end(&mut found).await.expect_err("it does not end of itself");
-            assert_eq!((failed.kind(), &found[..]), (io::ErrorKind::TimedOut, said));
-        }
-    }
-
-    #[tokio::test]
-    async fn who_has_begun_is_left_to_the_timers_of_the_protocol() {
-        let room = Room::of(4);
-        for said in [&b"G"[..], b"POST", PREFACE] {
-            let (mut connection, mut far) = accepted(&room).await.expect("there is room");
-            far.write_all(said).await.expect("it is taken");
-            let mut found = vec![0; said.len()];
-            connection.read_exact(&mut found).await.expect("it came");
-            tokio::spawn(async move {
-                sleep(SOON * 3).await;
-                far.write_all(b"x").await
-            });
-            assert_eq!(connection.read_u8().await.expect("it came late"), b'x');
-        }
-    }
-
-    #[tokio::test]
-    async fn there_are_no_more_connections_than_there_is_room_for() {
-        let room = Room::of(1);
-        let first = accepted(&room).await.expect("there is room");
-        assert!(accepted(&room).await.is_err());
-        drop(first);
-        accepted(&room).await.expect("there is room again");
-    }
-}
+#[path = "connections_tests.rs"]
+mod tests;

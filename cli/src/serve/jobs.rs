@@ -1,6 +1,9 @@
 //! Jobs: ingest when something has arrived, and expire, compact, prune and check by the clock. A kill at any point harms
 //! nothing: the next run goes on.
 
+#[path = "singly.rs"]
+mod singly;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,16 +19,19 @@ use copal_service::check::{self, Depth};
 use copal_service::compact::compact_until;
 use copal_service::error::JobError;
 use copal_service::expire::expire_until;
-use copal_service::gateway::read_facts;
+use copal_service::gateway::{Arrival, read_facts};
 use copal_service::host::Host;
 use copal_service::ingest::{self, Scope};
-use copal_service::metrics::{self, DAMAGE};
+use copal_service::metrics::{self, DAMAGE, STOPS};
 use copal_service::scratch::Files;
 use copal_service::view::Parts;
 use copal_service::{policy, prune, report, view};
 use copal_store::Store;
+use copal_store::reserve::{self, Reserve};
 
+use self::singly::{Care, named};
 use super::metrics::Metrics;
+use super::watch::{Stopped, Watch};
 use crate::args::serve::Serve;
 use crate::entropy::SystemEntropy;
 use crate::site::of_a_run;
@@ -40,6 +46,16 @@ pub enum JobNote {
         job: &'static str,
         /// Why.
         why: String,
+    },
+    /// An earlier process was killed while it did its work: it waits for its next time.
+    Killed {
+        /// Which.
+        job: &'static str,
+    },
+    /// Ingest of a client panicked, or was killed: the client is left alone for a while.
+    Aside {
+        /// Whose.
+        client: ClientId,
     },
     /// It does its work without the policy, which cannot be read.
     NoPolicy {
@@ -57,6 +73,11 @@ pub enum JobNote {
         /// Why.
         why: String,
     },
+    /// The certificate's files have changed.
+    Certificate {
+        /// Why they cannot be used; the certificate before stays.
+        why: Option<String>,
+    },
     /// The bucket's server heeds headers that were not signed, so that nothing is presigned.
     Unbound,
     /// A check found damage.
@@ -68,7 +89,7 @@ pub enum JobNote {
 
 /// The threads of the jobs.
 pub(super) struct Jobs {
-    arrivals: SyncSender<ClientId>,
+    arrivals: SyncSender<Arrival>,
     suspects: SyncSender<Vec<PackId>>,
     ending: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -80,6 +101,7 @@ struct Work {
     store: Arc<dyn Store>,
     owner: Option<OwnerFingerprint>,
     metrics: Arc<Metrics>,
+    watch: Watch,
     note: Arc<dyn Fn(&JobNote) + Send + Sync>,
 }
 
@@ -89,6 +111,17 @@ enum Upkeep {
     Compact,
     Prune,
     Check,
+}
+
+impl Upkeep {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Expire => "expire",
+            Self::Compact => "compact",
+            Self::Prune => "prune",
+            Self::Check => "check",
+        }
+    }
 }
 
 /// What a job reads of indexes.
@@ -105,9 +138,10 @@ impl Jobs {
         owner: Option<OwnerFingerprint>,
         options: &Serve,
         metrics: Arc<Metrics>,
+        watch: Watch,
         note: Arc<dyn Fn(&JobNote) + Send + Sync>,
     ) -> Self {
-        let work = Work { store, owner, metrics, note };
+        let work = Work { store, owner, metrics, watch, note };
         let ending = Arc::new(AtomicBool::new(false));
         // More than that are found by looking at all clients.
         let (arrivals, arrived) = sync_channel(1_024);
@@ -132,10 +166,10 @@ impl Jobs {
         Self { arrivals, suspects, ending, threads }
     }
 
-    /// Tells that a client may have uploaded a manifest.
-    pub(super) fn announcer(&self) -> impl Fn(ClientId) + Send + Sync + 'static {
+    /// Tells that a client may have uploaded a manifest or a change.
+    pub(super) fn announcer(&self) -> impl Fn(Arrival) + Send + Sync + 'static {
         let arrivals = self.arrivals.clone();
-        move |client| match arrivals.try_send(client) {
+        move |arrival| match arrivals.try_send(arrival) {
             Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
         }
     }
@@ -160,18 +194,22 @@ impl Jobs {
 
 impl Work {
     /// Decides about what arrives, and now and then about what arrived unannounced.
-    fn ingest_arrivals(&self, arrived: &Receiver<ClientId>, every: Duration, ending: &AtomicBool) {
+    fn ingest_arrivals(&self, arrived: &Receiver<Arrival>, every: Duration, ending: &AtomicBool) {
         let pause = if every.is_zero() { NEVER } else { every };
         let mut next = Instant::now();
+        let mut care = Care::after(self.killed("ingest").as_deref(), next);
+        care.aside().for_each(|client| (self.note)(&JobNote::Aside { client }));
         loop {
             let is_ending = ending.load(Ordering::Relaxed);
             let wait =
                 if is_ending { Duration::ZERO } else { next.saturating_duration_since(Instant::now()).min(TICK) };
             match arrived.recv_timeout(wait) {
                 Ok(first) => {
-                    let clients: BTreeSet<ClientId> = std::iter::once(first).chain(arrived.try_iter()).collect();
+                    let arrivals = std::iter::once(first).chain(arrived.try_iter());
+                    let clients: BTreeSet<ClientId> = arrivals.filter_map(Arrival::client).collect();
                     let clients: Vec<ClientId> = clients.into_iter().collect();
-                    self.ingest(Scope::Clients(&clients));
+                    // Changes are folded in whoever's manifests are decided.
+                    self.ingest_carefully(&mut care, Some(&clients));
                 }
                 Err(RecvTimeoutError::Timeout) if is_ending => return,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -180,19 +218,17 @@ impl Work {
             // Also beside clients that announce something all the time.
             if !is_ending && Instant::now() >= next {
                 if !every.is_zero() {
-                    self.ingest(Scope::All);
+                    self.ingest_carefully(&mut care, None);
                 }
                 next = Instant::now() + pause;
             }
         }
     }
 
-    fn ingest(&self, scope: Scope<'_>) {
-        self.run("ingest", Indexes::Pieces, |host, descriptor, metrics| {
-            if descriptor.ingest != IngestBy::Service {
-                return Ok(());
-            }
-            let done = wait(ingest::work(host, descriptor.ingest, scope, &|_| false))?;
+    fn ingest(&self, scope: Scope<'_>) -> Result<(), Stopped> {
+        // Whoever comes through the gateway leaves it to this process, also where clients beside the store decide.
+        self.run("ingest", &named(scope), Indexes::Pieces, |host, _, metrics| {
+            let done = wait(ingest::work(host, IngestBy::Service, scope, &|_| false))?;
             metrics.decided(&done.receipts, done.refused.len());
             for receipt in done.receipts.iter().filter(|receipt| receipt.outcome == Outcome::Rejected) {
                 let words = receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text()));
@@ -200,7 +236,7 @@ impl Work {
                 (self.note)(&JobNote::Rejected { client: receipt.client, number: receipt.number, why });
             }
             Ok(())
-        });
+        })
     }
 
     /// Does each job of the plan whenever its time has come, and looks at packs as soon as somebody suspects them.
@@ -211,8 +247,9 @@ impl Work {
             .iter()
             .filter(|(_, every)| !every.is_zero())
             .map(|(job, every)| {
-                // The first run does not wait for a day: the process may not live that long.
-                (*job, *every, Instant::now() + (*every).min(FIRST))
+                // The first run does not wait for a day: the process may not live that long, unless it is the job that ends it.
+                let first = if self.killed(job.name()).is_some() { *every } else { (*every).min(FIRST) };
+                (*job, *every, Instant::now() + first)
             })
             .collect();
         while !ending.load(Ordering::Relaxed) {
@@ -234,11 +271,7 @@ impl Work {
     }
 
     fn look(&self, packs: BTreeSet<PackId>) {
-        self.run("look", Indexes::Whole, |host, descriptor, _| {
-            // Where clients decide, they note it themselves.
-            if descriptor.ingest != IngestBy::Service {
-                return Ok(());
-            }
+        let _ = self.run("look", "", Indexes::Whole, |host, _, _| {
             let findings = wait(check::look(host, &packs))?;
             if findings > 0 {
                 (self.note)(&JobNote::Damage { findings });
@@ -248,23 +281,25 @@ impl Work {
     }
 
     fn upkeep(&self, job: Upkeep, budget: &Budget) {
-        match job {
-            Upkeep::Expire => self.run("expire", Indexes::Pieces, |host, descriptor, metrics| {
-                metrics.expired(&wait(expire_until(host, descriptor.ingest, budget))?);
+        // Whatever became of it is told, and its next time comes.
+        let _ = match job {
+            Upkeep::Expire => self.run(job.name(), "", Indexes::Pieces, |host, _, metrics| {
+                metrics.expired(&wait(expire_until(host, IngestBy::Service, budget))?);
                 Ok(())
             }),
-            Upkeep::Compact => self.run("compact", Indexes::Pieces, |host, _, metrics| {
+            Upkeep::Compact => self.run(job.name(), "", Indexes::Pieces, |host, _, metrics| {
                 metrics.compacted(&wait(compact_until(host, budget))?);
                 Ok(())
             }),
-            Upkeep::Prune => self.run("prune", Indexes::Whole, |host, descriptor, metrics| {
+            Upkeep::Prune => self.run(job.name(), "", Indexes::Whole, |host, descriptor, metrics| {
                 let sizes = [descriptor.parameters.pack_target.into(), descriptor.parameters.tree_pack_target.into()];
                 let grace = wait(prune::grace(host))?;
                 let options = prune::Options { grace, budget: budget.clone(), ..prune::Options::new(sizes) };
-                metrics.pruned(&wait(report::prune(host, &options))?);
-                Ok(())
+                let store = Reserve::new(host.store);
+                metrics.pruned(&wait(report::prune(&Host { store: &store, ..*host }, &options))?);
+                Ok(wait(reserve::keep(host.store, |bytes| host.entropy.fill(bytes)))?)
             }),
-            Upkeep::Check => self.run("check", Indexes::Whole, |host, _, metrics| {
+            Upkeep::Check => self.run(job.name(), "", Indexes::Whole, |host, _, metrics| {
                 let policy = wait(async {
                     let view = view::read_parts(host.store, &Parts::NOTHING).await?;
                     policy::current(host, &view).await
@@ -282,41 +317,51 @@ impl Work {
                 }
                 Ok(())
             }),
-        }
+        };
     }
 
-    /// Runs a job on the repository as its descriptor now says; without a repository there is nothing to do.
+    /// What a job was at work on when an earlier process was killed.
+    fn killed(&self, job: &'static str) -> Option<String> {
+        let what = self.watch.killed(job)?;
+        self.metrics.take(job, metrics::Metrics::default().count(STOPS, 1));
+        (self.note)(&JobNote::Killed { job });
+        Some(what)
+    }
+
+    /// Runs a job, which is at work on `what`, on the repository as its descriptor now says; without a repository there is
+    /// nothing to do.
     fn run(
         &self,
         job: &'static str,
+        what: &str,
         indexes: Indexes,
         act: impl FnOnce(&Host<'_>, &Descriptor, &mut metrics::Metrics) -> Result<(), JobError>,
-    ) {
+    ) -> Result<(), Stopped> {
         let store = match indexes {
             Indexes::Whole if self.store.is_far() => of_a_run(&self.store),
             Indexes::Whole | Indexes::Pieces => self.store.clone(),
         };
         let started = Instant::now();
         let mut metrics = metrics::Metrics::default();
-        let done = wait(read_facts(store.as_ref(), self.owner)).and_then(|facts| match facts {
-            None => Ok(()),
-            Some(facts) => {
-                let descriptor = &facts.descriptor;
-                let host = Host {
-                    store: store.as_ref(),
-                    entropy: &SystemEntropy,
-                    scratch: &Files::default(),
-                    repository: descriptor.repository,
-                    owner_key: descriptor.owner_key,
-                };
-                act(&host, descriptor, &mut metrics)
-            }
+        let done = self.watch.run(job, what, || {
+            let Some(facts) = wait(read_facts(store.as_ref(), self.owner))? else { return Ok(()) };
+            let descriptor = &facts.descriptor;
+            let host = Host {
+                store: store.as_ref(),
+                entropy: &SystemEntropy,
+                scratch: &Files::default(),
+                repository: descriptor.repository,
+                owner_key: descriptor.owner_key,
+            };
+            act(&host, descriptor, &mut metrics)
         });
         metrics.ended(done.is_err(), started.elapsed());
+        metrics.count(STOPS, matches!(done, Err(Stopped::Panicked(_))).into());
         self.metrics.take(job, &metrics);
-        if let Err(error) = done {
-            (self.note)(&JobNote::Failed { job, why: error.to_string() });
+        if let Err(stopped) = &done {
+            (self.note)(&JobNote::Failed { job, why: stopped.to_string() });
         }
+        done
     }
 }
 

@@ -10,16 +10,18 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::get;
-use axum_server::tls_rustls::RustlsConfig;
 use axum_server::{Handle, Server};
 use copal_service::metrics::REFUSED;
 use hyper_util::rt::TokioTimer;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::ServeError;
+use super::activity::Patience;
 use super::connections::{Connections, Room};
+use super::hosts::{self, Hosts};
 use super::metrics::Metrics;
 use super::page::Page;
+use super::tls::Tls;
+use super::{JobNote, ServeError};
 use crate::args::serve::Serve;
 use crate::remote::{CONNECTION_WINDOW, STREAM_WINDOW};
 
@@ -39,6 +41,7 @@ pub(super) fn serve(
     options: &Serve,
     metrics: Arc<Metrics>,
     listening: &dyn Fn(&Listening),
+    note: Arc<dyn Fn(&JobNote) + Send + Sync>,
 ) -> Result<(), ServeError> {
     let failed = |act: &str| {
         let act = act.to_owned();
@@ -49,26 +52,30 @@ pub(super) fn serve(
         Some(page) => page.beside(router),
         None => router,
     };
+    let hosts = Arc::new(Hosts::new(&options.host_name, options.public_url.as_deref()));
+    let router = router.layer(middleware::from_fn_with_state(hosts.clone(), hosts::check));
     let router = router.layer(middleware::from_fn_with_state(metrics.clone(), count));
     let served = runtime.block_on(async {
         let tls = match (&options.tls_cert, &options.tls_key) {
             (Some(cert), Some(key)) => {
-                // Another part of the command may have chosen already; it is the same one.
-                let _ = rustls::crypto::ring::default_provider().install_default();
-                let config = RustlsConfig::from_pem_file(cert, key).await;
-                Some(config.map_err(failed(&format!("use the certificate in {}", cert.display())))?)
+                let tls = Tls::read(cert.clone(), key.clone()).await;
+                let tls = tls.map_err(failed(&format!("use the certificate in {}", cert.display())))?;
+                let config = tls.config.clone();
+                hosts.certified(tls.names());
+                tokio::spawn(tls.watch(hosts, note));
+                Some(config)
             }
             _ => None,
         };
         let (socket, address) = bind(options.listen).map_err(failed(&format!("listen on {}", options.listen)))?;
-        let (handle, room) = (Handle::new(), Room::of_process());
+        let (handle, room) = (Handle::new(), Room::of_process(options.connections_per_address));
         let mut told = Listening { gateway: url(tls.is_some(), address), metrics: None };
         if let Some(metrics_address) = options.metrics_listen {
             let failed = failed(&format!("listen on {metrics_address}"));
             let (socket, address) = bind(metrics_address).map_err(&failed)?;
             told.metrics = Some(format!("{}/metrics", url(false, address)));
             let router = Router::new().route("/metrics", get(expose)).with_state(metrics);
-            let server = bound(axum_server::from_tcp(socket).map_err(&failed)?, &room).handle(handle.clone());
+            let server = bound(axum_server::from_tcp(socket).map_err(&failed)?, &room, PATIENCE).handle(handle.clone());
             tokio::spawn(server.serve(router.into_make_service()));
         }
         let mut ends = [SignalKind::terminate(), SignalKind::interrupt()]
@@ -87,11 +94,11 @@ pub(super) fn serve(
         let failed = failed("serve");
         match tls {
             Some(config) => {
-                let server = bound(axum_server::from_tcp_rustls(socket, config).map_err(&failed)?, &room);
+                let server = bound(axum_server::from_tcp_rustls(socket, config).map_err(&failed)?, &room, PATIENCE);
                 server.handle(handle).serve(service).await.map_err(failed)
             }
             None => {
-                let server = bound(axum_server::from_tcp(socket).map_err(&failed)?, &room);
+                let server = bound(axum_server::from_tcp(socket).map_err(&failed)?, &room, PATIENCE);
                 server.handle(handle).serve(service).await.map_err(failed)
             }
         }
@@ -101,14 +108,18 @@ pub(super) fn serve(
     served
 }
 
-/// Nobody keeps a connection by sending nothing, or all threads by asking for everything at once.
-fn bound<A>(mut server: Server<SocketAddr, A>, room: &Room) -> Server<SocketAddr, Connections<A>> {
+/// Nobody keeps a connection by sending nothing or reading nothing, or all threads by asking for everything at once.
+pub(super) fn bound<A>(
+    mut server: Server<SocketAddr, A>,
+    room: &Room,
+    patience: Patience,
+) -> Server<SocketAddr, Connections<A>> {
     let builder = server.http_builder();
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS);
     let mut http2 = builder.http2();
     http2.timer(TokioTimer::new()).keep_alive_interval(Some(HEADERS)).max_concurrent_streams(STREAMS);
     http2.initial_stream_window_size(STREAM_WINDOW).initial_connection_window_size(CONNECTION_WINDOW);
-    server.map(|acceptor| Connections::new(acceptor, room, HEADERS))
+    server.map(|acceptor| Connections::new(acceptor, room, patience))
 }
 
 /// Binds here, so that the port is known before anybody is told.
@@ -143,6 +154,15 @@ async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next
 
 /// So long the head of a request may take, and an answer to a sign of life.
 const HEADERS: Duration = Duration::from_secs(30);
+/// What clients are waited for: connections come and go, and who has none makes another one.
+const PATIENCE: Patience = Patience {
+    silence: HEADERS,
+    idle: Duration::from_secs(60),
+    stall: Duration::from_secs(60),
+    old: Duration::from_secs(60 * 60),
+    // A pack may take more than four hours at the least speed that is waited for.
+    oldest: Duration::from_secs(6 * 60 * 60),
+};
 /// Requests at once through one connection.
 const STREAMS: u32 = 64;
 /// So long requests under way may take after the process was asked to end.

@@ -1,7 +1,9 @@
 //! Serve: the whole service on one machine: a gateway for clients, and the jobs beside the store. It holds no key.
 
+mod activity;
 mod aside;
 mod connections;
+mod hosts;
 mod jobs;
 mod listen;
 mod metrics;
@@ -9,15 +11,17 @@ mod page;
 mod pin;
 mod presign;
 mod stdio;
+mod tls;
 mod unmade;
+mod watch;
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use copal_engine::id::{ClientId, OwnerFingerprint, PackId};
+use copal_engine::id::{OwnerFingerprint, PackId};
 use copal_service::error::JobError;
-use copal_service::gateway::{Facts, Gateway, Memory, Presigner, Quota, Settings, read_facts};
+use copal_service::gateway::{Arrival, Facts, Gateway, Memory, Presigner, Quota, Settings, read_facts};
 use copal_store::s3::BadConfig;
 use copal_store::{Store, StoreError};
 
@@ -33,6 +37,7 @@ use jobs::Jobs;
 use metrics::Metrics;
 use page::Page;
 use unmade::Unmade;
+use watch::Watch;
 
 pub use jobs::JobNote;
 pub use listen::Listening;
@@ -128,12 +133,18 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
         None => None,
     };
     let metrics = Arc::new(Metrics::new());
-    let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), service.note.clone());
-    let router = Gateway::new(settings(service, &store, owner, bucket, &jobs), Some(Memory::default())).router();
+    // What serves one client through a pipe is gone with it.
+    let lasting = facts.as_ref().filter(|_| !options.stdio);
+    let notes = lasting.map(|facts| service.state.join(facts.descriptor.repository.to_string()).join("jobs"));
+    let watch = Watch::new(notes);
+    let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), watch.clone(), service.note.clone());
+    // Each command that comes by ssh is served by a process of its own, on a pipe that nobody else writes to.
+    let memory = if options.stdio { Memory::default() } else { Memory::since(seconds()) };
+    let router = Gateway::new(settings(service, &store, owner, bucket, &jobs, watch), Some(memory)).router();
     let served = if options.stdio {
         stdio::serve(router)
     } else {
-        listen::serve(router, page, options, metrics, service.listening)
+        listen::serve(router, page, options, metrics, service.listening, service.note.clone())
     };
     jobs.finish();
     served
@@ -168,12 +179,18 @@ fn pinned(service: &Service<'_>, facts: &Facts) -> Result<OwnerFingerprint, Serv
     Ok(expected)
 }
 
+/// Seconds since 1970.
+fn seconds() -> u64 {
+    u64::try_from(clock::now().to_unix().0).unwrap_or(0)
+}
+
 fn settings(
     service: &Service<'_>,
     store: &Arc<dyn Store>,
     owner: Option<OwnerFingerprint>,
     presigner: Option<Arc<dyn Presigner>>,
     jobs: &Jobs,
+    watch: Watch,
 ) -> Settings {
     let options = service.options;
     let (announce, suspect) = (jobs.announcer(), jobs.suspecter());
@@ -182,7 +199,7 @@ fn settings(
         // What waits for a disk must not hold up who waits for the network.
         store: Arc::new(Aside::new(store.clone())),
         entropy: Arc::new(SystemEntropy),
-        clock: || u64::try_from(clock::now().to_unix().0).unwrap_or(0),
+        clock: seconds,
         presigner,
         owner,
         origin,
@@ -192,7 +209,8 @@ fn settings(
         accept_init: options.accept_init || options.stdio,
         quota: Quota { stored: options.quota.map(|size| size.0), daily: options.daily_quota.map(|size| size.0) },
         cors: options.cors.clone(),
-        arrived: Some(Arc::new(move |client: ClientId| announce(client))),
+        arrived: Some(Arc::new(move |arrival: Arrival| announce(arrival))),
         suspected: Some(Arc::new(move |packs: Vec<PackId>| suspect(packs))),
+        jobs: Some(Arc::new(move || watch.health())),
     }
 }

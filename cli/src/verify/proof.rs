@@ -50,7 +50,7 @@ pub fn vouch(repository: &Repository, client: &LocalClient, packs: Vec<PackId>) 
     let operations: Vec<Operation> =
         packs.chunks(PACKS).map(|packs| Operation::prove(&repository.owner, packs.to_vec())).collect();
     if !operations.is_empty() {
-        changes::write(repository, client, operations)?;
+        changes::hand_in(repository, client, operations)?;
     }
     Ok(packs.len() as u64)
 }

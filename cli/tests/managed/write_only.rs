@@ -1,6 +1,7 @@
 //! What a write-only machine can do: save, incrementally, and heal; and what it cannot: everything else.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::kit::{Harm, Machine, Ran, Run, assert_same, noise, number, text};
@@ -61,6 +62,32 @@ fn it_saves_without_a_passphrase_and_the_owner_restores_bit_for_bit() {
     let (owner, machine) = saved();
     restores(&owner, &machine);
     assert_eq!(owner.check(&["--full"]).0, 0);
+}
+
+#[test]
+fn what_gives_rights_is_left_out_of_what_it_saved_and_comes_with_trust() {
+    let owner = managed();
+    let camera = joined(&owner, "camera", "write-only");
+    for machine in [&owner, &camera] {
+        machine.write("tool", "run me");
+        fs::set_permissions(machine.source("tool"), fs::Permissions::from_mode(0o4755)).unwrap();
+    }
+    upload(&camera, &[]).ok();
+    owner.with_key(&["backup", "source", "--no-wait"]).ran();
+    owner.ok(&["ingest"]);
+    let restored = |of: &Machine, options: &[&str]| {
+        let _ = fs::remove_dir_all(owner.path("out"));
+        let snapshot = format!("latest:{}", of.path("source").display());
+        let told = owner.json(&[&["restore", &snapshot, "-t", "out"], options].concat());
+        (
+            told["left_out"].as_u64().unwrap(),
+            fs::metadata(owner.path("out/tool")).unwrap().permissions().mode() & 0o7777,
+        )
+    };
+    assert_eq!(restored(&camera, &["--client", "camera"]), (1, 0o755));
+    assert_eq!(restored(&camera, &["--client", "camera", "--trust"]), (0, 0o4755));
+    assert_eq!(restored(&owner, &[]), (0, 0o4755));
+    assert_eq!(restored(&owner, &["--no-owner"]), (1, 0o755));
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod comparison;
 #[path = "../golden/listing.rs"]
 mod listing;
 mod page;
+mod restores;
 mod runtime;
 mod wasi;
 

@@ -199,7 +199,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn bare() -> Self {
+    pub(crate) fn bare() -> Self {
         // What is there for temporary files may lack extended attributes.
         let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         fs::create_dir(directory.path().join("out")).unwrap();
@@ -252,7 +252,7 @@ impl Place {
         self.directory.path().canonicalize().unwrap().join(name)
     }
 
-    fn copal(&self, arguments: &[&str]) {
+    pub(crate) fn copal(&self, arguments: &[&str]) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_copal"));
         command.args(arguments).current_dir(self.directory.path()).env_clear();
         command.env("HOME", self.path("home")).env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -276,13 +276,13 @@ impl Place {
     }
 
     /// A run that must succeed.
-    fn reads(&self, arguments: &[&str], input: &str) -> Ran {
+    pub(crate) fn reads(&self, arguments: &[&str], input: &str) -> Ran {
         let ran = self.run(arguments, input);
         assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.err);
         ran
     }
 
-    fn unpack(&self, archive: &[u8]) {
+    pub(crate) fn unpack(&self, archive: &[u8]) {
         let mut tar = Command::new("tar");
         tar.args(["--extract", "--preserve-permissions", "--xattrs", "--xattrs-include=*", "--numeric-owner"]);
         let mut tar = tar.current_dir(self.path("out")).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -74,6 +74,30 @@ fn a_disk_that_becomes_full_anywhere_in_a_command_does_no_damage() {
 }
 
 #[test]
+fn on_a_full_disk_forget_and_prune_find_room_and_a_backup_does_not() {
+    let machine = Machine::new();
+    machine.write("large", noise(3, 20_000_000));
+    machine.backup(&[]);
+    machine.write("large", noise(4, 100_000));
+    machine.backup(&[]);
+    let reserve = machine.path("repository/work/reserve");
+    let oldest = machine.snapshots().remove(0);
+    let on_a_full_disk = |words: &[&str]| machine.with_key(words).env("COPAL_FULL_WHILE", &reserve).ran();
+    assert!(reserve.exists(), "who stores much keeps a reserve");
+    machine.write("new", noise(5, 100_000));
+    fails(on_a_full_disk(&["backup", "source"]), "no space left", "free some space and run it again", "a backup");
+    assert!(reserve.exists(), "it is for what makes room");
+    on_a_full_disk(&["forget", &oldest]).ok();
+    assert!(!reserve.exists(), "it was given up");
+    machine.ok(&["prune", "--grace", "24h"]);
+    assert!(reserve.exists(), "a prune keeps a new one");
+    on_a_full_disk(&["prune", "--grace", "0s"]).ok();
+    let left: u64 = machine.objects().values().map(|bytes| bytes.len() as u64).sum();
+    assert!(left < 10_000_000, "{left} bytes are left");
+    machine.run(&["check", "--full"]).ok();
+}
+
+#[test]
 fn a_file_larger_than_the_system_takes_ends_with_its_name() {
     let machine = machine();
     // Blocks of 512 or 1,024 bytes, as the shell has it: smaller than the pack either way.

@@ -20,7 +20,7 @@ use copal_cli::changes;
 use copal_cli::filter::Selection;
 use copal_cli::history::{History, pages};
 use copal_cli::location::Location;
-use copal_cli::materialize::{Overwrite, TargetOptions};
+use copal_cli::materialize::{Overwrite, Powers, TargetOptions};
 use copal_cli::repository::{self, Init, LocalClient, Repository};
 use copal_cli::restore::{Event, Request, Scope, restore};
 use copal_cli::site::Site;
@@ -236,9 +236,10 @@ impl Place {
                 replace_full_directories: false,
                 no_owner: false,
                 no_xattrs: false,
+                powers: Powers::Restored,
             },
             numeric_owner: true,
-            deletes: false,
+            deletion: None,
             verifies: true,
             is_dry_run: false,
             threads: 2,

@@ -2,8 +2,10 @@
 
 #[path = "../kit/mod.rs"]
 mod kit;
+mod jobs;
 mod server;
 mod strangers;
+mod stolen;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -104,14 +106,39 @@ fn a_backup_through_the_gateway_against_a_damaged_index_says_so() {
 }
 
 #[test]
-fn pruning_is_for_who_serves() {
+fn a_change_is_decided_as_soon_as_it_arrives() {
+    let machine = Machine::bare();
+    let init = ["--key-file", "key", "init", "--ingest", "service"];
+    machine.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    machine.write("letter", "Dear reader");
+    // Nothing is looked for by the clock: only arrivals hasten ingest.
+    let server = Server::start(&machine, &["--ingest-every", "0s"]);
+    machine.at(&server.url, &["backup", "source"]).ok();
+    let started = Instant::now();
+    machine.at(&server.url, &["forget", "latest"]).ok();
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+    assert_eq!(machine.snapshots().len(), 0);
+}
+
+#[test]
+fn jobs_are_for_who_serves() {
     let machine = machine();
     let server = Server::start(&machine, &[]);
     machine.at(&server.url, &["backup", "source"]).ok();
     machine.at(&server.url, &["forget", "latest"]).ok();
     let before = machine.names("packs/");
-    let refused = machine.at(&server.url, &["prune", "--grace", "0s"]);
-    assert!(refused.code != 0 && refused.err.contains("nobody prunes"), "{refused}");
+    let roots = machine.names("roots/");
+    let jobs: [(&[&str], _); 4] = [
+        (&["prune", "--grace", "0s"], "nobody prunes"),
+        (&["ingest"], "nobody ingests"),
+        (&["compact"], "nobody compacts"),
+        (&["rebuild-index"], "nobody rebuilds"),
+    ];
+    for (job, why) in jobs {
+        let refused = machine.at(&server.url, job);
+        assert!(refused.code != 0 && refused.err.contains(why), "{refused}");
+    }
+    assert_eq!(machine.names("roots/"), roots);
     assert_eq!(machine.names("packs/"), before);
     machine.run(&["check"]).ok();
 }
@@ -196,6 +223,15 @@ fn a_repository_behind_ssh_is_made_filled_and_restored() {
     run(&["backup", "source"]).ok();
     run(&["restore", &machine.whole(), "-t", "out"]).ok();
     assert_same(&machine.path("source"), &machine.path("out"));
+    run(&["backup", "source"]).ok();
+    // Each is taken up at once by the process at the other end.
+    let begun = Instant::now();
+    run(&["tag", "latest", "--add", "good"]).ok();
+    run(&["forget", "--keep-last", "1"]).ok();
+    fs::write(machine.path("policy.toml"), "keep-last = 3\n").unwrap();
+    run(&["policy", "set", "policy.toml"]).ok();
+    assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
+    assert_eq!(run(&["snapshots", "--json"]).ok().json().as_array().unwrap().len(), 1);
     run(&["check", "--full"]).ok();
 }
 
@@ -215,6 +251,37 @@ fn over_tls_a_gateway_is_trusted_by_its_certificate() {
     let mut listed = machine.with_key(&["snapshots", "--json"]);
     let listed = listed.env("COPAL_REPOSITORY", &server.url).env("COPAL_CA_FILE", machine.path("cert.pem")).ran().ok();
     assert_eq!(listed.json().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_new_certificate_is_taken_up_and_a_bad_one_is_not() {
+    let machine = machine();
+    let make = |name: &str| {
+        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+        fs::write(machine.path(name), made.cert.pem()).unwrap();
+        (made.cert.pem(), made.signing_key.serialize_pem())
+    };
+    let put = |(cert, key): &(String, String)| {
+        fs::write(machine.path("cert.pem"), cert).unwrap();
+        fs::write(machine.path("key.pem"), key).unwrap();
+    };
+    let (old, new) = (make("old.pem"), make("new.pem"));
+    put(&old);
+    let server = Server::start(&machine, &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
+    let lists = |ca: &str| machine.at(&server.url, &["--ca-file", ca, "snapshots"]).code == 0;
+    assert!(lists("old.pem") && !lists("new.pem"));
+    // The key of another certificate.
+    put(&(new.0.clone(), old.1.clone()));
+    server.signal("HUP");
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(lists("old.pem") && !lists("new.pem"), "the certificate before stays");
+    // Without a signal: the file has changed.
+    put(&new);
+    let deadline = Instant::now() + Duration::from_secs(240);
+    while !lists("new.pem") {
+        assert!(Instant::now() < deadline, "it is not taken up");
+    }
+    assert!(!lists("old.pem"));
 }
 
 #[test]

@@ -26,7 +26,7 @@ impl Server {
     }
 
     /// Without passphrase or key file: whoever serves has none.
-    fn run(mut command: Command) -> Self {
+    pub(crate) fn run(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -35,11 +35,21 @@ impl Server {
         Self { child, url: text(&told["gateway"]), metrics }
     }
 
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
+    }
+
     /// Asks it to end, as a service manager does; gives its exit code.
     pub(crate) fn terminate(&mut self) -> i32 {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        let deadline = Instant::now() + Duration::from_secs(60);
+        self.signal("TERM");
+        self.wait()
+    }
+
+    /// Waits until it has ended; gives its exit code.
+    pub(crate) fn wait(&mut self) -> i32 {
+        let deadline = Instant::now() + Duration::from_secs(240);
         loop {
             match self.child.try_wait().unwrap() {
                 Some(status) => return status.code().unwrap_or(-1),
@@ -79,23 +89,42 @@ pub(crate) fn client_of(machine: &Machine) -> (ClientId, ClientKeys) {
 
 /// A signed GET, as text to send.
 pub(crate) fn signed_get(machine: &Machine, url: &str, path: &str, created: u64) -> String {
+    signed(machine, url, ("GET", path), (created, [7; 16]), b"")
+}
+
+/// Creates an object with a client's request key alone; gives the whole answer.
+pub(crate) fn put(machine: &Machine, url: &str, name: &str, bytes: &[u8]) -> String {
+    let nonce = *Request::digest(name.as_bytes()).first_chunk().unwrap();
+    let head = signed(machine, url, ("PUT", &format!("/v1/objects/{name}")), (now(), nonce), bytes);
+    let more = format!("if-none-match: *\r\ncontent-length: {}\r\n\r\n", bytes.len());
+    send(url, [head.strip_suffix("\r\n").unwrap().as_bytes(), more.as_bytes(), bytes].concat())
+}
+
+/// The head of a request that is signed by the client that the machine is.
+fn signed(
+    machine: &Machine,
+    url: &str,
+    (method, path): (&str, &str),
+    (created, nonce): (u64, [u8; 16]),
+    body: &[u8],
+) -> String {
     let (id, keys) = client_of(machine);
-    let terms = Terms { created, expires: created + WINDOW, nonce: [7; 16], signatory: Signatory::Client(id) };
+    let terms = Terms { created, expires: created + WINDOW, nonce, signatory: Signatory::Client(id) };
     let uri = format!("{url}{path}");
-    let signed = Request { method: "GET", uri: &uri, digest: Request::digest(b"") }.sign(&terms, &keys.request_key());
+    let signed = Request { method, uri: &uri, digest: Request::digest(body) }.sign(&terms, &keys.request_key());
     let host = url.strip_prefix("http://").unwrap();
     format!(
-        "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-digest: {}\r\nsignature-input: {}\r\n\
-         signature: {}\r\n\r\n",
+        "{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-digest: {}\r\n\
+         signature-input: {}\r\nsignature: {}\r\n\r\n",
         signed.content_digest, signed.input, signed.signature
     )
 }
 
 /// Sends a request by hand; gives the whole answer.
-pub(crate) fn send(url: &str, request: &str) -> String {
+pub(crate) fn send(url: &str, request: impl AsRef<[u8]>) -> String {
     let address = url.strip_prefix("http://").unwrap().split('/').next().unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
+    stream.write_all(request.as_ref()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer

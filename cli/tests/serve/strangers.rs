@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use crate::machine;
-use crate::server::{Server, now, send, signed_get};
+use crate::server::{At, Server, now, send, signed_get};
 
 #[test]
 fn whoever_connects_and_says_nothing_is_not_kept() {
@@ -33,7 +33,8 @@ fn a_replayed_request_is_refused_and_a_wrong_clock_is_explained() {
     let machine = machine();
     machine.backup(&[]);
     let server = Server::start(&machine, &[]);
-    let request = signed_get(&machine, &server.url, "/v1/index", now());
+    // Nothing counts that was signed before the server was there.
+    let request = signed_get(&machine, &server.url, "/v1/index", now() + 1);
     let first = send(&server.url, &request);
     assert!(first.starts_with("HTTP/1.1 200") && first.contains("\"segments\""), "{first}");
     let second = send(&server.url, &request);
@@ -42,4 +43,41 @@ fn a_replayed_request_is_refused_and_a_wrong_clock_is_explained() {
     // A second may begin between signing and looking.
     let is_told = (7_200..7_320).any(|age| late.contains(&format!("{age} s ago")));
     assert!(late.contains("urn:copal:problem:clock") && is_told, "{late}");
+}
+
+#[test]
+fn a_recorded_request_is_refused_after_a_restart_too() {
+    let machine = machine();
+    machine.backup(&[]);
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let serve = || Server::run(machine.command(&["serve", "--json", "--listen", &address]));
+    let server = serve();
+    std::thread::sleep(Duration::from_millis(1_100));
+    let recorded = signed_get(&machine, &server.url, "/v1/index", now());
+    assert!(send(&server.url, &recorded).starts_with("HTTP/1.1 200"));
+    drop(server);
+    let server = serve();
+    let again = send(&server.url, &recorded);
+    assert!(again.starts_with("HTTP/1.1 401") && again.contains("urn:copal:problem:replayed"), "{again}");
+    machine.at(&server.url, &["snapshots"]).ok();
+}
+
+#[test]
+fn who_asks_by_a_name_that_leads_elsewhere_is_refused_on_every_path() {
+    let machine = machine();
+    machine.backup(&[]);
+    std::fs::create_dir(machine.path("web")).unwrap();
+    std::fs::write(machine.path("web/index.html"), "a page").unwrap();
+    let server = Server::start(&machine, &["--web", "web", "--host-name", "nas"]);
+    let ask = |host: &str, path: &str| {
+        send(&server.url, &format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"))
+    };
+    let port = server.url.rsplit(':').next().unwrap();
+    for path in ["/", "/v1/repository", "/v1/health"] {
+        let refused = ask(&format!("rebound.example:{port}"), path);
+        assert!(refused.starts_with("HTTP/1.1 421") && refused.contains("urn:copal:problem:host"), "{refused}");
+        for host in ["nas", "localhost", "127.0.0.1"] {
+            assert!(ask(&format!("{host}:{port}"), path).starts_with("HTTP/1.1 200"), "{host} {path}");
+        }
+    }
 }

@@ -89,7 +89,7 @@ mod tests {
             birth: None,
             inode: 7,
             size: 3,
-            content: Content::Inline(b"abc".to_vec()),
+            content: Content::Inline(b"abc".to_vec().into()),
             extras: Extras::default(),
         }
     }

@@ -44,6 +44,11 @@ impl SegmentHead {
         (at < self.front.blocks).then_some(start..start + BLOCK_ROW as u64)
     }
 
+    /// How many packs hold its entries.
+    pub fn pack_count(&self) -> u32 {
+        self.front.packs
+    }
+
     /// Where the row of a pack lies; none if there is no such pack.
     pub fn pack_range(&self, at: u32) -> Option<Range<u64>> {
         let start = HEADER as u64 + u64::from(at) * PACK_ROW as u64;
@@ -53,6 +58,11 @@ impl SegmentHead {
     /// Reads the row of a block.
     pub fn block(row: &[u8]) -> Option<SegmentBlock> {
         row.first_chunk::<BLOCK_ROW>().map(|row| block_row(row))
+    }
+
+    /// Reads rows of packs; those of no known kind or place are passed over.
+    pub fn packs(rows: &[u8]) -> impl Iterator<Item = SegmentPack> + '_ {
+        rows.chunks_exact(PACK_ROW).filter_map(Self::pack)
     }
 
     /// Reads the row of a pack; none if it is of no known kind or place.

@@ -1,5 +1,6 @@
 //! Keys: the owner's secret, what derives from it, and the slots that wrap it.
 
+pub mod attempts;
 pub mod client;
 pub mod domain;
 pub mod owner;

@@ -108,6 +108,9 @@ pub fn seal(input: &SlotInput, params: &SlotParams, owner: &OwnerSecret) -> Vec<
     slot
 }
 
+/// Bytes of a stored slot: whatever is longer is none.
+pub const STORED_BYTES: usize = 4 + SLOT_HEADER_BYTES + 32 + SEALED + ObjectHash::LEN;
+
 /// A slot read from the store, not opened yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
@@ -126,7 +129,7 @@ impl Slot {
     /// Reads either of a slot's two copies.
     pub fn parse(bytes: &[u8]) -> Result<Self, SlotError> {
         let (content, hash) = bytes.split_last_chunk::<32>().ok_or(SlotError::Damaged)?;
-        if content.len() > 4 + SLOT_HEADER_BYTES + 32 + SEALED || ObjectHash::of(content).0 != *hash {
+        if bytes.len() > STORED_BYTES || ObjectHash::of(content).0 != *hash {
             return Err(SlotError::Damaged);
         }
         let mut cursor = Cursor::new(content);
@@ -193,6 +196,13 @@ impl Slot {
             return Err(SlotError::OtherRepository { slot });
         }
         Ok(owner)
+    }
+
+    /// The same slot as if it asked for other costs.
+    #[cfg(test)]
+    pub(super) fn asking_for(mut self, cost: Argon2Params) -> Self {
+        self.stretch = self.stretch.map(|(_, salt)| (cost, salt));
+        self
     }
 
     fn parse_header(header: &[u8], commitment: [u8; 32], sealed: [u8; SEALED]) -> Result<Self, SlotError> {

@@ -1,6 +1,9 @@
-//! Extents: where a file's content lies in the file, between its holes.
+//! Extents: where a file's content lies in the file, between its holes. Every host that writes, prints or compares a file
+//! takes the places of its bytes from here. What no part covers reads as zeros.
 
 use core::ops::Range;
+
+use crate::tree::{Entry, Inline};
 
 /// The parts of a file that are not holes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +21,11 @@ struct Extent {
 }
 
 impl Extents {
+    /// The parts of an entry's file.
+    pub fn of(entry: &Entry) -> Self {
+        Self::new(entry.size, &entry.extras.holes)
+    }
+
     /// The parts of a file of `size` bytes with these holes, which ascend.
     pub fn new(size: u64, holes: &[Range<u64>]) -> Self {
         let starts = core::iter::once(0).chain(holes.iter().map(|hole| hole.end));
@@ -30,6 +38,26 @@ impl Extents {
             content += length;
         }
         Self { parts }
+    }
+
+    /// A piece of the content, cut into parts: each with its offset in the file. Bytes beyond the content are left out.
+    pub fn parts<'a>(&'a self, offset: u64, mut bytes: &'a [u8]) -> impl Iterator<Item = (u64, &'a [u8])> + 'a {
+        self.place(offset..offset.saturating_add(bytes.len() as u64)).map(move |place| {
+            let (part, after) = bytes.split_at((place.end - place.start) as usize);
+            bytes = after;
+            (place.start, part)
+        })
+    }
+
+    /// Content that lies in its page, cut into parts as [`Extents::parts`] does.
+    pub fn inline<'a>(&'a self, content: &'a Inline) -> impl Iterator<Item = (u64, &'a [u8])> + 'a {
+        self.parts(0, content.bytes())
+    }
+
+    /// How many bytes of the content lie before an offset of the file.
+    pub fn content_before(&self, offset: u64) -> u64 {
+        let before = self.parts.iter().map(|part| part.file.end.min(offset).saturating_sub(part.file.start));
+        before.sum()
     }
 
     /// Where a range of the content lies in the file, piece by piece. What lies beyond the content lies nowhere.
@@ -74,6 +102,28 @@ mod tests {
         assert_eq!(placed(10, &[(4, 10)], 2..9), [(2, 4)]);
         assert_eq!(placed(10, &[(4, 10)], 5..9), []);
         assert_eq!(placed(10, &[(0, 10)], 0..9), []);
+    }
+
+    #[test]
+    fn bytes_come_with_their_offsets_in_the_file() {
+        let extents = Extents::new(30, &[0..5, 10..20]);
+        let parts: Vec<_> = extents.parts(3, b"abcdefg").collect();
+        assert_eq!(parts, [(8, &b"ab"[..]), (20, b"cdefg")]);
+        let inline = Inline::from(b"0123456789abcde".to_vec());
+        let parts: Vec<_> = extents.inline(&inline).collect();
+        assert_eq!(parts, [(5, &b"01234"[..]), (20, b"56789abcde")]);
+        assert_eq!(
+            extents.parts(14, b"xyz").collect::<Vec<_>>(),
+            [(29, &b"x"[..])],
+            "the rest lies beyond the content"
+        );
+    }
+
+    #[test]
+    fn the_first_bytes_of_a_file_have_so_much_content() {
+        let extents = Extents::new(30, &[0..5, 10..20]);
+        let before = [0, 5, 6, 10, 15, 21, 30, 31, u64::MAX].map(|offset| extents.content_before(offset));
+        assert_eq!(before, [0, 0, 1, 5, 5, 6, 15, 15, 15]);
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! Expire: the policy applied to the snapshots of a state, by the service, which knows no names: a series are the
-//! snapshots of one domain and source.
+//! Expire: the policy applied to the snapshots of a state, by the service, which knows no names: a series is what one
+//! client has signed of one source.
 
 use std::collections::BTreeSet;
 
 use super::guard::kept_whatever;
-use super::{Candidate, SignedPolicy, choose_time, decide};
+use super::{Candidate, Series, Signed, SignedPolicy, choose_time, decide};
 use crate::expiry::Expiry;
 use crate::id::SnapshotId;
-use crate::state::{SnapshotRecord, SnapshotState};
+use crate::state::SnapshotState;
 use crate::time::Time;
 
 /// Which kept snapshots a policy lets expire at a time of the store: those that its rules do not keep, and neither its
@@ -15,18 +15,17 @@ use crate::time::Time;
 /// it, and then nobody could tell again what was decided about.
 pub fn expirable<'a>(
     policy: &SignedPolicy,
-    snapshots: impl IntoIterator<Item = &'a SnapshotRecord>,
+    snapshots: impl IntoIterator<Item = Signed<'a>>,
     time: Time,
 ) -> BTreeSet<SnapshotId> {
-    let snapshots: Vec<&SnapshotRecord> = snapshots.into_iter().collect();
-    let takes_part =
-        |record: &&&SnapshotRecord| record.state == SnapshotState::Kept && !record.partial && record.accepted < time;
+    let snapshots: Vec<Signed<'_>> = snapshots.into_iter().collect();
+    let takes_part = |(_, of): &&Signed<'_>| of.state == SnapshotState::Kept && !of.partial && of.accepted < time;
     let candidates: Vec<_> = snapshots
         .iter()
         .filter(takes_part)
-        .map(|record| Candidate {
+        .map(|&(key, record)| Candidate {
             id: record.id,
-            series: (record.domain, record.source),
+            series: Series::of((key, record)),
             time: choose_time(record.client_time, record.accepted, record.by_full_client),
             claimed: record.client_time,
             tags: record.tags.clone(),
@@ -39,11 +38,7 @@ pub fn expirable<'a>(
 }
 
 /// Whether a policy permits what an expiry says: it keeps none of the snapshots it names.
-pub fn permits<'a>(
-    policy: &SignedPolicy,
-    snapshots: impl IntoIterator<Item = &'a SnapshotRecord>,
-    expiry: &Expiry,
-) -> bool {
+pub fn permits<'a>(policy: &SignedPolicy, snapshots: impl IntoIterator<Item = Signed<'a>>, expiry: &Expiry) -> bool {
     let expirable = expirable(policy, snapshots, expiry.time);
     expiry.snapshots.iter().all(|id| expirable.contains(id))
 }
@@ -51,11 +46,13 @@ pub fn permits<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::{ChunkId, DomainId, ObjectHash, SourceId};
+    use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, SourceId};
     use core::time::Duration;
 
     use crate::extent::Extent;
+    use crate::retention::tests::of_one_client;
     use crate::retention::{Count, Floor, Hold, Policy};
+    use crate::state::SnapshotRecord;
 
     fn snapshot(id: u8, source: u8, accepted: i64) -> SnapshotRecord {
         SnapshotRecord {
@@ -83,7 +80,7 @@ mod tests {
     }
 
     fn expired_under(policy: &SignedPolicy, snapshots: &[SnapshotRecord], time: i64) -> Vec<u8> {
-        expirable(policy, snapshots, Time(time)).into_iter().map(|id| id.0[0]).collect()
+        expirable(policy, of_one_client(snapshots), Time(time)).into_iter().map(|id| id.0[0]).collect()
     }
 
     fn expired(snapshots: &[SnapshotRecord], time: i64) -> Vec<u8> {
@@ -124,6 +121,14 @@ mod tests {
     }
 
     #[test]
+    fn what_another_client_signs_of_the_same_source_pushes_nothing_out() {
+        let snapshots = [snapshot(1, 1, 10), snapshot(2, 1, 20), snapshot(3, 1, 30)];
+        let keys = [1u8, 2, 1].map(|client| (ClientId([client; 16]), 1));
+        let expired = expirable(&last(), keys.iter().zip(&snapshots), Time(40));
+        assert_eq!(expired.into_iter().map(|id| id.0[0]).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
     fn checkpoints_and_what_is_pinned_forgotten_or_too_new_are_left_alone() {
         let partial = SnapshotRecord { partial: true, ..snapshot(1, 1, 1) };
         let pinned = SnapshotRecord { pinned: true, ..snapshot(2, 1, 2) };
@@ -142,8 +147,8 @@ mod tests {
             let snapshots = ids.iter().map(|id| SnapshotId([*id; 16])).collect();
             Expiry { number: 1, previous: ObjectHash::NONE, policy: 1, change: 1, time: Time(30), snapshots }
         };
-        assert!(permits(&policy, &snapshots, &expiry(&[1])));
-        assert!(!permits(&policy, &snapshots, &expiry(&[1, 2])));
-        assert!(!permits(&policy, &snapshots, &expiry(&[9])));
+        assert!(permits(&policy, of_one_client(&snapshots), &expiry(&[1])));
+        assert!(!permits(&policy, of_one_client(&snapshots), &expiry(&[1, 2])));
+        assert!(!permits(&policy, of_one_client(&snapshots), &expiry(&[9])));
     }
 }

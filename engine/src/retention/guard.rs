@@ -7,9 +7,9 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::SignedPolicy;
+use super::{Series, Signed, SignedPolicy};
 use crate::extent::Extent;
-use crate::id::{DomainId, SnapshotId, SourceId};
+use crate::id::SnapshotId;
 use crate::state::{SnapshotRecord, SnapshotState};
 use crate::time::Time;
 
@@ -79,10 +79,8 @@ impl fmt::Display for Suspicion {
 /// A suspicious snapshot that nobody has released: its series is held.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The domain of the series.
-    pub domain: DomainId,
-    /// The source of the series.
-    pub source: SourceId,
+    /// The series.
+    pub series: Series,
     /// The snapshot.
     pub snapshot: SnapshotId,
     /// When it was accepted.
@@ -93,14 +91,10 @@ pub struct Held {
 
 /// The suspicious snapshots among those that were accepted before a time. One that was forgotten counts: who could end a
 /// hold by forgetting what raised it would.
-pub fn held<'a>(
-    policy: &SignedPolicy,
-    snapshots: impl IntoIterator<Item = &'a SnapshotRecord>,
-    before: Time,
-) -> Vec<Held> {
+pub fn held<'a>(policy: &SignedPolicy, snapshots: impl IntoIterator<Item = Signed<'a>>, before: Time) -> Vec<Held> {
     let Some(hold) = policy.hold() else { return Vec::new() };
     let mut found = Vec::new();
-    for members in by_series(snapshots.into_iter().filter(|record| record.accepted < before)) {
+    for (series, members) in by_series(snapshots.into_iter().filter(|(_, record)| record.accepted < before)) {
         let mut last: Option<Extent> = None;
         let mut stored = 0u64;
         for record in members {
@@ -110,8 +104,7 @@ pub fn held<'a>(
             }
             let why = last.zip(record.extent).and_then(|(last, now)| hold.suspects(last, Extent { stored, ..now }));
             if let Some(why) = why.filter(|_| !record.released) {
-                let SnapshotRecord { domain, source, id, accepted, .. } = *record;
-                found.push(Held { domain, source, snapshot: id, accepted, why });
+                found.push(Held { series, snapshot: record.id, accepted: record.accepted, why });
             }
             (last, stored) = (record.extent, 0);
         }
@@ -120,7 +113,7 @@ pub fn held<'a>(
 }
 
 /// Of the snapshots that are kept, those that no rule may let expire at a time.
-pub(super) fn kept_whatever(policy: &SignedPolicy, snapshots: &[&SnapshotRecord], time: Time) -> BTreeSet<SnapshotId> {
+pub(super) fn kept_whatever(policy: &SignedPolicy, snapshots: &[Signed<'_>], time: Time) -> BTreeSet<SnapshotId> {
     guarded(policy, snapshots, time, time, |record| record.state == SnapshotState::Kept).into_keys().collect()
 }
 
@@ -142,33 +135,33 @@ pub enum Protection {
 /// series that are held.
 pub fn protected<'a>(
     policy: &SignedPolicy,
-    snapshots: impl IntoIterator<Item = &'a SnapshotRecord>,
+    snapshots: impl IntoIterator<Item = Signed<'a>>,
     now: Time,
 ) -> BTreeMap<SnapshotId, Protection> {
-    let snapshots: Vec<&SnapshotRecord> = snapshots.into_iter().collect();
+    let snapshots: Vec<Signed<'_>> = snapshots.into_iter().collect();
     let mut all = guarded(policy, &snapshots, now, Time(i64::MAX), |record| record.state != SnapshotState::Gone);
-    let forgotten = snapshots.iter().filter(|record| record.state == SnapshotState::Forgotten);
-    forgotten.filter_map(|record| all.remove_entry(&record.id)).collect()
+    let forgotten = snapshots.iter().filter(|(_, record)| record.state == SnapshotState::Forgotten);
+    forgotten.filter_map(|(_, record)| all.remove_entry(&record.id)).collect()
 }
 
 /// What the guard keeps of the snapshots that count and were accepted before a time.
 fn guarded(
     policy: &SignedPolicy,
-    snapshots: &[&SnapshotRecord],
+    snapshots: &[Signed<'_>],
     now: Time,
     before: Time,
     counts: impl Fn(&SnapshotRecord) -> bool,
 ) -> BTreeMap<SnapshotId, Protection> {
-    let held: BTreeSet<_> =
-        held(policy, snapshots.iter().copied(), before).iter().map(|held| (held.domain, held.source)).collect();
+    let held: BTreeSet<Series> =
+        held(policy, snapshots.iter().copied(), before).iter().map(|held| held.series).collect();
     let floor = policy.floor();
-    let counts = |record: &&SnapshotRecord| !record.partial && record.accepted < before && counts(record);
+    let counts = |(_, of): &Signed<'_>| !of.partial && of.accepted < before && counts(of);
     let mut kept = BTreeMap::new();
-    for members in by_series(snapshots.iter().copied().filter(counts)) {
+    for (series, members) in by_series(snapshots.iter().copied().filter(counts)) {
         let newest_first = members.into_iter().rev().enumerate();
         kept.extend(newest_first.filter_map(|(nth, record)| {
             let is_young = now.since(record.accepted) < floor.age;
-            let protection = if held.contains(&(record.domain, record.source)) {
+            let protection = if held.contains(&series) {
                 Protection::Held
             } else if nth < floor.last as usize {
                 Protection::Last
@@ -185,14 +178,16 @@ fn guarded(
 
 /// The snapshots of each series in the order in which they were accepted. Those that one root accepted are told apart as
 /// their clients tell them; the checkpoints of a run come before its snapshot.
-fn by_series<'a>(snapshots: impl Iterator<Item = &'a SnapshotRecord>) -> impl Iterator<Item = Vec<&'a SnapshotRecord>> {
-    let mut series: BTreeMap<(DomainId, SourceId), Vec<&SnapshotRecord>> = BTreeMap::new();
-    for record in snapshots {
-        series.entry((record.domain, record.source)).or_default().push(record);
+fn by_series<'a>(
+    snapshots: impl Iterator<Item = Signed<'a>>,
+) -> impl Iterator<Item = (Series, Vec<&'a SnapshotRecord>)> {
+    let mut series: BTreeMap<Series, Vec<&SnapshotRecord>> = BTreeMap::new();
+    for (key, record) in snapshots {
+        series.entry(Series::of((key, record))).or_default().push(record);
     }
-    series.into_values().map(|mut members| {
+    series.into_iter().map(|(series, mut members)| {
         members.sort_by_key(|record| (record.accepted, record.client_time, !record.partial, record.id));
-        members
+        (series, members)
     })
 }
 
@@ -220,8 +215,9 @@ impl Hold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::ChunkId;
+    use crate::id::{ChunkId, ClientId, DomainId, SourceId};
     use crate::retention::Policy;
+    use crate::retention::tests::of_one_client;
 
     const MIB: u64 = 1 << 20;
     const DAY: i64 = 24 * 3600 * 1_000_000_000;
@@ -262,7 +258,7 @@ mod tests {
     }
 
     fn suspicions(snapshots: &[SnapshotRecord]) -> Vec<u8> {
-        held(&half(), snapshots, Time(i64::MAX)).into_iter().map(|held| held.snapshot.0[0]).collect()
+        held(&half(), of_one_client(snapshots), Time(i64::MAX)).into_iter().map(|held| held.snapshot.0[0]).collect()
     }
 
     #[test]
@@ -283,6 +279,13 @@ mod tests {
         assert_eq!(suspicions(&days(&[(100, 1000, 300), (99, 200, 5)])), [2]);
         assert_eq!(suspicions(&days(&[(100, 1000, 300), (80, 800, 5)])), [0u8; 0]);
         assert_eq!(suspicions(&days(&[(100, 1000, 300), (0, 0, 0)])), [2]);
+    }
+
+    #[test]
+    fn what_another_client_signs_of_the_same_source_holds_no_series_of_others() {
+        let snapshots = days(&[(100, 1000, 300), (1, 1, 1), (100, 1000, 5)]);
+        let keys = [1u8, 2, 1].map(|client| (ClientId([client; 16]), 1));
+        assert!(held(&half(), keys.iter().zip(&snapshots), Time(i64::MAX)).is_empty());
     }
 
     #[test]
@@ -319,11 +322,11 @@ mod tests {
     #[test]
     fn what_was_accepted_later_raises_no_hold_yet() {
         let snapshots = days(&[(100, 1000, 300), (1, 1, 1)]);
-        assert!(held(&half(), &snapshots, Time(2 * DAY)).is_empty());
+        assert!(held(&half(), of_one_client(&snapshots), Time(2 * DAY)).is_empty());
     }
 
     fn protected_ids(policy: &SignedPolicy, snapshots: &[SnapshotRecord], day: i64) -> Vec<u8> {
-        protected(policy, snapshots, Time(day * DAY)).into_keys().map(|id| id.0[0]).collect()
+        protected(policy, of_one_client(snapshots), Time(day * DAY)).into_keys().map(|id| id.0[0]).collect()
     }
 
     #[test]
@@ -347,7 +350,7 @@ mod tests {
         snapshots.iter_mut().for_each(|record| record.state = SnapshotState::Forgotten);
         let floor = Floor { last: 1, age: Duration::from_secs(3 * 24 * 3600) };
         let why = |policy: &SignedPolicy, snapshots: &[SnapshotRecord]| -> Vec<Protection> {
-            protected(policy, snapshots, Time(5 * DAY)).into_values().collect()
+            protected(policy, of_one_client(snapshots), Time(5 * DAY)).into_values().collect()
         };
         let young = Protection::Young { until: Time(6 * DAY) };
         assert_eq!(why(&policy(floor, None), &snapshots), [young, Protection::Last]);

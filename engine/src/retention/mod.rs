@@ -24,9 +24,29 @@ use std::collections::BTreeMap;
 use jiff::{Timestamp, civil};
 use policy::effective;
 
-use crate::id::{SnapshotId, TagId};
+use crate::id::{ClientId, SnapshotId, SourceId, TagId};
 use crate::state::SnapshotRecord;
 use crate::time::Time;
+
+/// What names a series: the snapshots that one client has signed of one source. Nothing that another client signs is in
+/// it, whatever that client claims.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Series {
+    /// Who signed them.
+    pub client: ClientId,
+    /// What they are snapshots of, as the client names it.
+    pub source: SourceId,
+}
+
+/// A snapshot as the state has it, and its key there: the client that signed it and the number of its manifest.
+pub type Signed<'a> = (&'a (ClientId, u64), &'a SnapshotRecord);
+
+impl Series {
+    /// The series of a snapshot.
+    pub fn of(((client, _), record): Signed<'_>) -> Self {
+        Self { client: *client, source: record.source }
+    }
+}
 
 /// A snapshot to decide about.
 #[derive(Clone, Debug, PartialEq, Eq)]

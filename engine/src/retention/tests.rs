@@ -23,6 +23,11 @@ fn series(times: &[&str]) -> Vec<Candidate<u64>> {
     times.iter().enumerate().map(|(nth, text)| candidate(nth, text)).collect()
 }
 
+/// Snapshots as the state has them, all of one client.
+pub(super) fn of_one_client(snapshots: &[SnapshotRecord]) -> impl Iterator<Item = Signed<'_>> {
+    snapshots.iter().map(|record| (&(ClientId([1; 16]), 1), record))
+}
+
 /// The positions of what is kept.
 fn kept(policy: &Policy, candidates: &[Candidate<u64>]) -> Vec<usize> {
     let verdicts = decide(policy, candidates, time(NOW));

@@ -15,6 +15,7 @@ pub use run::{Older, RUNS_MOST, Run, RunKind, RunReader, RunRef, runs_to_fold, w
 pub use snapshot::{SnapshotRecord, SnapshotState};
 
 use crate::id::{ClientId, DomainId, ObjectHash, PackId};
+use crate::layout::Prunable;
 use crate::wire::DecodeError;
 
 /// The state that a root names, but for the index and the overlay.
@@ -29,7 +30,7 @@ pub struct State {
     /// The packs that hold what the index names.
     pub packs: BTreeMap<PackId, PackRecord>,
     /// Names about to be deleted, and names used up.
-    pub doomed: BTreeMap<String, DoomedRecord>,
+    pub doomed: BTreeMap<Prunable, DoomedRecord>,
     /// Runs of the overlays by domain and name.
     pub overlays: BTreeMap<(DomainId, ObjectHash), OverlayRecord>,
 }
@@ -46,7 +47,7 @@ pub struct StateDelta {
     /// Changed packs.
     pub packs: BTreeMap<PackId, Option<PackRecord>>,
     /// Changed names.
-    pub doomed: BTreeMap<String, Option<DoomedRecord>>,
+    pub doomed: BTreeMap<Prunable, Option<DoomedRecord>>,
     /// Changed runs of overlays.
     pub overlays: BTreeMap<(DomainId, ObjectHash), Option<OverlayRecord>>,
 }
@@ -74,7 +75,7 @@ impl StateDelta {
             RunKind::Snapshots => encoded(&self.snapshots, record::snapshot_key, SnapshotRecord::encode),
             RunKind::Heads => encoded(&self.heads, |id| id.0.to_vec(), ClientHead::encode),
             RunKind::Packs => encoded(&self.packs, |id| id.0.to_vec(), PackRecord::encode),
-            RunKind::Doomed => encoded(&self.doomed, |name| name.as_bytes().to_vec(), DoomedRecord::encode),
+            RunKind::Doomed => encoded(&self.doomed, |name| name.to_string().into_bytes(), DoomedRecord::encode),
             RunKind::OverlayRuns => encoded(&self.overlays, record::part_key, OverlayRecord::encode),
             RunKind::Overlay => Records::new(),
         }
@@ -141,8 +142,9 @@ impl StateFold {
                 }
                 RunKind::Doomed => {
                     let value = value.map(DoomedRecord::decode).transpose()?;
-                    let key = core::str::from_utf8(key).map_err(|_| bad_key)?;
-                    self.state.doomed.entry(key.to_owned()).or_insert(value);
+                    let foreign = DecodeError::new(0, "a doomed name is of an object that no prune may delete");
+                    let key = core::str::from_utf8(key).ok().and_then(Prunable::parse).ok_or(foreign)?;
+                    self.state.doomed.entry(key).or_insert(value);
                 }
                 RunKind::OverlayRuns => {
                     let value = value.map(OverlayRecord::decode).transpose()?;

@@ -4,7 +4,7 @@ use super::run::RUNS_MOST;
 use super::*;
 use crate::extent::Extent;
 use crate::id::{ChunkId, SnapshotId, SourceId, TagId};
-use crate::layout::Place;
+use crate::layout::{self, Place, Prunable};
 use crate::limits::{RECEIPT_NAMES, RECEIPT_REASONS, TEXT_BYTES};
 use crate::pack::PackKind;
 use crate::receipt::{Outcome, Reason};
@@ -87,7 +87,10 @@ fn deltas() -> impl Strategy<Value = StateDelta> {
                 .collect(),
             heads: heads.into_iter().map(|(key, value)| (ClientId([key; 16]), value.map(head))).collect(),
             packs: packs.into_iter().map(|(key, value)| (PackId([key; 32]), value.map(pack))).collect(),
-            doomed: names.into_iter().map(|(key, value)| (format!("packs/{key}"), value.map(doomed))).collect(),
+            doomed: names
+                .into_iter()
+                .map(|(key, value)| (Prunable::Pack(Place::Packs, PackId([key; 32])), value.map(doomed)))
+                .collect(),
             overlays: runs
                 .into_iter()
                 .map(|(key, value)| ((DomainId([key % 2; 16]), ObjectHash([key; 32])), value.map(overlay)))
@@ -235,4 +238,22 @@ fn what_to_fold_is_found_for_any_number_and_size_of_runs() {
     assert_eq!(runs_to_fold(1, &[4, 20, 1000]), 2);
     assert_eq!(runs_to_fold(0, &[u64::MAX; 20]), 20);
     assert_eq!(runs_to_fold(u64::MAX, &[u64::MAX - 1; 8]), 8);
+}
+
+#[test]
+fn a_run_that_dooms_anything_else_than_packs_segments_and_runs_is_refused() {
+    let doom = |name: &str| {
+        let record = DoomedRecord { state: DoomedState::Doomed, ..doomed(1) };
+        let records = Records::from([(name.as_bytes().to_vec(), Some(record.encode()))]);
+        fold(&[write_run(RunKind::Doomed, [1; 16], &records)])
+    };
+    let (hash, client) = (ObjectHash([7; 32]), ClientId([7; 16]));
+    for name in [layout::segment(hash), layout::state(hash), layout::pack(Place::Moved, PackId([7; 32]))] {
+        assert_eq!(doom(&name).unwrap().doomed.keys().map(Prunable::to_string).collect::<Vec<_>>(), [name]);
+    }
+    let hashed = ["keys", "copal", "roots", "reader"].map(|folder| format!("{folder}/{hash}"));
+    let numbered = [layout::root(1), layout::descriptor(1), layout::manifest(client, 1), layout::client(client, 1)];
+    for name in hashed.into_iter().chain(numbered).chain(["".to_owned(), "packs/x".to_owned()]) {
+        assert!(doom(&name).is_err(), "{name}");
+    }
 }

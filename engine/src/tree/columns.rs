@@ -6,7 +6,7 @@ use std::hash::BuildHasherDefault;
 
 use super::page::{Kind, PageError};
 use crate::id::ChunkId;
-use crate::limits::PATH_BYTES;
+use crate::limits::{PAGE_PATH_BYTES, PATH_BYTES};
 use crate::path::TreePath;
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
@@ -208,11 +208,13 @@ pub(super) struct PathReader<'a> {
     lengths: Column<'a>,
     bytes: Column<'a>,
     last: Option<Vec<u8>>,
+    /// Bytes of all paths that were read.
+    expanded: usize,
 }
 
 impl<'a> PathReader<'a> {
     pub(super) fn new(lengths: Column<'a>, bytes: Column<'a>) -> Self {
-        Self { lengths, bytes, last: None }
+        Self { lengths, bytes, last: None, expanded: 0 }
     }
 
     pub(super) fn take(&mut self) -> Result<TreePath, PageError> {
@@ -224,6 +226,10 @@ impl<'a> PathReader<'a> {
         let path = self.last.get_or_insert_default();
         if shared > path.len() || rest.len() > PATH_BYTES {
             return error("a path is longer than allowed or shares more than there is");
+        }
+        self.expanded += shared + rest.len();
+        if self.expanded > PAGE_PATH_BYTES {
+            return error("the paths of a page are longer in sum than allowed");
         }
         // As much as possible is shared, so the first byte that is not decides the order.
         let ascends = match (path.get(shared), rest.first()) {

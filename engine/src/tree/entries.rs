@@ -3,7 +3,7 @@
 use super::columns::{self, Column, PathReader, PathWriter, ReferenceReader, ReferenceWriter};
 use super::entry::{Content, Entry, EntryKind, LIST_AFTER, Mode, Piece};
 use super::extras::{ExtrasReader, ExtrasWriter};
-use super::level::{Naming, PageWriter, REFERENCE_ROOM};
+use super::level::{Naming, PageWriter, REFERENCE_ROOM, Room};
 use super::owners::{OwnersReader, OwnersWriter};
 use super::page::{Child, Kind, Page, PageError};
 use super::times::{Times, TimesReader, TimesWriter};
@@ -37,17 +37,19 @@ impl PageWriter for EntriesWriter {
         entry.path.as_bytes()
     }
 
-    fn room(entry: &Entry) -> usize {
+    fn room(entry: &Entry) -> Room {
         let Entry { path, owner, content, extras, .. } = entry;
         let content = match content {
             Content::None | Content::List { .. } => REFERENCE_ROOM,
-            Content::Inline(bytes) => bytes.len(),
+            Content::Inline(content) => content.bytes().len(),
             Content::Chunks(pieces) => pieces.len() * REFERENCE_ROOM,
         };
         let target = extras.link_target.as_ref().map_or(0, Vec::len);
         let xattrs: usize = extras.xattrs.iter().map(|(name, value)| name.len() + value.len() + 20).sum();
         let names = owner.user.len() + owner.group.len();
-        NUMBERS_ROOM + path.as_bytes().len() + names + content + target + xattrs + extras.holes.len() * 20
+        let extras = target + xattrs + extras.holes.len() * 20 + extras.later.length();
+        let paths = path.as_bytes().len();
+        Room { bytes: NUMBERS_ROOM + paths + names + content + extras, paths }
     }
 
     fn push(&mut self, entry: &Entry) -> usize {
@@ -131,10 +133,10 @@ impl EntriesWriter {
                 out.push(0);
                 0
             }
-            Content::Inline(bytes) => {
+            Content::Inline(content) => {
                 out.push(1);
-                self.inline.extend_from_slice(bytes);
-                bytes.len()
+                self.inline.extend_from_slice(content.bytes());
+                content.bytes().len()
             }
             Content::Chunks(pieces) => {
                 out.push(2);
@@ -245,7 +247,7 @@ impl EntriesReader<'_> {
             0 => Content::None,
             1 => {
                 let length = usize::try_from(bytes).map_err(|_| self.inline.error("an inline content is too long"))?;
-                Content::Inline(self.inline.take(length)?.to_vec())
+                Content::Inline(self.inline.take(length)?.to_vec().into())
             }
             2 => {
                 let count: usize = self.contents.narrow()?;

@@ -7,6 +7,7 @@ use crate::id::ChunkId;
 use crate::limits::{CHUNK_BYTES, HEIGHT};
 use crate::path::TreePath;
 use crate::time::Time;
+use crate::wire::cbor::Ignored;
 
 /// A file of more pieces than this has a content list.
 pub const LIST_AFTER: usize = 64;
@@ -76,7 +77,7 @@ pub enum Content {
     #[default]
     None,
     /// In the page itself.
-    Inline(Vec<u8>),
+    Inline(Inline),
     /// In chunks, at most [`LIST_AFTER`].
     Chunks(Vec<Piece>),
     /// In the chunks of a content list.
@@ -87,6 +88,11 @@ pub enum Content {
         height: u8,
     },
 }
+
+/// Content that lies in the page itself. Its bytes are given out by [`crate::restore::extents`] alone, each with its place in
+/// the file: no host can take them for the file and forget its holes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Inline(Vec<u8>);
 
 /// One chunk of a file's content.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -110,6 +116,8 @@ pub struct Extras {
     pub xattrs: Vec<(Vec<u8>, Vec<u8>)>,
     /// Ranges of a regular file that were never written, ascending.
     pub holes: Vec<Range<u64>>,
+    /// What a later version says of the entry and this one may ignore. Who takes the entry over writes it again.
+    pub later: Ignored,
 }
 
 /// Why an entry cannot be part of a tree.
@@ -191,7 +199,7 @@ impl Entry {
         let bytes = self.content_bytes();
         let adds_up = match &self.content {
             Content::None => bytes == 0,
-            Content::Inline(content) => bytes > 0 && bytes == content.len() as u64,
+            Content::Inline(content) => bytes > 0 && bytes == content.bytes().len() as u64,
             Content::Chunks(pieces) => {
                 if pieces.is_empty() || pieces.len() > LIST_AFTER || !pieces.iter().all(Piece::is_sound) {
                     return Err(BadEntry::Pieces);
@@ -246,6 +254,20 @@ impl Mode {
     }
 }
 
+impl From<Vec<u8>> for Inline {
+    /// Takes a file's bytes without its holes.
+    fn from(content: Vec<u8>) -> Self {
+        Self(content)
+    }
+}
+
+impl Inline {
+    /// The file's bytes without its holes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 impl Piece {
     /// Whether a chunk can have this length.
     pub(super) fn is_sound(&self) -> bool {
@@ -261,5 +283,6 @@ impl Extras {
             && self.device.is_none()
             && self.xattrs.is_empty()
             && self.holes.is_empty()
+            && self.later.count() == 0
     }
 }

@@ -90,10 +90,10 @@ const HOLES: u64 = 5;
 
 /// Writes the fields that are there.
 fn encode(extras: &Extras) -> Vec<u8> {
-    let Extras { link_target, hardlink, device, xattrs, holes } = extras;
+    let Extras { link_target, hardlink, device, xattrs, holes, later } = extras;
     let present = [link_target.is_some(), hardlink.is_some(), device.is_some(), !xattrs.is_empty(), !holes.is_empty()];
     let mut writer = Writer::new();
-    writer.map(present.into_iter().filter(|&is_present| is_present).count() as u64);
+    writer.map(present.into_iter().filter(|&is_present| is_present).count() as u64 + later.count());
     if let Some(target) = link_target {
         writer.key(LINK_TARGET).bytes(target);
     }
@@ -115,6 +115,7 @@ fn encode(extras: &Extras) -> Vec<u8> {
             writer.array(2).uint(hole.start).uint(hole.end - hole.start);
         }
     }
+    writer.ignored(later);
     writer.finish()
 }
 
@@ -127,7 +128,7 @@ fn decode(bytes: &[u8]) -> Result<Extras, DecodeError> {
         extras.link_target = Some(value.bytes(PAGE_BYTES)?.to_vec());
     }
     if let Some(value) = fields.optional(HARDLINK)? {
-        extras.hardlink = Some(value.uint()?);
+        extras.hardlink = Some(value.wide()?);
     }
     if let Some(value) = fields.optional(DEVICE)? {
         value.tuple(2)?;
@@ -140,11 +141,11 @@ fn decode(bytes: &[u8]) -> Result<Extras, DecodeError> {
     if let Some(value) = fields.optional(HOLES)? {
         extras.holes = non_empty(value, |pair| {
             let error = pair.error("a hole ends beyond any file");
-            let (start, length) = (pair.uint()?, pair.uint()?);
+            let (start, length) = (pair.wide()?, pair.wide()?);
             Ok(start..start.checked_add(length).ok_or(error)?)
         })?;
     }
-    fields.end()?;
+    extras.later = fields.rest()?;
     if extras.is_empty() { Err(DecodeError::new(0, "extras without any field")) } else { Ok(extras) }
 }
 
@@ -159,4 +160,19 @@ fn non_empty<T>(
         pair(item)
     })?;
     if list.is_empty() { Err(error) } else { Ok(list) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_later_version_says_of_an_entry_is_written_again_as_it_was() {
+        let mut writer = Writer::new();
+        writer.map(2).key(LINK_TARGET).bytes(b"there").key(64).array(1).text("later");
+        let bytes = writer.finish();
+        let extras = decode(&bytes).unwrap();
+        assert_eq!((extras.link_target.as_deref(), extras.later.count()), (Some(&b"there"[..]), 1));
+        assert_eq!(encode(&extras), bytes);
+    }
 }

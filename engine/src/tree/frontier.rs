@@ -179,6 +179,6 @@ fn entries_below(entries: &[Entry]) -> (Option<&TreePath>, u64, u64) {
 
 fn pages_below(children: &[Child]) -> (Option<&TreePath>, u64, u64) {
     let bytes = children.iter().fold(0, |sum: u64, child| sum.saturating_add(child.bytes));
-    let entries = children.iter().map(|child| child.entries).sum();
+    let entries = children.iter().fold(0, |sum: u64, child| sum.saturating_add(child.entries));
     (children.last().map(|child| &child.last_path), entries, bytes)
 }

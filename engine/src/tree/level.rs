@@ -7,7 +7,7 @@ use super::page::Page;
 use super::params::TreeParams;
 use crate::id::ChunkId;
 use crate::keys::domain::DomainKeys;
-use crate::limits::{HEIGHT, PAGE_BYTES, PAGE_REFERENCES};
+use crate::limits::{HEIGHT, PAGE_BYTES, PAGE_ITEMS, PAGE_PATH_BYTES, PAGE_REFERENCES};
 
 /// One page being filled with items of one kind.
 pub(super) trait PageWriter: Default {
@@ -19,14 +19,33 @@ pub(super) trait PageWriter: Default {
     /// What decides whether a page ends after the item.
     fn key(item: &Self::Item) -> &[u8];
 
-    /// More bytes than the item can add to the plaintext: at least [`REFERENCE_ROOM`] for each of its references.
-    fn room(item: &Self::Item) -> usize;
+    /// More than the item can add to its page.
+    fn room(item: &Self::Item) -> Room;
 
     /// Adds an item; gives its weight.
     fn push(&mut self, item: &Self::Item) -> usize;
 
     /// Ends the page, and is ready for the next.
     fn close(&mut self, naming: Naming<'_>) -> (Page, Self::Link);
+}
+
+/// What items take of a page's limits.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Room {
+    /// Bytes of the plaintext: at least [`REFERENCE_ROOM`] for each reference.
+    pub(super) bytes: usize,
+    /// Bytes of whole paths, what they share with the path before included.
+    pub(super) paths: usize,
+}
+
+impl Room {
+    fn with(self, more: Self) -> Self {
+        Self { bytes: self.bytes + more.bytes, paths: self.paths + more.paths }
+    }
+
+    fn is_in_a_page(self) -> bool {
+        self.bytes <= PAGE_BYTES - HEAD_ROOM && self.paths <= PAGE_PATH_BYTES
+    }
 }
 
 /// Room for a reference and the length beside it. So large that a page within its bytes is within its references, too.
@@ -86,7 +105,7 @@ where
     /// Adds an item that refers to pages of at most the height `below`.
     pub(super) fn push(&mut self, item: &L::Item, below: u8) -> Result<(), LevelError> {
         let room = L::room(item);
-        if room > ITEMS_ROOM {
+        if !room.is_in_a_page() {
             return Err(LevelError::Large);
         }
         if !self.bottom.has_room(room) {
@@ -153,7 +172,7 @@ struct Level<W> {
     writer: W,
     items: u64,
     weight: usize,
-    room: usize,
+    room: Room,
     height: u8,
     pages: u64,
     last: Option<Top>,
@@ -161,17 +180,26 @@ struct Level<W> {
 
 impl<W: PageWriter> Level<W> {
     fn new(number: u8) -> Self {
-        Self { number, writer: W::default(), items: 0, weight: 0, room: 0, height: 1, pages: 0, last: None }
+        Self {
+            number,
+            writer: W::default(),
+            items: 0,
+            weight: 0,
+            room: Room::default(),
+            height: 1,
+            pages: 0,
+            last: None,
+        }
     }
 
-    fn has_room(&self, room: usize) -> bool {
-        self.items == 0 || self.room + room <= ITEMS_ROOM
+    fn has_room(&self, room: Room) -> bool {
+        self.items == 0 || self.items < PAGE_ITEMS && self.room.with(room).is_in_a_page()
     }
 
     /// Adds an item that takes so much room.
-    fn push(&mut self, item: &W::Item, room: usize, below: u8) {
+    fn push(&mut self, item: &W::Item, room: Room, below: u8) {
         self.items += 1;
-        self.room += room;
+        self.room = self.room.with(room);
         self.weight += self.writer.push(item);
         self.height = self.height.max(below + 1);
     }
@@ -189,7 +217,7 @@ impl<W: PageWriter> Level<W> {
         }
         let (page, link) = self.writer.close(Naming { keys, height });
         self.pages += 1;
-        (self.items, self.weight, self.room) = (0, 0, 0);
+        (self.items, self.weight, self.room) = (0, 0, Room::default());
         self.last = Some(Top { root: page.id, height });
         Ok((page, link))
     }
@@ -199,6 +227,3 @@ impl<W: PageWriter> Level<W> {
         self.last.filter(|_| self.pages == 1)
     }
 }
-
-/// Room of all items of a page.
-const ITEMS_ROOM: usize = PAGE_BYTES - HEAD_ROOM;

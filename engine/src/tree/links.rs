@@ -3,7 +3,7 @@
 use super::columns::{self, PathReader, PathWriter, ReferenceReader, ReferenceWriter};
 use super::entries::ITEM_WEIGHT;
 use super::entry::Piece;
-use super::level::{Naming, PageWriter, REFERENCE_ROOM};
+use super::level::{Naming, PageWriter, REFERENCE_ROOM, Room};
 use super::page::{Child, Kind, ListChild, Page, PageError};
 use crate::id::ChunkId;
 use crate::wire::cursor::Cursor;
@@ -30,8 +30,9 @@ impl PageWriter for DirectoryWriter {
         child.last_path.as_bytes()
     }
 
-    fn room(child: &Child) -> usize {
-        child.last_path.as_bytes().len() + REFERENCE_ROOM + 32
+    fn room(child: &Child) -> Room {
+        let paths = child.last_path.as_bytes().len();
+        Room { bytes: paths + REFERENCE_ROOM + 32, paths }
     }
 
     fn push(&mut self, child: &Child) -> usize {
@@ -94,8 +95,8 @@ impl PageWriter for PiecesWriter {
         piece.id.as_bytes()
     }
 
-    fn room(_: &Piece) -> usize {
-        REFERENCE_ROOM
+    fn room(_: &Piece) -> Room {
+        Room { bytes: REFERENCE_ROOM, paths: 0 }
     }
 
     fn push(&mut self, piece: &Piece) -> usize {
@@ -125,8 +126,8 @@ impl PageWriter for ListsWriter {
         child.id.as_bytes()
     }
 
-    fn room(_: &ListChild) -> usize {
-        REFERENCE_ROOM
+    fn room(_: &ListChild) -> Room {
+        Room { bytes: REFERENCE_ROOM, paths: 0 }
     }
 
     fn push(&mut self, child: &ListChild) -> usize {

@@ -25,7 +25,7 @@ mod walk;
 
 pub use build::{BuildError, Finished, TreeBuilder};
 pub use diff::{Change, DiffStep, TreeDiff};
-pub use entry::{BadEntry, Content, Entry, EntryKind, Extras, LIST_AFTER, Mode, Owner, Piece};
+pub use entry::{BadEntry, Content, Entry, EntryKind, Extras, Inline, LIST_AFTER, Mode, Owner, Piece};
 pub use frontier::{LostRange, WalkError};
 pub use list::{FinishedList, ListBuilder};
 pub use list_walk::{ListStep, ListWalk};

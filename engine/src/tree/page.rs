@@ -5,7 +5,7 @@ use super::entry::{BadEntry, Entry, Piece};
 use super::{entries, links};
 use crate::id::ChunkId;
 use crate::keys::domain::DomainKeys;
-use crate::limits::{HEIGHT, PAGE_BYTES, PAGE_REFERENCES};
+use crate::limits::{HEIGHT, PAGE_BYTES, PAGE_ITEMS, PAGE_REFERENCES};
 use crate::path::TreePath;
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
@@ -78,6 +78,9 @@ pub enum PageError {
         /// References in the clear.
         references: usize,
     },
+    /// More items than the format allows.
+    #[error("a page of {0} items exceeds the limit of {PAGE_ITEMS}")]
+    Items(u64),
     /// The plaintext does not start as it should, or its columns do not fill it.
     #[error("a page's head is malformed")]
     Head(#[source] DecodeError),
@@ -190,6 +193,9 @@ pub fn decode(height: u8, references: &[ChunkId], plaintext: &[u8]) -> Result<Pa
         return Err(PageError::Height(height));
     }
     let count = varint::take(&mut cursor).map_err(PageError::Head)?;
+    if count > PAGE_ITEMS {
+        return Err(PageError::Items(count));
+    }
     match kind {
         Kind::Entries => entries::decode(height, references, count, cursor).map(PageContent::Entries),
         Kind::Directory => links::decode_directory(references, count, cursor).map(PageContent::Directory),

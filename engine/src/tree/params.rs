@@ -1,5 +1,7 @@
 //! Params: where pages are cut; fixed for a repository by its descriptor.
 
+use crate::limits::PAGE_TARGET;
+
 /// The sizes that decide where pages end.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct TreeParams {
@@ -18,7 +20,7 @@ pub enum BadParams {
     #[error("a fan-out of {0} is below 2")]
     Fanout(u32),
     /// The least size is above the largest, or the largest is zero or above the limit.
-    #[error("pages of {min} to {max} bytes: the range is empty or exceeds {PAGE_MAX} bytes")]
+    #[error("pages of {min} to {max} bytes: the range is empty or exceeds {PAGE_TARGET} bytes")]
     Sizes {
         /// Bytes a page has at least.
         min: u32,
@@ -33,7 +35,7 @@ impl TreeParams {
         if let Some(&bad) = [leaf_fanout, inner_fanout].iter().find(|&&fanout| fanout < 2) {
             return Err(BadParams::Fanout(bad));
         }
-        if page_min > page_max || page_max == 0 || page_max > PAGE_MAX {
+        if page_min > page_max || page_max == 0 || page_max > PAGE_TARGET {
             return Err(BadParams::Sizes { min: page_min, max: page_max });
         }
         // At most half of 2^64, since a fan-out is two at least.
@@ -67,9 +69,6 @@ impl TreeParams {
         weight >= self.page_max as usize || weight >= self.page_min as usize && boundary() < threshold
     }
 }
-
-/// The largest `page max`: half of what a page may have, so that cuts are hardly ever forced by the limit.
-const PAGE_MAX: u32 = 8 << 20;
 
 #[cfg(test)]
 mod tests {

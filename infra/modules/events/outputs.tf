@@ -3,9 +3,12 @@ output "queue_arn" {
   value       = aws_sqs_queue.this.arn
 }
 
-output "queue_name" {
-  description = "Name of the queue that ingest reads."
-  value       = aws_sqs_queue.this.name
+output "queue_names" {
+  description = "Names of the queues that ingest reads, by the alarm that tells how old their messages are."
+  value = {
+    ingest-age = aws_sqs_queue.this.name
+    singly-age = aws_sqs_queue.singly.name
+  }
 }
 
 output "dead_letters_name" {
@@ -18,18 +21,18 @@ output "dead_letters_url" {
   value       = aws_sqs_queue.dead_letters.url
 }
 
-output "mapping" {
-  description = "Id of the event source mapping, by which deliveries are stopped and started."
-  value       = aws_lambda_event_source_mapping.this.uuid
+output "mappings" {
+  description = "Ids of the event source mappings, by which deliveries are stopped and started."
+  value       = [aws_lambda_event_source_mapping.this.uuid, aws_lambda_event_source_mapping.singly.uuid]
 }
 
 output "rights" {
-  description = "What the role of ingest needs for the queue."
+  description = "What the role of ingest needs for the queues."
   value = [{
-    # ReceiveMessage, DeleteMessage, GetQueueAttributes: Lambda polls the queue in the function's name.
+    # ReceiveMessage, DeleteMessage, GetQueueAttributes: Lambda polls the queues in the function's name.
     Sid      = "Events"
     Effect   = "Allow"
     Action   = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
-    Resource = aws_sqs_queue.this.arn
+    Resource = [aws_sqs_queue.this.arn, aws_sqs_queue.singly.arn]
   }]
 }

@@ -32,6 +32,16 @@ resource "aws_sqs_queue_policy" "this" {
   })
 }
 
+resource "aws_sqs_queue_policy" "singly" {
+  queue_url = aws_sqs_queue.singly.url
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    # Every call, as above.
+    Statement = [merge(local.tls_only, { Resource = aws_sqs_queue.singly.arn })]
+  })
+}
+
 resource "aws_sqs_queue_policy" "dead_letters" {
   queue_url = aws_sqs_queue.dead_letters.url
 

@@ -55,6 +55,6 @@ variable "concurrency" {
 }
 
 variable "receives_most" {
-  description = "Times that a message is delivered before it is a dead letter."
+  description = "Times that a message is delivered before it is a dead letter: once with others, and then singly."
   type        = number
 }

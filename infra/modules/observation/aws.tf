@@ -11,14 +11,14 @@ locals {
       do         = "Messages lie in ${queue}: read one, mend the cause that the function's log names, run reconcile, then purge the queue."
     })
     }, {
-    ingest-age = merge(local.usual, {
+    for what, queue in var.queues : what => merge(local.usual, {
       namespace  = "AWS/SQS"
       metric     = "ApproximateAgeOfOldestMessage"
-      dimensions = { QueueName = var.queue }
+      dimensions = { QueueName = queue }
       statistic  = "Maximum"
       period     = 300
       threshold  = var.message_age_most
-      do         = "An event has waited for long: ingest does not keep up, fails, or its mapping is disabled."
+      do         = "An event has waited for long in ${queue}: ingest does not keep up, fails, or the mapping is disabled."
     })
   })
 

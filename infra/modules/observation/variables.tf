@@ -38,9 +38,9 @@ variable "timeouts" {
   type        = map(number)
 }
 
-variable "queue" {
-  description = "Name of the queue that ingest reads."
-  type        = string
+variable "queues" {
+  description = "Names of the queues that ingest reads, by the alarm that tells how old their messages are."
+  type        = map(string)
 }
 
 variable "dead_letters" {

@@ -16,13 +16,15 @@ locals {
     index     = "deciders"
     receipts  = "deciders"
     expiries  = "deciders"
-    deletions = "deciders"
+    deletions = "pruners"
     reports   = "deciders"
     work      = "deciders"
   }
   writers = {
     operators = var.operators
     prune     = [var.roles.prune]
+    # What is recorded there prune believes; operators leave the trace of a rebuild.
+    pruners = concat([var.roles.prune], var.operators)
     # Operators rebuild the index and make the first root.
     deciders = concat(local.deciders, var.operators)
   }

@@ -5,7 +5,6 @@ mod header;
 use std::io::{self, Write};
 
 use copal_engine::path::TreePath;
-use copal_engine::restore::extents::Extents;
 use copal_engine::tree::{Entry, EntryKind};
 use tar::EntryType;
 
@@ -22,9 +21,6 @@ pub(crate) struct Archive<'a> {
 /// A file being written.
 struct Open {
     size: u64,
-    extents: Extents,
-    /// How much of the content came, or did not.
-    taken: u64,
     /// How far the file is.
     at: u64,
 }
@@ -46,39 +42,20 @@ impl<'a> Archive<'a> {
             (EntryKind::Directory, path) => [path, b"/"].concat(),
             (_, path) => path.to_vec(),
         };
-        self.write(&Header::new(entry, kind, &path, link, size).to_bytes())
+        self.put(&Header::new(entry, kind, &path, link, size).to_bytes())
     }
 
     /// An archive that cannot be written on is of no use.
-    fn write(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
         self.out.write_all(bytes).map_err(|error| SinkError::All(error.into()))
     }
 
     fn zeros(&mut self, mut length: u64) -> Result<(), SinkError> {
         while length > 0 {
             let now = length.min(ZEROS.len() as u64);
-            self.write(&ZEROS[..now as usize])?;
+            self.put(&ZEROS[..now as usize])?;
             length -= now;
         }
-        Ok(())
-    }
-
-    /// Goes on in the file that is open: with bytes, or zeros where there are none.
-    fn go_on(&mut self, length: u64, bytes: Option<&[u8]>) -> Result<(), SinkError> {
-        let Some(mut open) = self.open.take() else { return Ok(()) };
-        let mut done = 0;
-        for range in open.extents.place(open.taken..open.taken + length) {
-            self.zeros(range.start - open.at)?;
-            let part = range.end - range.start;
-            match bytes {
-                Some(bytes) => self.write(&bytes[done as usize..(done + part) as usize])?,
-                None => self.zeros(part)?,
-            }
-            done += part;
-            open.at = range.end;
-        }
-        open.taken += length;
-        self.open = Some(open);
         Ok(())
     }
 }
@@ -103,16 +80,21 @@ impl Sink for Archive<'_> {
     fn begin(&mut self, entry: Box<Entry>) -> Result<(), SinkError> {
         let size = entry.size;
         self.header(&entry, EntryType::Regular, None, size)?;
-        self.open = Some(Open { size, extents: Extents::new(size, &entry.extras.holes), taken: 0, at: 0 });
+        self.open = Some(Open { size, at: 0 });
         Ok(())
     }
 
-    fn content(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
-        self.go_on(bytes.len() as u64, Some(bytes))
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        self.zeros(offset - open.at)?;
+        self.put(bytes)?;
+        open.at = offset + bytes.len() as u64;
+        self.open = Some(open);
+        Ok(())
     }
 
-    fn missing(&mut self, length: u64) -> Result<(), SinkError> {
-        self.go_on(length, None)
+    fn missing(&mut self) -> Result<(), SinkError> {
+        Ok(())
     }
 
     fn end(&mut self) -> Result<(), SinkError> {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use copal_engine::id::ClientId;
 use copal_engine::layout;
+use copal_engine::manifest::Manifest;
 use copal_engine::state::ClientHead;
 
 use super::{Kind, Report};
@@ -16,19 +17,24 @@ use crate::view::{self, View};
 
 /// Checks the chains of all clients, and as [`check_newest`].
 pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
+    let mut owed = Vec::new();
     for (client, head) in &view.state.heads {
         check_copies(host, *client, report).await?;
         check_manifests(host, *client, head, report).await?;
-        check_receipts(host, *client, head, report).await?;
+        owed.extend(check_receipts(host, *client, head, report).await?);
     }
     if let Some((root, _)) = &view.root {
         let changes = numbers(host, "changes/").await?;
         let change = root.change_head.map_or(0, |(number, _)| number);
-        report_gaps((1..=change).filter(|number| !changes.contains(number)), layout::change, report);
+        report_gaps(&changes, (1, change), layout::change, report);
         let expiries = numbers(host, "expiries/").await?;
         let expiry = root.expiry_head.map_or(0, |(number, _)| number);
-        report_gaps((1..=expiry).filter(|number| !expiries.contains(number)), layout::expiry, report);
+        report_gaps(&expiries, (1, expiry), layout::expiry, report);
     }
+    for owed in owed {
+        check_owed(host, owed, report).await?;
+    }
+    check_claims(host, view, report).await?;
     check_newest(host, view, report).await
 }
 
@@ -74,37 +80,96 @@ async fn check_manifests(
 ) -> Result<(), JobError> {
     let found = numbers(host, &format!("manifests/{client}/")).await?;
     let last = found.last().copied().unwrap_or(0);
-    report_gaps(last + 1..=head.number, |number| layout::manifest(client, number), report);
+    report_gaps(&found, (last + 1, head.number), |number| layout::manifest(client, number), report);
     Ok(())
 }
 
-/// An ingest answers after its root is written, and the next one answers what it could not: what the head still holds
-/// decisions of may lack answers.
+/// An ingest answers after its root is written, in order, and the next one answers what it could not: what stands at the
+/// end may be about to come. Gives it, to be looked for again.
 async fn check_receipts(
     host: &Host<'_>,
     client: ClientId,
     head: &ClientHead,
     report: &mut Report,
-) -> Result<(), JobError> {
+) -> Result<Option<Owed>, JobError> {
     let found = numbers(host, &format!("receipts/{client}/")).await?;
-    let pending: BTreeSet<u64> = head.decisions.iter().map(|decision| decision.number).collect();
-    let gaps = (1..=head.number).filter(|number| !found.contains(number) && !pending.contains(number));
-    report_gaps(gaps, |number| layout::receipt(client, number), report);
+    let last = found.range(..=head.number).next_back().copied().unwrap_or(0);
+    let first_pending = head.decisions.first().map_or(head.number + 1, |decision| decision.number);
+    let settled = last.max(first_pending - 1).min(head.number);
+    report_gaps(&found, (1, settled), |number| layout::receipt(client, number), report);
+    Ok((settled < head.number).then_some(Owed { client, from: settled + 1, to: head.number }))
+}
+
+/// Answers that a root owes to a client.
+struct Owed {
+    client: ClientId,
+    from: u64,
+    to: u64,
+}
+
+/// What was about to come has come meanwhile; or it is gone, or who was to write it has died.
+async fn check_owed(host: &Host<'_>, owed: Owed, report: &mut Report) -> Result<(), JobError> {
+    let found = numbers(host, &format!("receipts/{}/", owed.client)).await?;
+    for number in (owed.from..=owed.to).take(OWED_MOST).filter(|number| !found.contains(number)) {
+        report.add(Kind::Missing, layout::receipt(owed.client, number), OWED);
+    }
     Ok(())
 }
+
+/// So many decisions a head holds, about.
+const OWED_MOST: usize = 8192;
+/// Nothing that is saved depends on it.
+const OWED: &str = "a root has decided the manifest, and the answer is not there: the next ingest writes it";
 
 async fn numbers(host: &Host<'_>, prefix: &str) -> Result<BTreeSet<u64>, JobError> {
     let listed = objects::list(host.store, prefix).await?;
     Ok(listed.iter().filter_map(|object| layout::trailing_number(object.key.as_str())).collect())
 }
 
-/// Names the first of the objects that are gone, and how many follow.
-fn report_gaps(gaps: impl Iterator<Item = u64>, name: impl Fn(u64) -> String, report: &mut Report) {
-    let mut gaps = gaps;
-    let Some(first) = gaps.next() else { return };
-    let why = match gaps.count() {
-        0 => "it is not there".to_owned(),
-        more => format!("it is not there, nor are {more} after it"),
+/// Names the first of the objects that are gone, and how many follow. The numbers may be far apart.
+fn report_gaps(found: &BTreeSet<u64>, (from, to): (u64, u64), name: impl Fn(u64) -> String, report: &mut Report) {
+    if from > to {
+        return;
+    }
+    let there = found.range(from..=to);
+    let gone = (to - from + 1) - there.clone().count() as u64;
+    // The first that is gone stands where the numbers that are there stop following one another.
+    let first = there.zip(from..).take_while(|(found, due)| **found == *due).count() as u64 + from;
+    let why = match gone {
+        0 => return,
+        1 => "it is not there".to_owned(),
+        more => format!("it is not there, nor are {} after it", more - 1),
     };
     report.add(Kind::Missing, name(first), why);
+}
+
+/// Names what every reader passes over, and what tells of roots that are not there: lies, or all that is left of the state.
+async fn check_claims(host: &Host<'_>, view: &View, report: &mut Report) -> Result<(), JobError> {
+    for why in &view.passed {
+        report.add(Kind::Damaged, "roots/", why);
+    }
+    for client in clients::below_behind(host.store, "manifests/", &view.state.heads).await? {
+        let number = view.state.heads.get(&client).map_or(1, |head| head.number + 1);
+        let name = layout::manifest(client, number);
+        let known = match clients::know(host, client).await {
+            Err(error) => {
+                error.blame()?;
+                continue;
+            }
+            Ok(known) => known,
+        };
+        let Some(keys) = known.record.and_then(|record| record.keys) else { continue };
+        let bytes = match objects::read(host.store, &name).await.map_err(JobError::from) {
+            Err(error) => error.blame().map(|_| None)?,
+            Ok(bytes) => bytes,
+        };
+        let Some(bytes) = bytes else { continue };
+        let Ok(verified) = Manifest::verify(host.repository, &keys.manifest, client, number, &bytes) else { continue };
+        if let Some((seen, _)) = verified.manifest.root_seen
+            && seen > view::newest_number(host.store).await?
+        {
+            report.add(Kind::Dangling, name, format!("it waits: it has seen root {seen}, which is not there"));
+        }
+    }
+    Ok(())
 }

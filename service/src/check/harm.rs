@@ -131,7 +131,7 @@ pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
         let domains: BTreeSet<DomainId> = touched.chain(harm.seen.iter().copied()).collect();
         match want(host, &mut view, domains, &mut proposal).await {
             // An index belongs to its root only as long as that is the newest.
-            Err(JobError::StateLost { .. }) if view::newest_number(host.store).await? > view.number() => continue,
+            Err(JobError::StateLost { .. }) if view::is_superseded(host.store, &view).await? => continue,
             wanted => wanted?,
         }
         if proposal.delta.is_empty() && proposal.overlay.is_empty() {

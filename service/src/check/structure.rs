@@ -76,7 +76,7 @@ pub(super) async fn turn_to(
 ) -> Result<Option<Unreadable>, JobError> {
     loop {
         match view.turn_to(host.store, domain).await {
-            Err(JobError::StateLost { .. }) if view::newest_number(host.store).await? > view.number() => {
+            Err(JobError::StateLost { .. }) if view::is_superseded(host.store, view).await? => {
                 *view = view::read_parts(host.store, &Parts::RECORDS).await?;
             }
             Err(error) => {

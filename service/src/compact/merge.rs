@@ -7,7 +7,7 @@ use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash};
 use copal_engine::index::ranged::SegmentHead;
 use copal_engine::index::{NewSegment, Segment, Sequence};
-use copal_engine::layout;
+use copal_engine::layout::{self, Prunable};
 use copal_engine::state::{DoomedRecord, DoomedState, SegmentRecord};
 use copal_engine::time::Time;
 use copal_store::StoreError;
@@ -33,12 +33,13 @@ impl Merged {
     /// may have superseded a part, or, after a long sleep, deleted what was made.
     pub(super) async fn still_counts(&self, host: &Host<'_>, view: &View, domain: DomainId) -> Result<bool, JobError> {
         let names_all = self.parts.iter().all(|(hash, _)| view.state.segments.contains_key(&(domain, *hash)));
-        let names: Vec<String> = self.made.iter().map(|(hash, _)| layout::segment(*hash)).collect();
-        if !names_all || names.iter().any(|name| view.state.doomed.contains_key(name)) {
+        let is_doomed = |(hash, _): &Part| view.state.doomed.contains_key(&Prunable::Segment(*hash));
+        if !names_all || self.made.iter().any(is_doomed) {
             return Ok(false);
         }
-        let calls = names.iter().map(|name| -> Call<'_, bool> {
-            Box::pin(async move { Ok(host.store.stat(&objects::key(name.as_str())).await?.is_some()) })
+        let calls = self.made.iter().map(|(hash, _)| -> Call<'_, bool> {
+            let name = objects::key(layout::segment(*hash));
+            Box::pin(async move { Ok(host.store.stat(&name).await?.is_some()) })
         });
         Ok(objects::together(calls).await?.into_iter().all(|is_there| is_there))
     }
@@ -48,8 +49,8 @@ impl Merged {
         let mut proposal = Proposal::default();
         for (hash, _) in &self.parts {
             proposal.delta.segments.insert((domain, *hash), None);
-            let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.number() + 1 };
-            proposal.delta.doomed.insert(layout::segment(*hash), Some(doomed));
+            let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.next_number() };
+            proposal.delta.doomed.insert(Prunable::Segment(*hash), Some(doomed));
         }
         for (hash, record) in &self.made {
             proposal.delta.segments.insert((domain, *hash), Some(record.clone()));

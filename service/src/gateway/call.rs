@@ -44,7 +44,7 @@ impl FromRequest<Arc<Gateway>> for Call {
         let store = gateway.settings.store.as_ref();
         let facts = gateway.known.facts(store, gateway.settings.owner, now).await?;
         let house = House {
-            ingest: facts.as_ref().map(|facts| facts.descriptor.ingest),
+            is_made: facts.is_some(),
             open_slots: gateway.settings.open_slots,
             accept_init: gateway.settings.accept_init,
         };
@@ -95,7 +95,7 @@ impl Call {
     /// What the rights say, as an answer.
     pub(super) fn permitted<T>(&self, verdict: Result<T, &'static str>) -> Result<T, Problem> {
         verdict.map_err(|why| match self.caller {
-            Caller::Nobody if self.house.ingest.is_some() => Problem::unsigned(why),
+            Caller::Nobody if self.house.is_made => Problem::unsigned(why),
             _ => Problem::not_permitted(why),
         })
     }
@@ -254,6 +254,10 @@ fn remember(gateway: &Gateway, signed: &Unverified, now: u64) -> Result<(), Prob
     memory.first(&signed.claimed, now).map_err(|refused| match refused {
         Refused::Replayed => {
             let detail = "this request came before: each has to be signed with a number of its own";
+            Problem::new("replayed", StatusCode::UNAUTHORIZED, detail).with("time", json!(now))
+        }
+        Refused::Early => {
+            let detail = "this request was signed before this gateway was started: sign it anew";
             Problem::new("replayed", StatusCode::UNAUTHORIZED, detail).with("time", json!(now))
         }
         Refused::Busy => busy("too many requests"),

@@ -9,6 +9,8 @@ use copal_engine::client::ClientRecord;
 use copal_engine::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, PackId};
 use copal_engine::keys::owner::{KemPublic, fingerprint};
 use copal_engine::layout;
+use copal_engine::limits::CHAIN_LEAP;
+use copal_engine::number::reached;
 use copal_engine::repository::{Descriptor, DescriptorError};
 use copal_engine::room::Memory;
 use copal_engine::root::Root;
@@ -22,6 +24,7 @@ use crate::clients;
 use crate::error::JobError;
 use crate::host::{Entropy, Host};
 use crate::objects;
+use crate::view;
 
 /// What the descriptor says.
 #[derive(Clone, Debug)]
@@ -57,10 +60,15 @@ pub(super) struct Known {
 
 /// Reads the newest descriptor; none if there is none. It must be the owner's that is expected, if one is.
 pub async fn read_facts(store: &dyn Store, owner: Option<OwnerFingerprint>) -> Result<Option<Facts>, JobError> {
-    let Some(newest) = objects::list(store, "copal/").await?.pop() else { return Ok(None) };
-    let name = newest.key.as_str();
+    let listed = objects::list(store, "copal/").await?;
+    if listed.is_empty() {
+        return Ok(None);
+    }
+    // A version far above the others was never reached by one after another.
+    let versions = listed.iter().filter_map(|listed| layout::trailing_number(listed.key.as_str()));
+    let version = reached(0, CHAIN_LEAP, versions);
+    let name = &layout::descriptor(version);
     let damaged = |why: &dyn core::fmt::Display| JobError::damaged(name, why);
-    let version = layout::trailing_number(name).ok_or_else(|| damaged(&"it is not a descriptor's name"))?;
     let bytes = objects::read(store, name).await?.ok_or_else(|| damaged(&"it is gone"))?;
     let descriptor = Descriptor::decode(version, &bytes).map_err(|error| damaged(&error))?;
     let kem = KemPublic::from_slice(&descriptor.kem_public).ok_or_else(|| damaged(&"it holds no public key"))?;
@@ -172,11 +180,14 @@ impl Known {
         {
             return Ok(Some(newest.clone()));
         }
+        let known = kept.as_ref().and_then(|(_, newest)| layout::root_number(&newest.name));
         for _ in 0..ATTEMPTS {
-            let Some(listed) = store.list("roots/", None, 1).await?.objects.into_iter().next() else {
-                return Ok(None);
-            };
-            let name = listed.key.as_str().to_owned();
+            let Some(number) = view::newest_reached(store, known).await? else { return Ok(None) };
+            let name = layout::root(number);
+            if let Some(known) = known.filter(|known| number < *known) {
+                let evidence = format!("{name} is the newest root, and {} was there", layout::root(known));
+                return Err(JobError::StateLost { evidence }.into());
+            }
             let newest = match &kept {
                 Some((_, newest)) if newest.name == name => newest.clone(),
                 _ => match read_newest(store, &name).await? {

@@ -11,16 +11,20 @@ use super::ledger::Ledger;
 /// What is remembered.
 #[derive(Debug, Default)]
 pub struct Memory {
+    /// When it began: of what was signed earlier nobody knows whether it came before.
+    since: u64,
     nonces: Mutex<Nonces>,
     unsigned: Mutex<(u64, u32)>,
     /// Uploads that no root knows yet.
     pub(super) uploads: Ledger,
 }
 
-/// The nonces that were seen, each with the time after which its request counts no more.
+/// The nonces that were seen, by who signed, each with the time after which its request counts no more.
 #[derive(Debug, Default)]
 struct Nonces {
-    until: HashMap<(Signatory, [u8; 16]), u64>,
+    until: HashMap<Signatory, HashMap<[u8; 16], u64>>,
+    /// Of all together.
+    count: usize,
     swept: u64,
 }
 
@@ -29,25 +33,39 @@ struct Nonces {
 pub enum Refused {
     /// It came before.
     Replayed,
+    /// It may have come to the process that was there before.
+    Early,
     /// There are too many.
     Busy,
 }
 
 impl Memory {
+    /// A memory that begins now, in seconds since 1970, and knows nothing of requests that were signed before.
+    pub fn since(now: u64) -> Self {
+        Self { since: now, ..Self::default() }
+    }
+
     /// Notes the nonce of a verified request.
     pub fn first(&self, terms: &Terms, now: u64) -> Result<(), Refused> {
-        let mut nonces = self.nonces.lock().unwrap_or_else(PoisonError::into_inner);
-        if now >= nonces.swept.saturating_add(WINDOW) || nonces.until.len() >= NONCES {
-            nonces.until.retain(|_, until| *until >= now);
-            nonces.swept = now;
+        if self.since > 0 && terms.created <= self.since {
+            return Err(Refused::Early);
         }
-        if nonces.until.len() >= NONCES {
+        let mut nonces = self.nonces.lock().unwrap_or_else(PoisonError::into_inner);
+        if now >= nonces.swept.saturating_add(WINDOW) || nonces.count >= NONCES {
+            nonces.sweep(now);
+        }
+        let clients = nonces.until.len().max(1);
+        let is_full = nonces.count >= NONCES;
+        let own = nonces.until.entry(terms.signatory).or_default();
+        // One client takes no room from another: half of it at most, and of what is full its share.
+        if own.len() >= if is_full { NONCES / clients } else { NONCES / 2 } {
             return Err(Refused::Busy);
         }
-        match nonces.until.insert((terms.signatory, terms.nonce), terms.expires.saturating_add(WINDOW)) {
-            Some(_) => Err(Refused::Replayed),
-            None => Ok(()),
+        if own.insert(terms.nonce, terms.expires.saturating_add(WINDOW)).is_some() {
+            return Err(Refused::Replayed);
         }
+        nonces.count += 1;
+        Ok(())
     }
 
     /// Counts a request that nobody has signed; so many are answered each second, after a few at once.
@@ -69,6 +87,16 @@ impl Memory {
     }
 }
 
+impl Nonces {
+    /// Forgets what counts no more.
+    fn sweep(&mut self, now: u64) {
+        self.until.values_mut().for_each(|own| own.retain(|_, until| *until >= now));
+        self.until.retain(|_, own| !own.is_empty());
+        self.count = self.until.values().map(HashMap::len).sum();
+        self.swept = now;
+    }
+}
+
 /// Nonces remembered at once: they are forgotten after two minutes.
 const NONCES: usize = 1 << 20;
 /// Unsigned requests answered each second, and at once.
@@ -77,6 +105,8 @@ const UNSIGNED_MOST: u32 = 60;
 
 #[cfg(test)]
 mod tests {
+    use copal_engine::id::ClientId;
+
     use super::*;
 
     fn terms(nonce: u8) -> Terms {
@@ -89,6 +119,33 @@ mod tests {
         assert_eq!(memory.first(&terms(1), 100), Ok(()));
         assert_eq!(memory.first(&terms(1), 150), Err(Refused::Replayed));
         assert_eq!(memory.first(&terms(2), 150), Ok(()));
+    }
+
+    #[test]
+    fn what_was_signed_before_it_began_is_not_taken() {
+        let memory = Memory::since(100);
+        assert_eq!(memory.first(&terms(1), 101), Err(Refused::Early));
+        assert_eq!(memory.first(&Terms { created: 101, expires: 161, ..terms(1) }, 101), Ok(()));
+    }
+
+    #[test]
+    fn a_client_that_fills_the_memory_holds_up_no_other() {
+        let memory = Memory::default();
+        let ask = |client: u8, number: usize| {
+            let mut nonce = [0; 16];
+            nonce[..8].copy_from_slice(&(number as u64).to_le_bytes());
+            let signatory = Signatory::Client(ClientId([client; 16]));
+            memory.first(&Terms { signatory, nonce, ..terms(0) }, 100)
+        };
+        for client in [1, 2] {
+            assert_eq!((0..NONCES).find(|number| ask(client, *number).is_err()), Some(NONCES / 2));
+        }
+        // What fills it up is kept: a replay is noticed still.
+        assert_eq!(ask(1, 0), Err(Refused::Busy));
+        for number in 0..100 {
+            assert_eq!(ask(3, number), Ok(()));
+        }
+        assert_eq!(ask(3, 0), Err(Refused::Replayed));
     }
 
     #[test]

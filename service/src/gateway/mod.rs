@@ -63,10 +63,42 @@ pub struct Settings {
     pub quota: Quota,
     /// The web origin whose pages may use the gateway.
     pub cors: Option<String>,
-    /// Is told of clients who may have uploaded a manifest.
-    pub arrived: Option<Arc<dyn Fn(ClientId) + Send + Sync>>,
+    /// Is told of what may have been uploaded for ingest.
+    pub arrived: Option<Arc<dyn Fn(Arrival) + Send + Sync>>,
     /// Is told of packs that a full client found harmed, or whole again, and looks at them by itself.
     pub suspected: Option<Arc<dyn Fn(Vec<PackId>) + Send + Sync>>,
+    /// Tells how the jobs are that run beside the gateway.
+    pub jobs: Option<Arc<dyn Fn() -> Vec<JobHealth> + Send + Sync>>,
+}
+
+/// How a job is that runs beside the gateway.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct JobHealth {
+    /// Which.
+    pub job: &'static str,
+    /// So many of its runs panicked, or took the process with them.
+    pub stops: u64,
+    /// Whether its last run did not end well.
+    pub is_failing: bool,
+}
+
+/// What ingest may have to decide about.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Arrival {
+    /// A manifest of this client.
+    Manifest(ClientId),
+    /// A change.
+    Change,
+}
+
+impl Arrival {
+    /// The client whose manifest it is.
+    pub fn client(self) -> Option<ClientId> {
+        match self {
+            Self::Manifest(client) => Some(client),
+            Self::Change => None,
+        }
+    }
 }
 
 /// Hands out addresses at which the store itself takes or gives one object.
@@ -134,10 +166,10 @@ impl Gateway {
             .with_state(gateway)
     }
 
-    /// Tells the host that this client may have uploaded something to decide about.
-    fn hint(&self, client: ClientId) {
+    /// Tells the host that ingest may have something to decide about.
+    fn hint(&self, arrival: Arrival) {
         if let Some(arrived) = &self.settings.arrived {
-            arrived(client);
+            arrived(arrival);
         }
     }
 }

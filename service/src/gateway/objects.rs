@@ -11,6 +11,7 @@ use bytes::Bytes;
 use copal_engine::client::Role;
 use copal_engine::limits::PACK_BYTES;
 use copal_engine::request::Request;
+use copal_store::reserve::Reserve;
 use copal_store::{Created, Key, ListPage, Store, StoreError};
 use serde::Deserialize;
 use serde_json::json;
@@ -18,7 +19,7 @@ use serde_json::json;
 use super::call::Call;
 use super::problem::Problem;
 use super::rights::{self, Caller, Upload};
-use super::{Gateway, TRANSFER_SECONDS, pieces, quota};
+use super::{Arrival, Gateway, TRANSFER_SECONDS, pieces, quota};
 
 /// `PUT /v1/objects/{key}`.
 pub(super) async fn create(
@@ -41,7 +42,12 @@ pub(super) async fn create(
     if bytes.len() as u64 != length || Request::digest(&bytes) != claimed {
         return Err(Problem::new("body-altered", StatusCode::BAD_REQUEST, "the body is not what its headers say"));
     }
-    let created = gateway.settings.store.create(&key, bytes).await?;
+    let store = gateway.settings.store.as_ref();
+    let created = match key.as_str().split_once('/') {
+        // It may be what makes room.
+        Some(("changes", _)) => Reserve::new(store).create(&key, bytes).await?,
+        _ => store.create(&key, bytes).await?,
+    };
     tell(&gateway, caller, key.as_str());
     Ok(match created {
         Created::New => StatusCode::CREATED.into_response(),
@@ -57,7 +63,8 @@ fn exists(key: &str) -> Problem {
 pub(super) fn tell(gateway: &Gateway, caller: Caller, key: &str) {
     match (key.split('/').next(), caller) {
         (Some("clients"), _) => gateway.known.doubt_clients(),
-        (Some("manifests"), Caller::Client { id, .. }) => gateway.hint(id),
+        (Some("manifests"), Caller::Client { id, .. }) => gateway.hint(Arrival::Manifest(id)),
+        (Some("changes"), _) => gateway.hint(Arrival::Change),
         _ => {}
     }
 }
@@ -183,9 +190,9 @@ pub(super) async fn list(
     let after = asked.after.map(key_of).transpose()?;
     let limit = asked.limit.unwrap_or(LIST_MOST).clamp(1, LIST_MOST);
     let store = gateway.settings.store.as_ref();
-    let page = match call.house.ingest {
-        Some(_) => store.list(&prefix, after.as_ref(), limit).await?,
-        None => list_begun(store, &prefix, after.as_ref(), limit).await?,
+    let page = match call.house.is_made {
+        true => store.list(&prefix, after.as_ref(), limit).await?,
+        false => list_begun(store, &prefix, after.as_ref(), limit).await?,
     };
     let object = |listed: &copal_store::Listed| {
         json!({

@@ -22,7 +22,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(name: &'static str, status: StatusCode, detail: impl Into<String>) -> Self {
+    /// A problem of that name.
+    pub fn new(name: &'static str, status: StatusCode, detail: impl Into<String>) -> Self {
         Self { name, status, detail: detail.into(), more: Map::new() }
     }
 

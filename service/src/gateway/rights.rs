@@ -1,11 +1,10 @@
 //! Rights: who may do what with which object. A table of its own, without I/O.
 
 use copal_engine::client::Role;
-use copal_engine::id::{ClientId, DomainId, ObjectHash, SlotId};
+use copal_engine::id::{ClientId, DomainId, SlotId};
 use copal_engine::layout::{self, Place};
-use copal_engine::limits::{PACK_BYTES, READER_BYTES, RECORD_BYTES, ROOT_BYTES};
+use copal_engine::limits::{PACK_BYTES, READER_BYTES, RECORD_BYTES};
 use copal_engine::pack::TRAILER_BYTES;
-use copal_engine::receipt::IngestBy;
 
 /// Who asks, as far as the signature tells.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -45,8 +44,8 @@ impl Caller {
 /// What the repository and its gateway allow in general.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct House {
-    /// Who decides about manifests; none while there is no repository.
-    pub ingest: Option<IngestBy>,
+    /// Whether there is a repository.
+    pub is_made: bool,
     /// Whether anybody may read key slots.
     pub open_slots: bool,
     /// Whether anybody may make the repository while there is none.
@@ -68,10 +67,10 @@ pub(super) struct Upload<'a> {
 pub(super) fn may_create(caller: Caller, house: House, upload: &Upload<'_>) -> Result<(), &'static str> {
     let key = upload.key;
     let folder = key.split('/').next().unwrap_or_default();
-    let Some(ingest) = house.ingest else {
+    if !house.is_made {
         let is_first = key == layout::descriptor(1) || is_slot(key) || is_reader(upload);
         return if house.accept_init && is_first { within(upload) } else { Err("there is no repository") };
-    };
+    }
     let is_owner = caller == Caller::Owner;
     let is_full = is_owner || matches!(caller, Caller::Client { role: Role::Full, .. });
     let permitted = match folder {
@@ -89,9 +88,10 @@ pub(super) fn may_create(caller: Caller, house: House, upload: &Upload<'_>) -> R
         "keys" => is_owner && is_slot(key),
         "reader" => is_owner && is_reader(upload),
         "copal" => is_owner && is_descriptor(key),
-        "roots" => decides(is_full, ingest)? && layout::root_number(key).is_some(),
-        "receipts" => decides(is_full, ingest)? && is_of_client(key),
-        "index" | "state" => decides(is_full, ingest)? && is_hashed(upload, folder),
+        // Whoever the descriptor lets ingest: who could create these could have everything deleted.
+        "roots" | "receipts" | "index" | "state" => {
+            return Err("behind a gateway the service alone writes roots, the state, the index and receipts");
+        }
         _ => false,
     };
     if !permitted {
@@ -108,7 +108,7 @@ pub(super) fn may_read(caller: Caller, house: House, key: &str) -> Result<(), &'
     let is_own = |id: ClientId| layout::client_of(key) == Some(id);
     let permitted = match (caller, folder) {
         (_, "copal") if is_descriptor(key) => true,
-        (Caller::Nobody, "keys") if is_slot(key) && (house.open_slots || house.ingest.is_none()) => true,
+        (Caller::Nobody, "keys") if is_slot(key) && (house.open_slots || !house.is_made) => true,
         (Caller::Nobody, _) => return Err("it has to be signed"),
         (Caller::Owner | Caller::Client { role: Role::Full, .. }, folder) => FOLDERS.contains(&folder),
         (Caller::Client { id, .. }, "clients" | "manifests" | "receipts") => is_own(id),
@@ -133,7 +133,7 @@ pub(super) fn may_list(caller: Caller, house: House, prefix: &str) -> Result<Str
     let own = |id: ClientId| ["clients", "manifests", "receipts"].map(|folder| format!("{folder}/{id}/"));
     let narrowed = match caller {
         Caller::Owner | Caller::Client { role: Role::Full, .. } => return full_list(prefix),
-        Caller::Nobody if house.ingest.is_none() && house.accept_init => {
+        Caller::Nobody if !house.is_made && house.accept_init => {
             let is_asked_first = prefix.is_empty() || FIRST.iter().any(|folder| prefix.starts_with(folder));
             return if is_asked_first { Ok(prefix.to_owned()) } else { Err("there is no repository") };
         }
@@ -173,24 +173,15 @@ pub(super) fn is_first(key: &str) -> bool {
 /// Whether this caller may delete that object: key slots, by the owner. All else is for prune.
 pub(super) fn may_delete(caller: Caller, house: House, key: &str) -> Result<(), &'static str> {
     match caller {
-        Caller::Owner if house.ingest.is_some() && is_slot(key) => Ok(()),
+        Caller::Owner if house.is_made && is_slot(key) => Ok(()),
         _ => Err("only the service deletes, by prune; the owner may delete key slots"),
-    }
-}
-
-/// Whether the caller may write what ingest writes.
-fn decides(is_full: bool, ingest: IngestBy) -> Result<bool, &'static str> {
-    match ingest {
-        IngestBy::Service => Err("the service alone writes the index, the state and receipts of this repository"),
-        IngestBy::Client => Ok(is_full),
     }
 }
 
 /// Whether a length may be right for an object of that name.
 fn within(upload: &Upload<'_>) -> Result<(), &'static str> {
     let most = match upload.key.split('/').next().unwrap_or_default() {
-        "packs" | "index" | "state" => PACK_BYTES,
-        "roots" => ROOT_BYTES as u64 + ENVELOPE,
+        "packs" => PACK_BYTES,
         "reader" => READER_BYTES,
         _ => RECORD_BYTES as u64 + ENVELOPE,
     };
@@ -202,11 +193,6 @@ fn within(upload: &Upload<'_>) -> Result<(), &'static str> {
 
 fn is_pack(upload: &Upload<'_>) -> bool {
     matches!(layout::pack_of(upload.key), Some((Place::Packs, id)) if id.0 == upload.sha256)
-}
-
-fn is_hashed(upload: &Upload<'_>, folder: &str) -> bool {
-    let name = upload.key.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
-    name.is_some_and(|name| name == ObjectHash(upload.sha256).to_string())
 }
 
 fn is_reader(upload: &Upload<'_>) -> bool {

@@ -1,6 +1,6 @@
 use super::*;
 
-const SERVICE: House = House { ingest: Some(IngestBy::Service), open_slots: false, accept_init: false };
+const SERVICE: House = House { is_made: true, open_slots: false, accept_init: false };
 const FULL: Caller = Caller::Client { id: ClientId([1; 16]), role: Role::Full, domain: DomainId([1; 16]) };
 const WRITER: Caller = Caller::Client { id: ClientId([2; 16]), role: Role::WriteOnly, domain: DomainId([2; 16]) };
 

@@ -11,19 +11,29 @@ use base64::engine::general_purpose::STANDARD;
 use copal_engine::client::Role;
 use copal_engine::id::{ClientId, DomainId};
 use copal_engine::layout;
-use copal_engine::receipt::IngestBy;
-use serde_json::{Value, json};
 
-use super::Gateway;
+use copal_store::{StoreError, StoreTime};
+use serde_json::{Map, Value, json};
+
 use super::call::Call;
 use super::problem::Problem;
 use super::rights::{self, Caller};
+use super::{Arrival, Gateway, JobHealth};
 use crate::objects;
 
-/// `GET /v1/health`: whether the store answers. Anybody may ask; nothing is told of the repository.
+/// `GET /v1/health`: whether the store answers, and how the jobs are. Anybody may ask; nothing is told of the repository.
 pub(super) async fn health(State(gateway): State<Arc<Gateway>>) -> Result<Response, Problem> {
     gateway.known.facts(gateway.settings.store.as_ref(), gateway.settings.owner, (gateway.settings.clock)()).await?;
-    Ok(Json(json!({ "status": "ok" })).into_response())
+    let jobs = gateway.settings.jobs.as_ref().map(|jobs| jobs()).unwrap_or_default();
+    // What answers requests is well: a job that fails is no reason to start the process again.
+    let status = if jobs.iter().any(|job| job.is_failing) { "degraded" } else { "ok" };
+    let of_job = |job: &JobHealth| (job.job.to_owned(), json!({ "stops": job.stops, "failing": job.is_failing }));
+    let told: Map<String, Value> = jobs.iter().filter(|job| job.is_failing || job.stops > 0).map(of_job).collect();
+    let mut answer = json!({ "status": status });
+    if !told.is_empty() {
+        answer["jobs"] = told.into();
+    }
+    Ok(Json(answer).into_response())
 }
 
 /// `GET /v1/repository`: the descriptor, and what a client has to know before its first request.
@@ -35,10 +45,6 @@ pub(super) async fn repository(State(gateway): State<Arc<Gateway>>, call: Call) 
         "owner": facts.owner.to_string(),
         "version": descriptor.version,
         "descriptor": STANDARD.encode(&facts.bytes),
-        "ingest": match descriptor.ingest {
-            IngestBy::Client => "client",
-            IngestBy::Service => "service",
-        },
         "transfers": if gateway.settings.presigner.is_some() { "presigned" } else { "direct" },
         "slots": if gateway.settings.open_slots { "open" } else { "signed" },
         "time": call.now,
@@ -48,10 +54,17 @@ pub(super) async fn repository(State(gateway): State<Arc<Gateway>>, call: Call) 
 
 /// `GET /v1/time`: the clock that dates the objects.
 pub(super) async fn time(State(gateway): State<Arc<Gateway>>, call: Call) -> Result<Response, Problem> {
-    if call.house.ingest.is_some() || !call.house.accept_init {
+    if call.house.is_made || !call.house.accept_init {
         call.known()?;
     }
-    let now = gateway.settings.store.now().await?;
+    let now = match gateway.settings.store.now().await {
+        Ok(now) => now,
+        // A directory tells the time by writing something; it is that of this machine. Who makes room needs it too.
+        Err(StoreError::Full { .. }) => {
+            StoreTime(i64::try_from((gateway.settings.clock)()).unwrap_or(i64::MAX).saturating_mul(1_000_000_000))
+        }
+        Err(error) => return Err(error.into()),
+    };
     Ok(Json(json!({ "now": now.0.to_string() })).into_response())
 }
 
@@ -67,7 +80,7 @@ pub(super) async fn receipt(
     match objects::read(gateway.settings.store.as_ref(), &name).await? {
         Some(bytes) => Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response()),
         None => {
-            gateway.hint(client);
+            gateway.hint(Arrival::Manifest(client));
             let detail = format!("manifest {number} of client {client} is not decided");
             Err(Problem::new("undecided", StatusCode::NOT_FOUND, detail))
         }

@@ -44,7 +44,7 @@ struct Named {
 
 /// `POST /v1/uploads`.
 pub(super) async fn uploads(State(gateway): State<Arc<Gateway>>, mut call: Call) -> Result<Response, Problem> {
-    if call.house.ingest.is_some() {
+    if call.house.is_made {
         call.known()?;
     }
     let wanted: Vec<Wanted> = batch(&gateway, &mut call).await?;

@@ -7,7 +7,7 @@ use copal_engine::client::{ClientRecord, Role};
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag};
 use copal_engine::index::{Bits, Mark, NewSegment, Segment, SegmentWriter, merge};
 use copal_engine::ingest::Finding;
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::manifest::VerifiedManifest;
 use copal_engine::pack::PackTable;
 use copal_engine::state::{Decision, DoomedRecord, DoomedState, PackClaim, PackRecord, SnapshotRecord, SnapshotState};
@@ -161,9 +161,9 @@ impl Pass<'_> {
                         Segment::parse(&bytes[..]).map_err(|error| JobError::damaged(layout::segment(*old), error))?,
                     );
                     self.proposal.delta.segments.insert((domain, *old), None);
-                    let root = self.view.number() + 1;
+                    let root = self.view.next_number();
                     let doomed = DoomedRecord { state: DoomedState::Doomed, time: self.now, root };
-                    self.proposal.delta.doomed.insert(layout::segment(*old), Some(doomed));
+                    self.proposal.delta.doomed.insert(Prunable::Segment(*old), Some(doomed));
                 }
                 let parts: Vec<&Segment<&[u8]>> = parts.iter().collect();
                 merge(domain, self.host.random(), &parts, |_| true)?

@@ -3,7 +3,7 @@
 use copal_engine::expiry::Expiry;
 use copal_engine::id::ObjectHash;
 use copal_engine::layout;
-use copal_engine::retention::{held, permits};
+use copal_engine::retention::{Series, Signed, held, permits};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 
@@ -78,9 +78,8 @@ impl Pass<'_> {
                 }
                 // A hold that was raised since the decision counts too; a rebuild, which cannot tell, keeps more.
                 let held = held(&signed, self.all_snapshots(), Time(i64::MAX));
-                let is_held =
-                    |of: &SnapshotRecord| held.iter().any(|held| (held.domain, held.source) == (of.domain, of.source));
-                if self.snapshots().any(|of| is_held(of) && expiry.snapshots.contains(&of.id)) {
+                let is_held = |of: Signed<'_>| held.iter().any(|held| held.series == Series::of(of));
+                if self.snapshots().any(|of| is_held(of) && expiry.snapshots.contains(&of.1.id)) {
                     return Ok(Err("a series that it names is held".into()));
                 }
             }
@@ -104,15 +103,15 @@ impl Pass<'_> {
     }
 
     /// The snapshots of the base, as this pass has changed them. Those it accepts are too new to take part.
-    fn snapshots(&self) -> impl Iterator<Item = &SnapshotRecord> {
-        self.view.state.snapshots.keys().filter_map(|key| self.snapshot(key))
+    fn snapshots(&self) -> impl Iterator<Item = Signed<'_>> {
+        self.view.state.snapshots.keys().filter_map(|key| Some((key, self.snapshot(key)?)))
     }
 
     /// The same and those that this pass accepts.
-    fn all_snapshots(&self) -> impl Iterator<Item = &SnapshotRecord> {
+    fn all_snapshots(&self) -> impl Iterator<Item = Signed<'_>> {
         let known = &self.view.state.snapshots;
         let new = self.proposal.delta.snapshots.iter().filter(|(key, _)| !known.contains_key(key));
-        self.snapshots().chain(new.filter_map(|(_, record)| record.as_ref()))
+        self.snapshots().chain(new.filter_map(|(key, record)| Some((key, record.as_ref()?))))
     }
 }
 

@@ -15,6 +15,7 @@ use added::Added;
 pub(crate) use changes::{apply_change, is_signed, verify_change};
 use receipts::write_receipts;
 pub(crate) use receipts::{receipt, write_receipt};
+use verdict::Judged;
 use waiting::{Claimed, Glimpse, Waiting};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,24 +117,28 @@ async fn work_on(
             Some(view) => view,
             None => view::read_parts(host.store, &Parts::HEADS).await?,
         };
-        let number = view.number();
-        let newest = async { if was_known { view::newest_number(host.store).await.map(Some) } else { Ok(None) } };
-        let (pass, newest) = futures::join!(Pass::new(host, view, by, is_attested), newest);
+        let base = View { root: view.root.clone(), unreached: view.unreached.clone(), ..View::default() };
+        let is_old = async { if was_known { view::is_superseded(host.store, &base).await } else { Ok(false) } };
+        let (pass, is_old) = futures::join!(Pass::new(host, view, by, is_attested), is_old);
         // A state that was read long ago is of use only as long as it is the newest. If another root has its number
         // meanwhile, the one that is written on it does not win.
-        if newest?.is_some_and(|newest| newest != number) {
+        if is_old? {
             continue;
         }
         let mut pass = pass?;
         pass.references = stale.as_ref();
+        pass.is_alone = matches!(scope, Scope::Client(_));
         let decided = match pass.go(&mut waiting).await {
-            Ok(()) if pass.is_idle() => return Ok(report),
+            Ok(()) if pass.is_idle() => {
+                report.refused.extend(pass.refused);
+                return Ok(report);
+            }
             Ok(()) => pass.finish().await,
             Err(error) => Err(error),
         };
         let (proposal, decided) = match decided {
             // What was read after the root belongs to it only as long as it is the newest.
-            Err(JobError::StateLost { .. }) if view::newest_number(host.store).await? > number => continue,
+            Err(JobError::StateLost { .. }) if view::is_superseded(host.store, &base).await? => continue,
             decided => decided?,
         };
         clients::complete(host.store, &pass.single).await?;
@@ -184,6 +189,8 @@ struct Pass<'a> {
     verified: BTreeSet<DomainId>,
     /// Clients whose chains were not worked to their ends.
     open: Vec<ClientId>,
+    /// Whether one client alone asks.
+    is_alone: bool,
     /// Whether changes or expiries may be left.
     has_more: bool,
     /// The change and the expiry that come next, as they were found with the root, until it is their turn.
@@ -221,6 +228,7 @@ impl<'a> Pass<'a> {
             far: BTreeMap::new(),
             verified: BTreeSet::new(),
             open: Vec::new(),
+            is_alone: false,
             has_more: false,
             next: [Some(change), Some(expiry)],
         })
@@ -290,7 +298,15 @@ impl<'a> Pass<'a> {
             let verdict = match bytes {
                 Some(bytes) => {
                     let place = (client, number + 1, before);
-                    self.judge(place, &bytes, record.as_ref(), findings.take()).await?
+                    match self.judge(place, &bytes, record.as_ref(), findings.take()).await? {
+                        Judged::Decided(verdict) => verdict,
+                        // It stops its client alone, for others may not have claimed what it says.
+                        Judged::Waits(evidence) if self.is_alone => return Err(JobError::StateLost { evidence }),
+                        Judged::Waits(evidence) => {
+                            self.refused.push((layout::manifest(client, number + 1), evidence));
+                            break;
+                        }
+                    }
                 }
                 None => Verdict::rejected(Reason::Oversize, "it is longer than any manifest"),
             };
@@ -328,6 +344,10 @@ impl<'a> Pass<'a> {
             return Ok(());
         }
         let name = layout::receipt(client, number);
+        let Some(bytes) = objects::read(self.host.store, &name).await? else { return Ok(()) };
+        if view::tells_of((client, number), &bytes, newest.number()).is_none() {
+            return Ok(());
+        }
         Err(JobError::StateLost { evidence: format!("{name} answers what root {} has not seen", newest.number()) })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::client::{ClientRecord, Role};
+use copal_engine::client::ClientRecord;
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash};
 use copal_engine::ingest::{Verdict, judge, judge_client};
 use copal_engine::manifest::Manifest;
@@ -15,6 +15,13 @@ use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
 use crate::view;
 
+/// What becomes of a manifest.
+pub(super) enum Judged {
+    Decided(Verdict),
+    /// It is decided once the state is there that it tells of; in words.
+    Waits(String),
+}
+
 impl Pass<'_> {
     /// Decides about one manifest of a chain, and takes what it brings if it is accepted.
     pub(super) async fn judge(
@@ -23,37 +30,47 @@ impl Pass<'_> {
         bytes: &[u8],
         record: Option<&ClientRecord>,
         findings: Option<Findings>,
-    ) -> Result<Verdict, JobError> {
+    ) -> Result<Judged, JobError> {
+        let rejected = |reason, text: &str| Ok(Judged::Decided(Verdict::rejected(reason, text)));
         let Some(record) = record else {
-            return Ok(Verdict::rejected(Reason::UnknownClient, "no sound record of the client"));
+            return rejected(Reason::UnknownClient, "no sound record of the client");
         };
         let Some(keys) = &record.keys else {
-            return Ok(Verdict::rejected(Reason::UnknownClient, "the client has not joined"));
+            return rejected(Reason::UnknownClient, "the client has not joined");
         };
         let verified = match Manifest::verify(self.host.repository, &keys.manifest, client, number, bytes) {
             Ok(verified) => verified,
-            Err(error) => return Ok(Verdict::rejected(Reason::BadSignature, error.to_string())),
+            Err(error) => return rejected(Reason::BadSignature, &error.to_string()),
         };
         if verified.manifest.previous != before {
-            return Ok(Verdict::rejected(Reason::BrokenChain, "it does not name the manifest before it"));
+            return rejected(Reason::BrokenChain, "it does not name the manifest before it");
         }
         let verdict = judge_client(&verified, record);
         if !verdict.is_accepted() {
-            return Ok(verdict);
+            return Ok(Judged::Decided(verdict));
         }
         let claim = &verified.manifest;
         let proven = claim.proven_packs(self.host.repository, &self.host.owner_key);
         if claim.proven.is_some() && proven.is_empty() {
-            return Ok(Verdict::rejected(Reason::BadSignature, "the owner has not signed the packs it calls proven"));
+            return rejected(Reason::BadSignature, "the owner has not signed the packs it calls proven");
         }
-        // Only who holds the owner's secret is believed: another client could stop all others with a false number.
+        // What a client has seen was there. If it is not there any more the state may be lost, or the client lies: it waits,
+        // and stops nobody else.
         if let Some((seen, _)) = verified.manifest.root_seen
-            && record.role == Role::Full
             && seen > self.view.number()
-            && seen > view::newest_heads(self.host.store).await?.number()
         {
-            let evidence = format!("manifest {number} of client {client} has seen root {seen}");
-            return Err(JobError::StateLost { evidence });
+            let newest = view::newest_heads(self.host.store).await?.number();
+            let words =
+                format!("manifest {number} of client {client} has seen root {seen}, and the newest is {newest}");
+            if seen > newest && is_planted(Fault::RootUnbounded) {
+                return Err(JobError::StateLost { evidence: words });
+            }
+            if view::is_told_far(seen, newest) {
+                return rejected(Reason::Malformed, &words);
+            }
+            if seen > newest {
+                return Ok(Judged::Waits(words));
+            }
         }
         let findings = match findings {
             Some(findings) => findings,
@@ -86,7 +103,7 @@ impl Pass<'_> {
         if verdict.is_accepted() {
             self.accept(&verified, record, findings, &proven).await?;
         }
-        Ok(verdict)
+        Ok(Judged::Decided(verdict))
     }
 
     /// What does not resolve may have been accepted by a root that is lost: a rejection is final, and so it looks for the

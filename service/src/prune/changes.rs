@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet, btree_map};
 use bytes::Bytes;
 use copal_engine::id::{ChunkId, ObjectHash, PackId, PackTag};
 use copal_engine::index::{Bits, Copied, Entry, Mark, NewMarks, Segment, merge};
-use copal_engine::layout;
+use copal_engine::layout::{self, Prunable};
 use copal_engine::plan::Plan;
 
 use super::copies::Copies;
@@ -62,12 +62,12 @@ impl Part<'_> {
             let merged = merge(self.domain, self.host.random(), &segments, |entry| stays(entry))?;
             for hash in group.iter().filter_map(|(hash, _)| *hash) {
                 proposal.delta.segments.insert((self.domain, hash), None);
-                deletion::doom(self.view, layout::segment(hash), self.now, proposal);
+                deletion::doom(self.view, Prunable::Segment(hash), self.now, proposal);
             }
             if let Some(merged) = merged {
                 proposal.delta.segments.insert((self.domain, merged.hash), Some(merged.record));
                 // At once: all of a domain do not fit into memory. If no root names it, the run dooms it.
-                if !view::is_newest(self.host.store, &layout::root(self.view.number())).await? {
+                if view::is_superseded(self.host.store, self.view).await? {
                     let evidence = format!("{} is not the newest any more", layout::root(self.view.number()));
                     return Err(JobError::StateLost { evidence });
                 }
@@ -89,7 +89,7 @@ impl Part<'_> {
         let dead = plan.dead_packs.iter().copied().chain(moved.emptied.iter().copied());
         for pack in dead.map(|number| &inventory.packs[number as usize]) {
             proposal.delta.packs.insert(pack.id, None);
-            deletion::doom(self.view, layout::pack(pack.place, pack.id), self.now, proposal);
+            deletion::doom(self.view, Prunable::Pack(pack.place, pack.id), self.now, proposal);
         }
         for id in &moved.packs {
             let record = copies.packs()[id].record(self.domain, self.now);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use copal_engine::id::{DomainId, PackId};
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::pack::PackTable;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
@@ -74,10 +74,9 @@ impl Copies {
     /// orphans, deleted, or taken up by a rebuild.
     pub(super) fn keep_own(&mut self, view: &View, stored: &Stored) {
         self.packs.retain(|id, pack| {
-            let name = layout::pack(Place::Moved, *id);
-            stored.length(&name) == Some(pack.length)
+            stored.length(&layout::pack(Place::Moved, *id)) == Some(pack.length)
                 && !view.state.packs.contains_key(id)
-                && !view.state.doomed.contains_key(&name)
+                && !view.state.doomed.contains_key(&Prunable::Pack(Place::Moved, *id))
         });
         let packs = &self.packs;
         self.blocks.retain(|_, (pack, _)| packs.contains_key(pack));

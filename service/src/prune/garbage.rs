@@ -1,10 +1,11 @@
 //! Garbage: objects that no root lists, names that were used up, roots older than the kept window.
 
+use core::slice;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::id::ObjectHash;
-use copal_engine::layout;
+use copal_engine::layout::{self, Prunable};
 use copal_engine::root::Root;
 use copal_engine::state::DoomedState;
 use copal_engine::time::Time;
@@ -21,7 +22,7 @@ use crate::view::{self, View};
 
 /// What the store holds of packs, segments and runs.
 pub(super) struct Stored {
-    objects: BTreeMap<String, Stat>,
+    objects: BTreeMap<Prunable, Stat>,
 }
 
 impl Stored {
@@ -29,14 +30,17 @@ impl Stored {
         let mut all = BTreeMap::new();
         for prefix in ["packs/", "moved/", "index/", "state/"] {
             for listed in objects::list(host.store, prefix).await? {
-                all.insert(listed.key.as_str().to_owned(), listed.stat);
+                // What has another name was not made by anybody who writes here, and nobody deletes it.
+                if let Some(name) = Prunable::parse(listed.key.as_str()) {
+                    all.insert(name, listed.stat);
+                }
             }
         }
         Ok(Self { objects: all })
     }
 
     pub(super) fn length(&self, name: &str) -> Option<u64> {
-        self.objects.get(name).map(|stat| stat.length)
+        self.objects.get(&Prunable::parse(name)?).map(|stat| stat.length)
     }
 }
 
@@ -50,40 +54,37 @@ pub(super) async fn doom_orphans(
     proposal: &mut Proposal,
     report: &mut Report,
 ) -> Result<(), JobError> {
-    let old: Vec<&String> = stored
+    let old: Vec<Prunable> = stored
         .objects
         .iter()
         .filter(|(_, stat)| now.since(Time(stat.created.0)) >= windows().orphan_age)
-        .map(|(name, _)| name)
+        .map(|(name, _)| *name)
         .collect();
     if old.is_empty() {
         return Ok(());
     }
     let named_runs = runs_named(host).await?;
     for name in old {
-        let is_named = match layout::pack_of(name) {
-            Some((_, pack)) => view.state.packs.contains_key(&pack) || proposal.delta.packs.contains_key(&pack),
-            None => match hash_of(name) {
-                Some(hash) if name.starts_with("index/") => {
-                    view.state.segments.keys().chain(proposal.delta.segments.keys()).any(|(_, named)| *named == hash)
-                }
-                // A root that cannot be read may name it.
-                Some(hash) => named_runs.as_ref().is_none_or(|named| named.contains(&hash)),
-                None => true,
-            },
+        let is_named = match name {
+            Prunable::Pack(_, pack) => view.state.packs.contains_key(&pack) || proposal.delta.packs.contains_key(&pack),
+            Prunable::Segment(hash) => {
+                view.state.segments.keys().chain(proposal.delta.segments.keys()).any(|(_, named)| *named == hash)
+            }
+            // A root that cannot be read may name it.
+            Prunable::Run(hash) => named_runs.as_ref().is_none_or(|named| named.contains(&hash)),
         };
-        let doomed = view.state.doomed.get(name).map(|record| record.state);
+        let doomed = view.state.doomed.get(&name).map(|record| record.state);
         if is_named || doomed == Some(DoomedState::Doomed) {
             continue;
         }
-        let tells = layout::pack_of(name).is_some() || name.starts_with("state/");
+        let tells = !matches!(name, Prunable::Segment(_));
         if is_rebuilt && tells && doomed.is_none() {
             continue;
         }
-        doom(view, name.clone(), now, proposal);
+        doom(view, name, now, proposal);
         report.orphans += 1;
         if is_planted(Fault::OrphansNotDoomed) {
-            host.store.delete(&objects::key(name.as_str())).await?;
+            objects::delete(host.store, &[objects::key(name.to_string())]).await?;
         }
     }
     Ok(())
@@ -93,16 +94,21 @@ pub(super) async fn doom_orphans(
 pub(super) fn expire_spent(view: &View, now: Time, proposal: &mut Proposal) {
     for (name, record) in &view.state.doomed {
         if record.state == DoomedState::Spent && now.since(record.time) >= SPENT_AGE {
-            proposal.delta.doomed.entry(name.clone()).or_insert(None);
+            proposal.delta.doomed.entry(*name).or_insert(None);
         }
     }
 }
 
 /// Deletes roots outside the kept window, strictly in ascending order, each with the runs that only it names.
 pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
-    let listed = objects::list(host.store, "roots/").await?;
+    let mut listed = objects::list(host.store, "roots/").await?;
+    listed.retain(|root| layout::root_number(root.key.as_str()).is_some());
     let now = host.now().await?;
-    let old = listed.iter().skip(windows().roots_kept);
+    // What is passed over is none of the roots that are kept.
+    let numbers = listed.iter().filter_map(|root| layout::root_number(root.key.as_str()));
+    let newest = view::newest_number(host.store).await?;
+    let passed = listed.len() - numbers.filter(|number| *number <= newest).count();
+    let old = listed.iter().skip(windows().roots_kept.saturating_add(passed));
     let old = old.filter(|root| now.since(Time(root.stat.created.0)) >= windows().roots_age);
     let mut old: Vec<_> = old.collect();
     if old.is_empty() {
@@ -120,7 +126,7 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
     old.reverse();
     for root in old {
         let runs = runs_of(host, root.key.as_str()).await?.unwrap_or_default();
-        host.store.delete(&root.key).await?;
+        objects::delete(host.store, slice::from_ref(&root.key)).await?;
         report.objects_deleted += 1;
         report.bytes_deleted += root.stat.length;
         let mut unnamed = Vec::new();
@@ -132,14 +138,14 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
                 unnamed.push(objects::key(layout::state(run)));
             }
         }
-        host.store.delete_all(&unnamed).await?;
+        objects::delete(host.store, &unnamed).await?;
         report.objects_deleted += unnamed.len() as u64;
     }
     Ok(())
 }
 
 /// The runs that the roots name; none if one of these cannot be read.
-async fn runs_named(host: &Host<'_>) -> Result<Option<BTreeSet<ObjectHash>>, JobError> {
+pub(super) async fn runs_named(host: &Host<'_>) -> Result<Option<BTreeSet<ObjectHash>>, JobError> {
     let mut named = BTreeSet::new();
     for root in objects::list(host.store, "roots/").await? {
         match runs_of(host, root.key.as_str()).await? {
@@ -151,10 +157,10 @@ async fn runs_named(host: &Host<'_>) -> Result<Option<BTreeSet<ObjectHash>>, Job
 }
 
 /// The runs and segments that the view's root names.
-pub(super) fn named_by(view: &View) -> BTreeSet<String> {
+pub(super) fn named_by(view: &View) -> BTreeSet<Prunable> {
     let runs = view.root.iter().flat_map(|(root, _)| &root.runs).map(|run| run.hash);
-    let runs = runs.chain(view.state.overlays.keys().map(|(_, hash)| *hash)).map(layout::state);
-    runs.chain(view.state.segments.keys().map(|(_, hash)| layout::segment(*hash))).collect()
+    let runs = runs.chain(view.state.overlays.keys().map(|(_, hash)| *hash)).map(Prunable::Run);
+    runs.chain(view.state.segments.keys().map(|(_, hash)| Prunable::Segment(*hash))).collect()
 }
 
 /// The runs a root names, not any if it is gone meanwhile; none if it cannot be read.
@@ -168,10 +174,6 @@ pub(super) async fn runs_of(host: &Host<'_>, name: &str) -> Result<Option<Vec<Ob
         return Ok(Some(Vec::new()));
     }
     Ok(runs)
-}
-
-fn hash_of(name: &str) -> Option<ObjectHash> {
-    ObjectHash::from_hex(name.rsplit('/').next()?).ok()
 }
 
 /// A name that was deleted is refused for so long.

@@ -8,6 +8,7 @@ mod domain;
 mod garbage;
 mod inventory;
 mod kept;
+mod needed;
 mod notes;
 mod rebuilt;
 mod repack;
@@ -96,6 +97,8 @@ pub struct Report {
     pub bytes_copied: u64,
     /// Objects nothing refers to, listed as doomed.
     pub orphans: u64,
+    /// Objects listed as doomed that the state still needs: they stay, and are doomed no more.
+    pub spared: u64,
     /// Objects deleted.
     pub objects_deleted: u64,
     /// Bytes of objects deleted.
@@ -202,6 +205,7 @@ impl Report {
             packs_rewritten: self.packs_rewritten + now.packs_rewritten,
             bytes_planned: self.bytes_planned + now.bytes_planned,
             orphans: self.orphans + now.orphans,
+            spared: self.spared + now.spared,
             bytes_copied: self.bytes_copied + now.bytes_copied,
             objects_deleted: self.objects_deleted + now.objects_deleted,
             bytes_deleted: self.bytes_deleted + now.bytes_deleted,

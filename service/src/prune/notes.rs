@@ -5,12 +5,13 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use copal_engine::layout::Prunable;
 use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 
 /// A store that remembers the segments and state runs that were asked of it.
 pub(super) struct Notes<'a> {
     store: &'a dyn Store,
-    created: Mutex<Vec<String>>,
+    created: Mutex<Vec<Prunable>>,
 }
 
 impl<'a> Notes<'a> {
@@ -19,7 +20,7 @@ impl<'a> Notes<'a> {
     }
 
     /// The names since the last call, also of what may not have been created.
-    pub(super) fn take(&self) -> Vec<String> {
+    pub(super) fn take(&self) -> Vec<Prunable> {
         std::mem::take(&mut self.created.lock().expect("nothing panics while it holds the names"))
     }
 }
@@ -27,9 +28,9 @@ impl<'a> Notes<'a> {
 #[async_trait]
 impl Store for Notes<'_> {
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
-        if ["index/", "state/"].iter().any(|prefix| key.as_str().starts_with(prefix)) {
+        if let Some(name @ (Prunable::Segment(_) | Prunable::Run(_))) = Prunable::parse(key.as_str()) {
             let mut created = self.created.lock().expect("nothing panics while it holds the names");
-            created.push(key.as_str().to_owned());
+            created.push(name);
         }
         self.store.create(key, bytes).await
     }

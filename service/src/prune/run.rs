@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 
 use copal_engine::id::{DomainId, ObjectHash};
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::root::Root;
-use copal_engine::state::{DoomedRecord, DoomedState};
+use copal_engine::state::DoomedState;
 use copal_engine::time::Time;
-use copal_store::StoreError;
+use copal_store::{Key, StoreError};
 
 use super::copies::Copies;
-use super::deletion::{clear, delete_doomed, doom, is_superseded};
+use super::deletion::{Cleared, clear, delete_doomed, doom, doomed_by, is_superseded};
 use super::domain::{Part, Work};
 use super::kept::{bury, roots_of};
 use super::notes::Notes;
@@ -39,6 +39,7 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
         copies: Copies::default(),
         left_over: Vec::new(),
         standings: Standings::default(),
+        own: BTreeSet::new(),
         report: Report::default(),
         may_copy: options.repack_most,
         copied: 0,
@@ -96,6 +97,8 @@ struct Run<'a> {
     copies: Copies,
     left_over: Vec<LeftOver>,
     standings: Standings,
+    /// What roots of this run doom.
+    own: BTreeSet<Prunable>,
     report: Report,
     /// Bytes that may still be copied.
     may_copy: u64,
@@ -111,7 +114,7 @@ struct Run<'a> {
 
 /// A segment or run that was written for a root that did not win.
 struct LeftOver {
-    name: String,
+    name: Prunable,
     root: u64,
 }
 
@@ -150,11 +153,11 @@ impl Run<'_> {
             let decided = self.decide(&mut view, &cleared, is_first).await;
             self.count_copied();
             if decided.is_err() {
-                self.leave_over(view.number() + 1);
+                self.leave_over(view.next_number());
             }
             let decided = match decided {
                 // An index belongs to its root only as long as that is the newest.
-                Err(JobError::StateLost { .. }) if view::newest_number(self.host.store).await? > view.number() => {
+                Err(JobError::StateLost { .. }) if view::is_superseded(self.host.store, &view).await? => {
                     lost += 1;
                     continue;
                 }
@@ -166,16 +169,16 @@ impl Run<'_> {
             }
             self.keep_plan(&view, &decided).await?;
             if is_planted(Fault::DeletedFirst) {
-                for name in decided.proposal.delta.doomed.keys() {
-                    self.host.store.delete(&objects::key(name.as_str())).await?;
-                }
+                let names = decided.proposal.delta.doomed.keys();
+                let keys: Vec<Key> = names.map(|name| objects::key(name.to_string())).collect();
+                objects::delete(self.host.store, &keys).await?;
             }
             if !self.commit(&view, decided.proposal).await? {
                 lost += 1;
                 continue;
             }
             self.report.take(decided.report);
-            self.planned = view.number() + 1;
+            self.planned = view.next_number();
             let is_over = decided.after.is_some() || self.options.budget.is_over();
             if is_over || !decided.has_more {
                 self.report.is_unfinished |= decided.has_more;
@@ -196,9 +199,7 @@ impl Run<'_> {
 
     /// Keeps what the next root removes and dooms before anything is.
     async fn keep_plan(&self, view: &View, decided: &Decided) -> Result<(), JobError> {
-        let doomed = decided.proposal.delta.doomed.iter();
-        let is_doomed = |of: &Option<DoomedRecord>| of.as_ref().is_some_and(|of| of.state == DoomedState::Doomed);
-        let names: Vec<&String> = doomed.filter(|(_, record)| is_doomed(record)).map(|(name, _)| name).collect();
+        let names: Vec<Prunable> = doomed_by(&decided.proposal).collect();
         if !self.options.keeps_plan || (names.is_empty() && decided.report.entries_removed == 0) {
             return Ok(());
         }
@@ -221,22 +222,22 @@ impl Run<'_> {
         without_room(progress::delete_old(self.host, JOB).await)
     }
 
-    async fn delete_doomed(&mut self, view: &View, root: (&Root, ObjectHash)) -> Result<Vec<String>, JobError> {
+    async fn delete_doomed(&mut self, view: &View, root: (&Root, ObjectHash)) -> Result<Cleared, JobError> {
         if self.options.is_dry_run {
-            return Ok(Vec::new());
+            return Ok(Cleared::default());
         }
         if self.options.keeps_plan && self.planned != root.0.number {
             let doomed = view.state.doomed.iter().filter(|(_, record)| record.state == DoomedState::Doomed);
-            let names: Vec<&String> = doomed.map(|(name, _)| name).collect();
+            let names: Vec<Prunable> = doomed.map(|(name, _)| *name).collect();
             if !names.is_empty() {
                 without_room(report::plan(self.host, root.0.number, &names, None).await)?;
             }
         }
-        delete_doomed(self.host, view, root, &mut self.report).await
+        delete_doomed(self.host, (view, root), &self.own, &mut self.report).await
     }
 
     /// Everything the next root changes.
-    async fn decide(&mut self, view: &mut View, cleared: &[String], is_first: bool) -> Result<Decided, JobError> {
+    async fn decide(&mut self, view: &mut View, cleared: &Cleared, is_first: bool) -> Result<Decided, JobError> {
         let mut proposal = Proposal::default();
         let mut report = Report::default();
         // Taken after the root was read: a pack that a root names and this lacks is gone.
@@ -290,7 +291,7 @@ impl Run<'_> {
         }
         self.count_copied();
         let unused = self.copies.packs().keys().filter(|pack| !used.contains(pack));
-        unused.for_each(|pack| doom(view, layout::pack(Place::Moved, *pack), now, &mut proposal));
+        unused.for_each(|pack| doom(view, Prunable::Pack(Place::Moved, *pack), now, &mut proposal));
         self.doom_left_over(view, now, &mut proposal).await?;
         let ages = (now, rebuilt.is_some());
         garbage::doom_orphans(self.host, view, &stored, ages, &mut proposal, &mut report).await?;
@@ -305,31 +306,33 @@ impl Run<'_> {
         let mut named = garbage::named_by(view);
         for root in self.left_over.iter().map(|left| left.root).collect::<BTreeSet<_>>() {
             match garbage::runs_of(self.host, &layout::root(root)).await? {
-                Some(runs) => named.extend(runs.into_iter().map(layout::state)),
+                Some(runs) => named.extend(runs.into_iter().map(Prunable::Run)),
                 None => return Ok(()),
             }
         }
         for LeftOver { name, .. } in self.left_over.iter().filter(|left| !named.contains(&left.name)) {
-            doom(view, name.clone(), now, proposal);
+            doom(view, *name, now, proposal);
         }
         Ok(())
     }
 
     /// Writes the next root; whether it won.
     async fn commit(&mut self, view: &View, proposal: Proposal) -> Result<bool, JobError> {
+        let doomed: Vec<Prunable> = doomed_by(&proposal).collect();
         // Decided on a root that is not the newest: no more is written for nothing.
-        let won = match view::is_newest(self.host.store, &layout::root(view.number())).await? {
-            true => commit(self.host, view, proposal).await,
-            false => Ok(None),
+        let won = match view::is_superseded(self.host.store, view).await? {
+            false => commit(self.host, view, proposal).await,
+            true => Ok(None),
         };
         if let Ok(Some(_)) = won {
             // The root has decided about everything that was there.
             self.notes.take();
             self.copies.clear();
             self.left_over.clear();
+            self.own.extend(doomed);
             return Ok(true);
         }
-        self.leave_over(view.number() + 1);
+        self.leave_over(view.next_number());
         won.map(|_| false)
     }
 

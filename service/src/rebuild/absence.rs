@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId};
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::state::{PackRecord, RunKind, RunReader, StateFold};
 
 use super::Report;
@@ -40,7 +40,7 @@ impl Absence {
         recorded: &Recorded,
         (chains, named): (&[Chain], &HashMap<PackId, Named>),
         (packs, unread): (&BTreeMap<PackId, Found>, &BTreeSet<PackId>),
-        deleted: &BTreeSet<String>,
+        deleted: &BTreeSet<Prunable>,
         report: &mut Report,
     ) -> Self {
         let mut absence = Self {
@@ -58,7 +58,7 @@ impl Absence {
             known.entry(layout::pack(*place, *id)).or_insert_with(|| (*id, BTreeSet::new())).1.insert(*domain);
         }
         for (name, (id, domains)) in known {
-            if deleted.contains(&name) {
+            if Prunable::parse(&name).is_some_and(|name| deleted.contains(&name)) {
                 absence.pruned.extend(domains);
             } else if !packs.contains_key(&id) {
                 absence.bereft.extend(domains);

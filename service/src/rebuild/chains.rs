@@ -4,11 +4,14 @@
 use copal_engine::client::{ClientRecord, Role};
 use copal_engine::id::{ClientId, DomainId, ObjectHash};
 use copal_engine::layout;
+use copal_engine::limits::CHAIN_LEAP;
 use copal_engine::manifest::{Manifest, VerifiedManifest};
+use copal_engine::number::reached;
 use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::time::Time;
 
 use super::Report;
+use super::numbers::Numbers;
 use crate::clients::{self, Known};
 use crate::error::JobError;
 use crate::host::Host;
@@ -83,11 +86,11 @@ impl Chain {
     }
 }
 
-/// Reads the chain of a client; `newest` grows to the highest number of a root that it tells of.
+/// Reads the chain of a client, and adds the numbers of roots that it tells of.
 pub(super) async fn read_chain(
     host: &Host<'_>,
     client: ClientId,
-    newest: &mut u64,
+    numbers: &mut Numbers,
     report: &mut Report,
 ) -> Result<Chain, JobError> {
     let Known { record, missing } = clients::know(host, client).await?;
@@ -103,24 +106,36 @@ pub(super) async fn read_chain(
         has_gaps: false,
         missing,
     };
-    for listed in objects::list(host.store, &format!("receipts/{client}/")).await? {
-        chain.answered = chain.answered.max(layout::trailing_number(listed.key.as_str()).unwrap_or(0));
-    }
     let mut before = (0, ObjectHash::NONE);
     let mut is_sound = true;
-    for listed in objects::list(host.store, &format!("manifests/{client}/")).await? {
+    let manifests = objects::list(host.store, &format!("manifests/{client}/")).await?;
+    let written = manifests.iter().filter_map(|listed| layout::trailing_number(listed.key.as_str()));
+    let last = reached(0, CHAIN_LEAP, written);
+    chain.answered = last_answered(host, client, last, numbers).await?;
+    for listed in manifests {
         let name = listed.key.as_str();
-        let Some(number) = layout::trailing_number(name) else { continue };
+        let Some(number) = layout::trailing_number(name).filter(|number| *number <= last) else {
+            report.manifests_left_out.push((name.to_owned(), "its number is far above all others".into()));
+            continue;
+        };
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
         let hash = ObjectHash::of(&bytes);
         let receipt = match objects::read(host.store, &layout::receipt(client, number)).await? {
             Some(bytes) => Receipt::decode(client, number, &bytes).ok(),
             None => None,
         };
-        *newest = (*newest).max(receipt.as_ref().map_or(0, |receipt| receipt.root));
+        let receipt = receipt.filter(|receipt| numbers.is_plausible(receipt.root));
+        numbers.tell(receipt.as_ref().map_or(0, |receipt| receipt.root));
         // Behind a manifest that is damaged or gone there is nothing left to compare with.
         let previous = (is_sound && before.0 + 1 == number).then_some(before.1);
-        let standing = judge(host, record.as_ref(), (client, number), &bytes, previous, receipt.as_ref());
+        let standing = match judge(host, record.as_ref(), (client, number), &bytes, previous, receipt.as_ref()) {
+            Standing::Unanswered(verified)
+                if verified.manifest.root_seen.is_some_and(|(seen, _)| !numbers.is_plausible(seen)) =>
+            {
+                Standing::Refused(Reason::Malformed, "it has seen a root that never was".into())
+            }
+            standing => standing,
+        };
         chain.has_gaps |= miss(client, before.0 + 1..number, report);
         match &standing {
             Standing::Refused(_, why) => report.manifests_left_out.push((name.to_owned(), why.to_owned())),
@@ -130,7 +145,7 @@ pub(super) async fn read_chain(
         if let Standing::Accepted(verified, _) | Standing::Unanswered(verified) = &standing
             && let Some((seen, _)) = verified.manifest.root_seen.filter(|_| is_full)
         {
-            *newest = (*newest).max(seen);
+            numbers.tell(seen);
         }
         is_sound = !matches!(standing, Standing::Damaged | Standing::Refused(Reason::BadSignature, _));
         before = (number, hash);
@@ -149,6 +164,28 @@ pub(super) async fn read_chain(
         chain.head = (chain.answered, answer.map_or(ObjectHash::NONE, |receipt| receipt.manifest));
     }
     Ok(chain)
+}
+
+/// The number of the last answer. One behind all manifests counts only if it is an answer: it tells of manifests that are
+/// gone.
+async fn last_answered(host: &Host<'_>, client: ClientId, last: u64, numbers: &mut Numbers) -> Result<u64, JobError> {
+    let mut answered = 0;
+    for listed in objects::list(host.store, &format!("receipts/{client}/")).await? {
+        let Some(number) = layout::trailing_number(listed.key.as_str()) else { continue };
+        if number <= last {
+            answered = number;
+            continue;
+        }
+        let bytes = objects::read(host.store, listed.key.as_str()).await?;
+        let receipt = bytes.and_then(|bytes| Receipt::decode(client, number, &bytes).ok());
+        let receipt = receipt.filter(|receipt| numbers.is_plausible(receipt.root));
+        let Some(receipt) = receipt.filter(|_| number <= answered.max(last).saturating_add(CHAIN_LEAP)) else {
+            continue;
+        };
+        numbers.tell(receipt.root);
+        answered = number;
+    }
+    Ok(answered)
 }
 
 /// Names the manifests of a chain that are gone; whether any is. Whoever damages names may leave gaps of any size.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::manifest::VerifiedManifest;
 use copal_engine::pack::{PackKind, PackTable};
 use copal_engine::state::{PackClaim, PackRecord};
@@ -61,7 +61,7 @@ pub(super) fn named_by(host: &Host<'_>, chains: &[Chain]) -> HashMap<PackId, Nam
 /// that are damaged so that nobody can tell what they hold.
 pub(super) async fn read_packs(
     host: &Host<'_>,
-    deleted: &BTreeSet<String>,
+    deleted: &BTreeSet<Prunable>,
     named: &HashMap<PackId, Named>,
     genuine: &BTreeSet<PackId>,
     now: Time,
@@ -72,7 +72,7 @@ pub(super) async fn read_packs(
     for prefix in ["packs/", "moved/"] {
         for listed in objects::list(host.store, prefix).await? {
             let name = listed.key.as_str();
-            if deleted.contains(name) {
+            if Prunable::parse(name).is_some_and(|name| deleted.contains(&name)) {
                 continue;
             }
             let Some((place, id)) = layout::pack_of(name) else { continue };

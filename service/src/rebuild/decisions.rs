@@ -7,7 +7,9 @@ use copal_engine::change::{Operation, VerifiedChange};
 use copal_engine::expiry::Expiry;
 use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
-use copal_engine::retention::{SignedPolicy, expirable, permits, protected};
+use copal_engine::limits::CHAIN_LEAP;
+use copal_engine::number::reached;
+use copal_engine::retention::{Signed, SignedPolicy, expirable, permits, protected};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 
@@ -38,12 +40,14 @@ pub(super) async fn fold(
     let (changes, mut unread) = read_changes(host, proposal, report).await?;
     let expiries = read_expiries(host, proposal, report).await?;
     let by_expiries = expiries.iter().map(|(_, expiry)| expiry.policy.max(expiry.change));
-    let last = by_expiries.chain([told.last()]).max().unwrap_or(0);
+    let known = proposal.change_head.map_or(0, |(number, _)| number);
+    let is_near = |number: &u64| *number <= known.saturating_add(CHAIN_LEAP);
+    let last = by_expiries.chain([told.last()]).filter(is_near).max().unwrap_or(0);
     if last > proposal.change_head.map_or(0, |(number, _)| number) {
         report.unreadable.push((layout::change(last), "it is not there, and a root or an expiry knows it".into()));
         unread.insert(last);
     }
-    unread.extend(told.policy_lost);
+    unread.extend(told.policy_lost.filter(is_near));
     // It may hold a policy that forbids what the one before it permits.
     let policy = changes.iter().rev().find(|verified| policy::of(&verified.change).is_some());
     let policy = policy.map_or(0, |verified| verified.change.number);
@@ -88,9 +92,8 @@ async fn read_changes(
     let mut unread = Unread::new();
     let mut before = Some((0, ObjectHash::NONE));
     let mut last = 0;
-    for listed in objects::list(host.store, "changes/").await? {
-        let name = listed.key.as_str();
-        let Some(number) = layout::trailing_number(name) else { continue };
+    for (name, number) in chain_of(host, "changes/", report).await? {
+        let name = name.as_str();
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
         if number > last + 1 {
             report.unreadable.push((layout::change(last + 1), "it is not there".into()));
@@ -124,9 +127,8 @@ async fn read_expiries(
 ) -> Result<Vec<(String, Expiry)>, JobError> {
     let mut expiries = Vec::new();
     let mut before = Some((0, ObjectHash::NONE));
-    for listed in objects::list(host.store, "expiries/").await? {
-        let name = listed.key.as_str();
-        let Some(number) = layout::trailing_number(name) else { continue };
+    for (name, number) in chain_of(host, "expiries/", report).await? {
+        let name = name.as_str();
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
         let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
         let own = (number, ObjectHash::of(&bytes));
@@ -146,6 +148,18 @@ async fn read_expiries(
         }
     }
     Ok(expiries)
+}
+
+/// The names and numbers of a chain. One far above all others is left out.
+async fn chain_of(host: &Host<'_>, folder: &str, report: &mut Report) -> Result<Vec<(String, u64)>, JobError> {
+    let listed = objects::list(host.store, folder).await?;
+    let names = listed.iter().map(|listed| listed.key.as_str());
+    let numbered: Vec<(&str, u64)> = names.filter_map(|name| Some((name, layout::trailing_number(name)?))).collect();
+    let last = reached(0, CHAIN_LEAP, numbered.iter().map(|(_, number)| *number));
+    let (chain, far): (Vec<_>, Vec<_>) = numbered.into_iter().partition(|(_, number)| *number <= last);
+    let why = "its number is far above all others";
+    report.unreadable.extend(far.into_iter().map(|(name, _)| (name.to_owned(), why.to_owned())));
+    Ok(chain.into_iter().map(|(name, number)| (name.to_owned(), number)).collect())
 }
 
 /// The policy that counts at some place among the changes.
@@ -249,7 +263,7 @@ impl<'a> Replay<'a> {
         let mut leave_out = |why: String| report.expiries_left_out.push((name.to_owned(), why));
         let permitted = self.policy.as_ref().filter(|in_force| {
             let is_placed = (in_force.number, self.last_change) == (expiry.policy, expiry.change);
-            is_placed && permits(&in_force.policy, self.snapshots.values().flatten(), expiry)
+            is_placed && permits(&in_force.policy, self.signed(), expiry)
         });
         let is_known = ![expiry.policy, expiry.change].iter().any(|number| unread.contains(number));
         if permitted.is_none() && is_known {
@@ -275,18 +289,22 @@ impl<'a> Replay<'a> {
     /// What the policy in force does not keep now.
     fn unwanted(&self) -> BTreeSet<SnapshotId> {
         let policy = self.policy.as_ref().map(|in_force| &in_force.policy);
-        policy.map(|policy| expirable(policy, self.snapshots.values().flatten(), self.now)).unwrap_or_default()
+        policy.map(|policy| expirable(policy, self.signed(), self.now)).unwrap_or_default()
     }
 
     /// The forgotten snapshots that no prune removes: who keeps them against somebody who forgets everything keeps what is
     /// left of them, too. Where no policy is known it may be any.
     fn guarded(&self, is_in_doubt: bool) -> BTreeSet<SnapshotId> {
-        let all = self.snapshots.values().flatten();
+        let forgotten = self.signed().filter(|(_, of)| of.state == SnapshotState::Forgotten);
         match &self.policy {
-            _ if is_in_doubt => all.filter(|of| of.state == SnapshotState::Forgotten).map(|of| of.id).collect(),
-            Some(in_force) => protected(&in_force.policy, all, self.now).into_keys().collect(),
+            _ if is_in_doubt => forgotten.map(|(_, of)| of.id).collect(),
+            Some(in_force) => protected(&in_force.policy, self.signed(), self.now).into_keys().collect(),
             None => BTreeSet::new(),
         }
+    }
+
+    fn signed(&self) -> impl Iterator<Item = Signed<'_>> {
+        self.snapshots.iter().filter_map(|(key, record)| Some((key, record.as_ref()?)))
     }
 
     /// Forgotten snapshots and checkpoints that are not whole cannot come back, unless they are guarded and what they lack was

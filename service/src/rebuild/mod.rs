@@ -7,17 +7,19 @@ mod chains;
 mod contents;
 mod copies;
 mod decisions;
+mod deletions;
 mod index;
+mod numbers;
 mod told;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use copal_engine::id::{DomainId, PackId, SnapshotId};
+use copal_engine::id::{ClientId, DomainId, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::repository::IngestBy;
 use copal_engine::root::Deletion;
-use copal_engine::state::{ClientHead, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState, State};
+use copal_engine::state::{ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 
 use crate::clients;
@@ -30,8 +32,10 @@ use crate::view::View;
 use crate::witness::Witnessed;
 use absence::{Absence, Recorded};
 use answers::Answering;
-use chains::read_chain;
+use chains::{Chain, read_chain};
 use contents::{Contents, named_by, read_packs};
+use deletions::Deleted;
+use numbers::Numbers;
 use told::Told;
 
 /// What a rebuild found and did.
@@ -74,7 +78,7 @@ pub struct Report {
 pub async fn unnamed_packs(host: &Host<'_>) -> Result<Vec<PackId>, JobError> {
     let mut chains = Vec::new();
     for client in clients::below(host.store, "manifests/").await? {
-        chains.push(read_chain(host, client, &mut 0, &mut Report::default()).await?);
+        chains.push(read_chain(host, client, &mut Numbers::default(), &mut Report::default()).await?);
     }
     let named = named_by(host, &chains);
     let listed = objects::list(host.store, "packs/").await?;
@@ -84,38 +88,81 @@ pub async fn unnamed_packs(host: &Host<'_>) -> Result<Vec<PackId>, JobError> {
 
 /// [`rebuild_with`] no packs but those that manifests name.
 pub async fn rebuild(host: &Host<'_>) -> Result<Report, JobError> {
-    rebuild_with(host, &BTreeSet::new()).await
+    rebuild_with(host, &BTreeSet::new(), 0).await
 }
 
 /// Writes a root folded from everything else in the store, numbered far above any number ever seen. Packs that no manifest
 /// names are left out, but for those that were found to be genuine.
-pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result<Report, JobError> {
+///
+/// `seen` is the number of the newest root that whoever asks has seen; 0 if of none.
+pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>, seen: u64) -> Result<Report, JobError> {
     // What cannot be read is left out or damaged only if the store is there: what is decided here is decided for good.
     let witnessed = Witnessed::new(host.store);
     let host = &Host { store: &witnessed, ..*host };
     let mut report = Report::default();
     let now = host.now().await?;
-    let deleted = read_deletions(host, &mut report).await?;
-    let mut newest = deleted.newest;
-    for listed in objects::list(host.store, "roots/").await? {
-        newest = newest.max(layout::root_number(listed.key.as_str()).unwrap_or(0));
-    }
+    let mut deleted = Deleted::read(host, &mut report).await?;
+    let mut numbers = Numbers::of_roots(host, deleted.roots.clone(), seen).await?;
     let mut chains = Vec::new();
     for client in clients::below(host.store, "manifests/").await? {
-        chains.push(read_chain(host, client, &mut newest, &mut report).await?);
+        chains.push(read_chain(host, client, &mut numbers, &mut report).await?);
     }
-    let named = named_by(host, &chains);
-    let (mut packs, unread) = read_packs(host, &deleted.names, &named, genuine, now, &mut report).await?;
-    let told = Told::read(host).await?;
+    let told = Told::read(host, numbers.newest()).await?;
     let recorded = Recorded::read(host, &told.runs).await?;
-    copies::compare(host, &mut packs, &chains, &recorded.packs, now, &mut report).await?;
-    let contents = Contents::of(&packs);
-    let absence = Absence::find(&recorded, (&chains, &named), (&packs, &unread), &deleted.names, &mut report);
+    let read = Read { chains: &chains, genuine, told: &told, recorded: &recorded, numbers: &numbers, now };
+    let Folded { proposal, unanswered, mut report } = loop {
+        let folded = fold(host, &read, &deleted, report.clone()).await?;
+        // Recording a name deletes nothing: what is there counts if it is needed.
+        if !deleted.take_back(host, &folded.proposal).await? {
+            break folded;
+        }
+    };
+    witnessed.verdict().await?;
+    for chain in &chains {
+        clients::complete(host.store, &chain.missing).await?;
+    }
+    let nothing = View::default();
+    let committed = commit(host, &nothing, proposal).await?;
+    let (root, _) = committed.ok_or(JobError::Contended { attempts: 1 })?;
+    report.root = root.number;
+    leave_evidence(host, root.number, now).await?;
+    for (client, decision, time) in unanswered {
+        write_receipt(host, &receipt(client, &decision, root.number, time, IngestBy::Service)).await?;
+    }
+    Ok(report)
+}
 
-    let mut proposal = Proposal { rebuilt_as: Some(newest.saturating_add(ROOT_GAP)), ..Proposal::default() };
+/// What a rebuild has read, whichever packs count.
+struct Read<'a> {
+    chains: &'a [Chain],
+    genuine: &'a BTreeSet<PackId>,
+    told: &'a Told,
+    recorded: &'a Recorded,
+    /// The numbers of roots that anything tells of.
+    numbers: &'a Numbers,
+    now: Time,
+}
+
+/// The state that follows from it.
+struct Folded {
+    proposal: Proposal,
+    unanswered: Vec<(ClientId, Decision, Time)>,
+    report: Report,
+}
+
+/// Folds the state from everything but the packs that were deleted.
+async fn fold(host: &Host<'_>, read: &Read<'_>, deleted: &Deleted, mut report: Report) -> Result<Folded, JobError> {
+    let Read { chains, genuine, told, recorded, numbers, now } = *read;
+    let named = named_by(host, chains);
+    let (mut packs, unread) = read_packs(host, &deleted.names, &named, genuine, now, &mut report).await?;
+    copies::compare(host, &mut packs, chains, &recorded.packs, now, &mut report).await?;
+    let contents = Contents::of(&packs);
+    let absence = Absence::find(recorded, (chains, &named), (&packs, &unread), &deleted.names, &mut report);
+
+    let mut proposal = Proposal { rebuilt_as: Some(numbers.next()), ..Proposal::default() };
     let mut unanswered = Vec::new();
     let mut answering = Answering::new(&contents, &absence, now);
-    for chain in &chains {
+    for chain in chains {
         let decisions = answering.take(chain, &mut proposal, &mut report);
         let kept = decisions.len().saturating_sub(DECISIONS);
         let (number, hash) = chain.head;
@@ -126,10 +173,10 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
     }
     let incomplete = answering.finish();
     let (guarded, proven) =
-        decisions::fold(host, (&contents, &absence, incomplete), (&told, now), &mut proposal, &mut report).await?;
-    for name in deleted.names {
-        let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: newest };
-        proposal.delta.doomed.insert(name, Some(spent));
+        decisions::fold(host, (&contents, &absence, incomplete), (told, now), &mut proposal, &mut report).await?;
+    for name in &deleted.names {
+        let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: numbers.newest() };
+        proposal.delta.doomed.insert(*name, Some(spent));
     }
     for (id, pack) in &packs {
         let is_proven = pack.record.is_proven || proven.contains(id);
@@ -144,19 +191,7 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>) -> Result
     report.packs = proposal.delta.packs.len() as u64;
     let kept = |record: &SnapshotRecord| record.state == SnapshotState::Kept && !record.partial;
     report.snapshots = proposal.delta.snapshots.values().flatten().filter(|record| kept(record)).count() as u64;
-    let nothing = View { root: None, state: State::default(), indexes: BTreeMap::new() };
-    witnessed.verdict().await?;
-    for chain in &chains {
-        clients::complete(host.store, &chain.missing).await?;
-    }
-    let committed = commit(host, &nothing, proposal).await?;
-    let (root, _) = committed.ok_or(JobError::Contended { attempts: 1 })?;
-    report.root = root.number;
-    leave_evidence(host, root.number, now).await?;
-    for (client, decision, time) in unanswered {
-        write_receipt(host, &receipt(client, &decision, root.number, time, IngestBy::Service)).await?;
-    }
-    Ok(report)
+    Ok(Folded { proposal, unanswered, report })
 }
 
 /// Leaves a record that tells of the new root even if that is lost: the next rebuild goes beyond its number, and until
@@ -169,29 +204,5 @@ async fn leave_evidence(host: &Host<'_>, root_number: u64, time: Time) -> Result
     Ok(())
 }
 
-struct Deleted {
-    names: BTreeSet<String>,
-    newest: u64,
-}
-
-/// Every name that a prune has recorded before it began to delete.
-async fn read_deletions(host: &Host<'_>, report: &mut Report) -> Result<Deleted, JobError> {
-    let mut deleted = Deleted { names: BTreeSet::new(), newest: 0 };
-    for listed in objects::list(host.store, "deletions/").await? {
-        let name = listed.key.as_str();
-        let Some(bytes) = objects::read(host.store, name).await? else { continue };
-        match Deletion::decode(&bytes) {
-            Ok(deletion) => {
-                deleted.newest = deleted.newest.max(deletion.root_number);
-                deleted.names.extend(deletion.names);
-            }
-            Err(error) => report.unreadable.push((name.to_owned(), error.to_string())),
-        }
-    }
-    Ok(deleted)
-}
-
-/// So far above any number ever seen a rebuilt root stands.
-const ROOT_GAP: u64 = 1000;
 /// Decisions that a client's head may hold: about a megabyte of a run's four.
 const DECISIONS: usize = 8192;

@@ -23,11 +23,13 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Reads every root that can be read.
-    pub(super) async fn read(host: &Host<'_>) -> Result<Self, JobError> {
+    /// Reads every root up to the newest that is believed and that can be read.
+    pub(super) async fn read(host: &Host<'_>, newest: u64) -> Result<Self, JobError> {
         let listed = objects::list(host.store, "roots/").await?;
         let numbers = listed.iter().filter_map(|root| layout::root_number(root.key.as_str()));
-        let calls = numbers.map(|number| -> Call<'_, Option<Root>> { Box::pin(read_root(host, number)) });
+        let calls = numbers
+            .filter(|number| *number <= newest)
+            .map(|number| -> Call<'_, Option<Root>> { Box::pin(read_root(host, number)) });
         let roots = objects::together(calls).await?;
         let mut told = Self::default();
         let mut policy: Option<(u64, ObjectHash)> = None;

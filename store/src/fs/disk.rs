@@ -18,6 +18,8 @@ use crate::{Op, Stat, StoreError, StoreTime, key};
 pub(super) struct Disk {
     root: OwnedFd,
     path: PathBuf,
+    /// Whether the root's group may write as well: then it may in all that is made.
+    is_shared: bool,
     pub(super) watch: Watch,
 }
 
@@ -26,7 +28,14 @@ impl Disk {
         // Made absolute, for a later change of the working directory must not look like a root gone missing.
         let path = path.canonicalize()?;
         let root = rustix::fs::open(&path, DIRECTORY, Mode::empty())?;
-        Ok(Disk { root, path, watch: Watch::default() })
+        let mode = Mode::from_raw_mode(rustix::fs::fstat(&root)?.st_mode);
+        Ok(Disk { root, path, is_shared: mode.contains(SHARED), watch: Watch::default() })
+    }
+
+    /// Lets the root's group write as well, from the next opening on.
+    pub(super) fn share(&self) -> io::Result<()> {
+        let mode = Mode::from_raw_mode(rustix::fs::fstat(&self.root)?.st_mode);
+        Ok(rustix::fs::chmodat(&self.root, ".", mode | SHARED_DIRECTORY, AtFlags::empty())?)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -68,7 +77,11 @@ impl Disk {
     fn new_file(&self, path: &str) -> io::Result<File> {
         self.watch.step(Step::NewFile, path)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.root, path, flags, Mode::RUSR | Mode::WUSR)?.into())
+        let file = rustix::fs::openat(&self.root, path, flags, Mode::RUSR | Mode::WUSR)?;
+        if self.is_shared {
+            rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR | Mode::RGRP)?;
+        }
+        Ok(file.into())
     }
 
     /// Opens for reading whatever stands there; a pipe does not block.
@@ -104,6 +117,10 @@ impl Disk {
         self.watch.step(Step::MakeDirectory, path)?;
         match rustix::fs::mkdirat(&self.root, path, Mode::RWXU) {
             Err(Errno::EXIST) => Ok(()),
+            // The umask may take these rights from a new directory.
+            Ok(()) if self.is_shared => {
+                Ok(rustix::fs::chmodat(&self.root, path, Mode::RWXU | SHARED_DIRECTORY, AtFlags::empty())?)
+            }
             made => Ok(made?),
         }
     }
@@ -224,5 +241,9 @@ pub(super) fn random_name() -> io::Result<String> {
 
 /// Where unfinished writes lie.
 pub(super) const TMP: &str = "tmp";
+
+/// The mode of a root that several users of a group write to: new directories belong to its group.
+const SHARED: Mode = Mode::SGID.union(Mode::WGRP);
+const SHARED_DIRECTORY: Mode = Mode::RWXG.union(Mode::SGID);
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);

@@ -53,6 +53,12 @@ impl FsStore {
         FsStore::open(path)
     }
 
+    /// Lets all users of the directory's group read and write, from the next opening on. What is made in a directory whose
+    /// group may write, and whose set-group-id bit is set, belongs to that group and may be read by it.
+    pub fn share(&self) -> Result<(), StoreError> {
+        self.disk.share().map_err(|error| cause::of_root(Op::Create, self.disk.path(), error))
+    }
+
     /// Where the object of that key lies, or would lie.
     pub fn local_path(&self, key: &Key) -> PathBuf {
         self.disk.path().join(key.as_str())

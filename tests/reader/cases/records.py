@@ -157,7 +157,7 @@ class Records(unittest.TestCase):
     def test_deletion(self):
         stored = octets(PACKS, "deletion_record_is_as_it_always_was")
         deletion = Record(stored, f"deletions/{7:020}-{'22' * 16}")
-        self.assertEqual(deletion["objects"], ["packs/11/aa", "state/bb"])
+        self.assertEqual(deletion["objects"], [f"packs/11/{'11' * 32}", f"state/{'bb' * 32}"])
 
 
 class Structures(unittest.TestCase):
@@ -198,7 +198,7 @@ class Structures(unittest.TestCase):
         self.assertEqual([one and one["state"] for one in snapshots], [None, "forgotten"])
         self.assertEqual(heads[0]["decided"][1][3], [[14, "page"]])
         self.assertEqual([one and one["bits"] for one in packs], [2, 1, None])
-        self.assertEqual([one and one["state"] for one in doomed], ["doomed", "spent", None])
+        self.assertEqual([one and one["state"] for one in doomed], ["spent", "doomed", None])
         self.assertEqual(overlay, [{"time": -1, "bits": 6}, {"time": NOW, "bits": 1}, None])
         self.assertEqual(named, [{"root": 258, "length": 104, "records": 1}, None])
 

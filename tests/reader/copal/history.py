@@ -2,6 +2,7 @@
 
 from .derive import label
 from .ed25519 import verify
+from .names import is_prunable
 from .records import NO_HASH, POLICY
 from .wire import Damage, decode_cbor, refuse
 
@@ -40,6 +41,8 @@ class History:
             self._check_receipt(receipt)
         for deletion in self.records["deletion"].values():
             newest = max(self.records["root"], default=0)
+            prunable = all(is_prunable(name.encode()) for name in deletion["objects"])
+            self.complaints.check(prunable, f"{deletion.name}: names what no prune may delete")
             self.complaints.check(deletion["number"] <= newest, f"{deletion.name}: no root {deletion['number']} yet")
 
     def trusted(self):

@@ -3,6 +3,7 @@
 from collections import defaultdict
 
 from .library import Library
+from .names import is_prunable
 from .state import KEYS, LOST, OVERLAY, OVERLAY_RUNS, fold
 from .wire import Damage
 
@@ -190,6 +191,7 @@ class Ledger:
 
     def _check_doomed(self):
         for key, value in self.state[5].items():
+            self.complaints.check(is_prunable(key), f"{self.root.name}: {key!r} is no name to delete")
             self.complaints.check(value["root"] <= self.root["number"], f"{self.root.name}: {key!r} is {value}")
 
     def _check_heads(self):

@@ -22,6 +22,12 @@ def _part(part):
     return int(part) if len(part) == 20 else bytes.fromhex(part)
 
 
+def is_prunable(name):
+    """Whether a prune may delete the object of this name (bytes): a pack, a segment or a run."""
+    text = name.decode("ascii", "replace")
+    return any(re.fullmatch(PATTERNS[kind], text) for kind in ("pack", "moved", "segment", "run"))
+
+
 def root_number(complement):
     """The number of a root, given the one in its name."""
     return MAX_NUMBER - complement

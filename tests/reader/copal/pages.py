@@ -85,7 +85,7 @@ def decode_page(plaintext, height, references, what):
     kind = cursor.u8("kind")
     refuse(kind not in COLUMNS, f"{what}: kind {kind} is unknown")
     count = cursor.varint("count")
-    refuse(count > len(plaintext), f"{what}: {count} items cannot be in {len(plaintext)} bytes")
+    refuse(count > limits.PAGE_ITEMS, f"{what}: {count} items are too many")
     columns = []
     for number in range(COLUMNS[kind]):
         length = cursor.varint(f"length of column {number}")
@@ -160,9 +160,12 @@ def _children(columns, count, pool):
 
 def _paths(lengths, texts, count):
     """Each path and how many of its bytes are not shared with the one before."""
-    paths, before = [], b""
+    paths, before, expanded = [], b"", 0
     for i in range(count):
         shared, fresh = lengths.varint("shared bytes"), lengths.varint("bytes that follow")
+        expanded += shared + fresh
+        if expanded > limits.PAGE_PATHS:
+            lengths.fail(f"paths of more than {limits.PAGE_PATHS} bytes in sum")
         if shared > len(before):
             lengths.fail(f"path {i} shares {shared} bytes with a path of {len(before)}")
         path = before[:shared] + texts.take(fresh, "path")
@@ -279,8 +282,9 @@ def _extras(entries, column):
         if at >= len(entries):
             column.fail(f"extras of entry {at} of {len(entries)}")
         encoded = column.take(column.varint("length of extras"), "extras")
-        entries[at].extras = EXTRAS(decode_cbor(encoded, column.what), f"{column.what}: extras of {entries[at].path!r}")
-        if not entries[at].extras:
+        found = decode_cbor(encoded, column.what)
+        entries[at].extras = EXTRAS(found, f"{column.what}: extras of {entries[at].path!r}")
+        if not found:
             column.fail(f"extras of {entries[at].path!r} are empty")
         at += 1
 

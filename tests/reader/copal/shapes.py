@@ -99,11 +99,12 @@ def row(*items):
 
 
 def fields(table):
-    """A map: number → (name, shape), with a third item `True` if the field may be absent. Gives a dictionary by name."""
+    """A map: number → (name, shape), with a third item `True` if the field may be absent. Gives a dictionary by name. Keys
+    from 64 on that are not in the table are ignored."""
 
     def check(value, where):
         refuse(type(value) is not dict, f"{where} is not a map")
-        unknown = sorted(set(value) - set(table))
+        unknown = sorted(key for key in set(value) - set(table) if key < IGNORABLE)
         refuse(unknown, f"{where} has unknown keys {unknown}")
         found = {}
         for number, (name, shape, *optional) in table.items():
@@ -115,6 +116,9 @@ def fields(table):
 
     return check
 
+
+IGNORABLE = 64
+"""Keys of maps from here on may be ignored."""
 
 U8 = integer(0, 2**8 - 1)
 U16 = integer(0, 2**16 - 1)

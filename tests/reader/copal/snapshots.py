@@ -53,9 +53,9 @@ def list_snapshots(contents, history, last_change=2**64):
 
 
 def latest(snapshots):
-    """The newest snapshot that is whole and kept, or None."""
+    """The newest snapshot of each client that is whole and kept: who signed it decides whose latest it is."""
     kept = [snapshot for snapshot in snapshots if not snapshot.partial and not snapshot.forgotten]
-    return kept[-1] if kept else None
+    return {snapshot.key[0]: snapshot for snapshot in kept}
 
 
 def check_states(contents, history, ledger):

@@ -41,6 +41,8 @@ pub struct Client {
     pub keys: ClientKeys,
     /// Its source.
     pub source: SourceId,
+    /// The host that its snapshots claim.
+    pub host: String,
     pub(super) repository: RepositoryId,
     pub(super) parameters: Parameters,
     pub(super) domain_keys: DomainKeys,
@@ -129,6 +131,7 @@ impl Client {
             domain,
             keys,
             source,
+            host: "host".to_owned(),
             repository: repository.owner.repository(),
             parameters: repository.parameters.clone(),
             domain_keys,
@@ -136,6 +139,11 @@ impl Client {
             secret: (role == Role::Full).then(|| repository.owner.clone()),
             memory: Mutex::default(),
         }
+    }
+
+    /// The name under which the owner has registered it.
+    pub fn name(&self) -> String {
+        format!("client {}", self.id.0[0])
     }
 
     /// Forgets what earlier runs saw: the next one reads every file.

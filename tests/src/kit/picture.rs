@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
 use copal_engine::index::{Bits, OverlayRun, Segment};
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::pack::{self, PackTable, PageView};
 use copal_engine::root::Root;
 use copal_engine::state::{DoomedState, RunKind, RunReader, SnapshotState, State, StateFold};
@@ -205,8 +205,8 @@ impl Picture {
         }
         let packs = self.packs();
         for name in self.state.doomed.keys() {
-            let names_segment = self.state.segments.keys().any(|(_, hash)| layout::segment(*hash) == *name);
-            if packs.contains(name) || names_segment {
+            let names_segment = self.state.segments.keys().any(|(_, hash)| Prunable::Segment(*hash) == *name);
+            if packs.contains(&name.to_string()) || names_segment {
                 return Err(format!("{name} is doomed and present"));
             }
         }
@@ -233,16 +233,20 @@ impl Picture {
             }
         }
         let old = before.packs();
-        if let Some(name) = self.packs().difference(&old).find(|name| before.state.doomed.contains_key(*name)) {
+        if let Some(name) = self
+            .packs()
+            .difference(&old)
+            .find(|name| Prunable::parse(name).is_some_and(|name| before.state.doomed.contains_key(&name)))
+        {
             return Err(format!("{name} was doomed and is present again"));
         }
         Ok(())
     }
 
     /// Names that this state says are deleted.
-    pub fn spent(&self) -> impl Iterator<Item = &String> {
+    pub fn spent(&self) -> impl Iterator<Item = String> + '_ {
         let spent = self.state.doomed.iter().filter(|(_, record)| record.state == DoomedState::Spent);
-        spent.map(|(name, _)| name)
+        spent.map(|(name, _)| name.to_string())
     }
 
     /// Copies by id.

@@ -11,6 +11,7 @@ use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::session::SessionRecord;
 use copal_engine::layout;
 use copal_engine::pack::{self, PackKind};
+use copal_engine::restore::extents::Extents;
 use copal_engine::seal::{BlockKind, SessionCipher};
 use copal_engine::state::SnapshotRecord;
 use copal_engine::tree::{Content, Entry, ListStep, ListWalk, Piece, Step, TreeWalk, VerifiedPage};
@@ -96,22 +97,34 @@ impl<'a> Reader<'a> {
         domain: DomainId,
         entry: &Entry,
     ) -> Result<Vec<u8>, String> {
+        let extents = Extents::of(entry);
+        let mut file = vec![0; entry.size as usize];
+        let mut put = |parts: &mut dyn Iterator<Item = (u64, &[u8])>| {
+            parts.for_each(|(offset, bytes)| file[offset as usize..][..bytes.len()].copy_from_slice(bytes));
+        };
         let pieces = match &entry.content {
             Content::None => Vec::new(),
-            Content::Inline(bytes) => return Ok(bytes.clone()),
+            Content::Inline(content) => {
+                put(&mut extents.inline(content));
+                Vec::new()
+            }
             Content::Chunks(pieces) => pieces.clone(),
-            Content::List { root, height } => self.list(store, view, domain, *root, *height, entry.size).await?,
+            Content::List { root, height } => {
+                self.list(store, view, domain, *root, *height, entry.content_bytes()).await?
+            }
         };
         let keys = self.keys(domain);
-        let mut content = Vec::new();
+        let mut taken = 0;
         for piece in pieces {
             let check = |plain: Plain| {
                 let is_it = keys.chunk_id(&plain.bytes) == piece.id && plain.bytes.len() == piece.length as usize;
                 if is_it { Ok(plain.bytes) } else { Err(format!("chunk {} is not what its id says", piece.id)) }
             };
-            content.extend(self.fetch(store, view, (domain, piece.id), check).await?);
+            let bytes = self.fetch(store, view, (domain, piece.id), check).await?;
+            put(&mut extents.parts(taken, &bytes));
+            taken += bytes.len() as u64;
         }
-        Ok(content)
+        Ok(file)
     }
 
     async fn list(

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
 use copal_engine::id::{ClientId, DomainId, ObjectHash, RepositoryId, SlotId};
 use copal_engine::keys::client::ClientKeys;
-use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::owner::{OwnerSecret, TextPurpose};
 use copal_engine::keys::secret::Secret;
 use copal_engine::keys::slot::{self, Argon2Params, SlotInput, SlotParams};
 use copal_engine::layout;
@@ -79,7 +79,7 @@ impl Repository {
     /// Registers a client; the number tells clients apart.
     pub async fn register(&self, store: &dyn Store, number: u8, role: Role) -> Result<Client, StoreError> {
         let client = self.client(number, role);
-        put(store, layout::client(client.id, 1), self.sign(&client.record(1, None))).await?;
+        put(store, layout::client(client.id, 1), self.sign(&client.record(&self.owner, 1, None))).await?;
         Ok(client)
     }
 
@@ -91,7 +91,7 @@ impl Repository {
         last: (u64, ObjectHash),
         last_change: Option<(u64, ObjectHash)>,
     ) -> Result<(), StoreError> {
-        let record = self.sign(&ClientRecord { last_change, ..client.record(2, Some(last)) });
+        let record = self.sign(&ClientRecord { last_change, ..client.record(&self.owner, 2, Some(last)) });
         put(store, layout::client(client.id, 2), record.clone()).await?;
         put(store, layout::client_copy(client.id, 2), record).await
     }
@@ -113,12 +113,12 @@ impl Repository {
 }
 
 impl Client {
-    fn record(&self, version: u64, revoked: Option<(u64, ObjectHash)>) -> ClientRecord {
+    fn record(&self, owner: &OwnerSecret, version: u64, revoked: Option<(u64, ObjectHash)>) -> ClientRecord {
         let keys = ClientPublic { manifest: self.keys.manifest_public(), request: self.keys.request_public() };
         ClientRecord {
             client: self.id,
             version,
-            sealed_name: b"sealed".to_vec(),
+            sealed_name: owner.seal_text(TextPurpose::ClientName, &self.id.0, &self.name()),
             role: self.role,
             domain: self.domain,
             keys: Some(keys),

@@ -66,7 +66,7 @@ impl Run<'_> {
         let p = &self.client.parameters;
         let mut ids = Vec::new();
         let stored = if content.len() <= p.inline_max as usize {
-            if content.is_empty() { Content::None } else { Content::Inline(content.to_vec()) }
+            if content.is_empty() { Content::None } else { Content::Inline(content.to_vec().into()) }
         } else {
             let sizes = ChunkSizes::new(p.chunk_min.into(), p.chunk_average.into(), p.chunk_max.into());
             let chunker = Chunker::new(sizes.expect("the kit's sizes are sound"), self.client.domain_keys.gear());
@@ -171,7 +171,7 @@ impl Run<'_> {
     ) -> Result<SnapshotClaim, Failure> {
         let counter = self.session.take_counter()?;
         let number = counter.get();
-        let info = SnapshotInfo { host: "host".into(), ..SnapshotInfo::default() }.encode();
+        let info = SnapshotInfo { host: self.client.host.clone(), ..SnapshotInfo::default() }.encode();
         let mut block = BlockBuilder::new(BlockKind::Info, 1);
         block.push(self.client.domain_keys.chunk_id(&info), &info, None);
         let job = block.take(counter).expect("one chunk was added");

@@ -140,11 +140,17 @@ impl World {
 
     /// Writes a change and leaves it to others to fold it in.
     pub fn write_change(&self, client: &Client, operations: Vec<Operation>) {
+        let (name, bytes) = self.signed_change(client, operations);
+        self.put(&name, bytes);
+    }
+
+    /// The next change, and its name.
+    pub fn signed_change(&self, client: &Client, operations: Vec<Operation>) -> (String, Vec<u8>) {
         let (last, previous) = self.end_of("changes/");
         let mut change = Change { number: last + 1, previous, client: client.id, time: Time(0), operations };
         change.sign_as_owner(self.repository.owner.repository(), &self.repository.owner.signing_key());
         let bytes = change.sign(self.repository.owner.repository(), &client.keys.manifest_key());
-        self.put(&layout::change(last + 1), bytes);
+        (layout::change(last + 1), bytes)
     }
 
     /// The number and hash of the last object of a chain, by the folder it lies in; number 0 where it has not begun.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use copal_engine::layout;
 use copal_engine::repository::IngestBy;
+use copal_engine::retention::Signed;
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_service::check::{self, Depth};
 use copal_service::error::JobError;
@@ -109,7 +110,7 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
                 && !law.has_forgotten_since(&snapshot.id, last)
                 && !may_lack(snapshot)
                 && !kept.contains(&snapshot.id)
-                && !may_expire(world, snapshot)
+                && !may_expire(world, (at, snapshot))
                 // A thief writes several pages under one id: without a receipt a rebuild may believe the wrong one.
                 && !world.store.watch.seen().thefts.may_harm(snapshot)
             {
@@ -132,11 +133,11 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
 }
 
 /// Whether the policy in force does not keep a snapshot: an expiry that came too late may count in a rebuild.
-fn may_expire(world: &World<'_>, snapshot: &SnapshotRecord) -> bool {
+fn may_expire(world: &World<'_>, snapshot: Signed<'_>) -> bool {
     let mut seen = world.store.watch.seen();
     let may = seen.live.as_ref().is_some_and(|live| oracle::permit(&seen.law, snapshot, live).is_ok());
     if may {
-        seen.expired.insert(snapshot.id);
+        seen.expired.insert(snapshot.1.id);
     }
     may
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use copal_engine::client::Role;
 use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, SnapshotId, SourceId};
 use copal_engine::layout;
+use copal_engine::limits::NUMBER;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::repository::IngestBy;
@@ -104,7 +105,7 @@ impl Scene<'_> {
         if lie == Lie::Chain {
             previous = ObjectHash([0xee; 32]);
         }
-        let root_seen = (lie == Lie::RootSeen).then(|| (*self.random.pick(&ENDS), ObjectHash([7; 32])));
+        let root_seen = (lie == Lie::RootSeen).then(|| (*self.random.pick(&FAR), ObjectHash([7; 32])));
         let source = match view.state.snapshots.values().find(|_| self.random.chance(300)) {
             Some(other) if lie == Lie::Series => other.source,
             _ => SourceId([5; 16]),
@@ -154,7 +155,7 @@ impl Scene<'_> {
     }
 }
 
-/// Numbers of roots that nobody has seen, at the ends of what a number can be.
-const ENDS: [u64; 6] = [0, 1, 1_000_000_000_000, 1 << 63, u64::MAX - 1, u64::MAX];
+/// Numbers of roots that nobody can have seen.
+const FAR: [u64; 4] = [u64::MAX, NUMBER, 1 << 63, 1 << 41];
 /// A thief looks for an answer less often than this.
 const PATIENCE: usize = 40;

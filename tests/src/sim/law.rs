@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use copal_engine::change::{Change, Operation};
-use copal_engine::id::{DomainId, ObjectHash, RepositoryId, SnapshotId, SourceId};
+use copal_engine::id::{ObjectHash, RepositoryId, SnapshotId};
 use copal_engine::layout;
-use copal_engine::retention::{SignedPolicy, held};
+use copal_engine::retention::{Series, Signed, SignedPolicy, held};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 use copal_store::Store;
@@ -75,25 +75,24 @@ impl Law {
     }
 
     /// The series of which nothing may go.
-    pub(super) fn held<'a>(&self, snapshots: impl Iterator<Item = &'a SnapshotRecord>) -> BTreeSet<Series> {
+    pub(super) fn held<'a>(&self, snapshots: impl IntoIterator<Item = Signed<'a>>) -> BTreeSet<Series> {
         let Some((_, policy)) = &self.policy else { return BTreeSet::new() };
-        held(policy, snapshots, Time(i64::MAX)).into_iter().map(|held| (held.domain, held.source)).collect()
+        held(policy, snapshots, Time(i64::MAX)).into_iter().map(|held| held.series).collect()
     }
 
     /// Whether the floor keeps a snapshot of those that count.
     pub(super) fn is_in_floor<'a>(
         &self,
-        snapshot: &SnapshotRecord,
-        counted: impl Iterator<Item = &'a SnapshotRecord>,
+        snapshot: Signed<'_>,
+        counted: impl Iterator<Item = Signed<'a>>,
         now: Time,
     ) -> bool {
         let Some((_, policy)) = &self.policy else { return false };
         let floor = policy.floor();
         let age = |of: &SnapshotRecord| (of.accepted, of.client_time, of.id);
-        let in_series =
-            |of: &&SnapshotRecord| (of.domain, of.source) == (snapshot.domain, snapshot.source) && !of.partial;
-        let newer = counted.filter(in_series).filter(|of| age(of) > age(snapshot)).count();
-        newer < floor.last as usize || now.since(snapshot.accepted) < floor.age
+        let in_series = |of: &Signed<'_>| Series::of(*of) == Series::of(snapshot) && !of.1.partial;
+        let newer = counted.filter(in_series).filter(|(_, of)| age(of) > age(snapshot.1)).count();
+        newer < floor.last as usize || now.since(snapshot.1.accepted) < floor.age
     }
 
     /// What was forgotten and must stay all the same.
@@ -101,18 +100,14 @@ impl Law {
         if self.policy.as_ref().is_none_or(|(_, policy)| policy.hold().is_none() && policy.floor().is_nothing()) {
             return Vec::new();
         }
-        let all = || picture.state.snapshots.values();
+        let all = || picture.state.snapshots.iter();
         let held = self.held(all());
-        let counted = || all().filter(|of| of.state != SnapshotState::Gone);
-        let forgotten = all().filter(|of| of.state == SnapshotState::Forgotten && !of.partial);
-        let stays =
-            |of: &&SnapshotRecord| held.contains(&(of.domain, of.source)) || self.is_in_floor(of, counted(), now);
-        forgotten.filter(stays).collect()
+        let counted = || all().filter(|(_, of)| of.state != SnapshotState::Gone);
+        let forgotten = all().filter(|(_, of)| of.state == SnapshotState::Forgotten && !of.partial);
+        let stays = |of: &Signed<'_>| held.contains(&Series::of(*of)) || self.is_in_floor(*of, counted(), now);
+        forgotten.filter(stays).map(|(_, of)| of).collect()
     }
 }
-
-/// What names a series.
-type Series = (DomainId, SourceId);
 
 /// Nothing of what the guard keeps was removed: what was present is present, or listed as lost.
 pub(super) fn check_guarded(law: &Law, before: &Picture, after: &Picture) -> Result<(), String> {

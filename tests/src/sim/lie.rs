@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use copal_engine::client::Role;
 use copal_engine::id::{ChunkId, DomainId, PackId};
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::pack::Pack;
 use copal_engine::state::DoomedState;
 use copal_service::error::JobError;
@@ -26,7 +26,7 @@ pub(super) enum Lie {
     Live,
     /// The snapshot is of another client's source.
     Series,
-    /// A root was seen that there never will be.
+    /// A root was seen that nobody can have seen.
     RootSeen,
     /// A page refers to what never was.
     Reference,
@@ -53,8 +53,7 @@ pub(super) enum Lie {
 impl Lie {
     /// Whether a service without keys may believe it. A full client may write in any domain.
     pub(super) fn may_pass(self, role: Role) -> bool {
-        matches!(self, Lie::None | Lie::Live | Lie::Series | Lie::RootSeen)
-            || (self == Lie::Domain && role == Role::Full)
+        matches!(self, Lie::None | Lie::Live | Lie::Series) || (self == Lie::Domain && role == Role::Full)
     }
 }
 
@@ -101,7 +100,7 @@ impl Scene<'_> {
         };
         if lie == Lie::Spent {
             let is_spent = |pack: &Pack| {
-                let record = view.state.doomed.get(&layout::pack(Place::Packs, pack.id));
+                let record = view.state.doomed.get(&Prunable::Pack(Place::Packs, pack.id));
                 record.is_some_and(|record| record.state == DoomedState::Spent)
             };
             // Packs are made of few bytes here, so that one that was deleted can be made again.

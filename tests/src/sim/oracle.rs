@@ -1,7 +1,7 @@
 //! Oracle: who may have forgotten a snapshot, told from the objects and not by the service.
 
 use copal_engine::id::SnapshotId;
-use copal_engine::retention::{Count, choose_time};
+use copal_engine::retention::{Count, Series, Signed, choose_time};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 
 use super::actors::GRACE;
@@ -18,7 +18,7 @@ pub(super) fn expired(law: &Law, before: &Picture, after: &Picture) -> Result<Ve
         let now = &after.state.snapshots[key];
         let has_left = snapshot.state == SnapshotState::Kept && now.state != SnapshotState::Kept;
         if has_left && !law.has_forgotten_since(&snapshot.id, last) {
-            permit(law, snapshot, after)?;
+            permit(law, (key, snapshot), after)?;
             expired.push(snapshot.id);
         }
     }
@@ -60,7 +60,8 @@ pub(super) fn check_checkpoints(before: &Picture, after: &Picture) -> Result<(),
 }
 
 /// Whether the policy in force lets a snapshot expire: the simulation's policies keep the newest so many of a series.
-pub(super) fn permit(law: &Law, snapshot: &SnapshotRecord, now: &Picture) -> Result<(), String> {
+pub(super) fn permit(law: &Law, expired: Signed<'_>, now: &Picture) -> Result<(), String> {
+    let (series, snapshot) = (Series::of(expired), expired.1);
     let id = snapshot.id;
     let Some((number, policy)) = &law.policy else { return Err(format!("{id} expired without a policy")) };
     if snapshot.pinned {
@@ -71,19 +72,16 @@ pub(super) fn permit(law: &Law, snapshot: &SnapshotRecord, now: &Picture) -> Res
     };
     let age =
         |of: &SnapshotRecord| (choose_time(of.client_time, of.accepted, of.by_full_client), of.client_time, of.id);
-    let kept = || now.state.snapshots.values().filter(|of| !of.partial && of.state == SnapshotState::Kept);
-    let newer = kept().filter(|other| {
-        (other.domain, other.source) == (snapshot.domain, snapshot.source) && age(other) > age(snapshot)
-    });
+    let kept = || now.state.snapshots.iter().filter(|(_, of)| !of.partial && of.state == SnapshotState::Kept);
+    let newer = kept().filter(|other| Series::of(*other) == series && age(other.1) > age(snapshot));
     match newer.count() {
         count if count < last as usize => {
             return Err(format!("{id} expired, and only {count} newer ones are kept where the last {last} stay"));
         }
-        _ if law.is_in_floor(snapshot, kept(), now.root.time) => return Err(format!("{id} expired within the floor")),
+        _ if law.is_in_floor(expired, kept(), now.root.time) => return Err(format!("{id} expired within the floor")),
         _ => {}
     }
-    let held = law.held(now.state.snapshots.values());
-    match held.contains(&(snapshot.domain, snapshot.source)) {
+    match law.held(&now.state.snapshots).contains(&series) {
         true => Err(format!("{id} expired, and its series is held")),
         false => Ok(()),
     }

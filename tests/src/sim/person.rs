@@ -56,7 +56,7 @@ impl Scene<'_> {
             11 => self.guarded_policy(),
             12 => {
                 let Some((_, policy)) = policy::current(&self.host, &view).await? else { return Ok(()) };
-                let held = held(&policy, view.state.snapshots.values(), Time(i64::MAX));
+                let held = held(&policy, &view.state.snapshots, Time(i64::MAX));
                 release(held.into_iter().map(|held| held.snapshot).filter(|_| self.random.chance(700)).collect())
             }
             // Who has the client's key, and not the owner's, tries what the owner must sign.

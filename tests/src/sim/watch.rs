@@ -246,9 +246,9 @@ impl Watch {
                 return Err(format!("{name} holds entries and is gone"));
             }
         }
-        let old: BTreeSet<&String> = seen.live.iter().flat_map(Picture::spent).collect();
+        let old: BTreeSet<String> = seen.live.iter().flat_map(Picture::spent).collect();
         for name in picture.spent().filter(|name| !old.contains(name)) {
-            if exists(memory, name) && !seen.deleted.contains(name) && seen.live.is_some() {
+            if exists(memory, &name) && !seen.deleted.contains(&name) && seen.live.is_some() {
                 return Err(format!("{name} is called deleted, and nobody has deleted it"));
             }
         }

@@ -14,12 +14,12 @@ use copal_engine::repository::Descriptor;
 use copal_engine::seal::NONCE;
 use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::time::Time;
-use copal_engine::tree::{Content, EntryKind};
+use copal_engine::tree::EntryKind;
 use copal_tests::kit::{Random, Tree, World, path};
 use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Tally, Verdict};
 use copal_wasm::chunker::Chunker;
 use copal_wasm::client::Client;
-use copal_wasm::look::{Damage, Library, Opened};
+use copal_wasm::look::{Damage, Library, Opened, Piece};
 use copal_wasm::owner::Owner;
 use copal_wasm::sealer::Sealer;
 use copal_wasm::view::{Read, View};
@@ -245,13 +245,17 @@ impl Browser {
             window.needs.iter().for_each(|read| library.supply(read, fetch(read)));
             for started in window.entries {
                 if started.entry.kind() == EntryKind::File {
-                    let content = match started.entry.content {
-                        Content::Inline(bytes) => bytes,
-                        _ => vec![0; started.entry.size as usize],
-                    };
+                    let content = vec![0; started.entry.size as usize];
                     files.insert(started.file, (started.entry.path, content));
                 }
             }
+            let mut put = |pieces: Vec<Piece>| {
+                for piece in pieces {
+                    let (_, content) = files.get_mut(&piece.file).unwrap();
+                    content[piece.offset as usize..][..piece.bytes.len()].copy_from_slice(&piece.bytes);
+                }
+            };
+            put(window.pieces);
             for (at, (read, _)) in window.reads.iter().enumerate() {
                 let bytes = fetch(read);
                 let mut pieces = Vec::new();
@@ -267,10 +271,7 @@ impl Browser {
                     }
                 }
                 pieces.extend(restore.take(at, bytes.as_deref()).unwrap());
-                for piece in pieces {
-                    let (_, content) = files.get_mut(&piece.file).unwrap();
-                    content[piece.offset as usize..][..piece.bytes.len()].copy_from_slice(&piece.bytes);
-                }
+                put(pieces);
             }
             whole.extend(window.ends.iter().filter_map(|file| files.remove(file)));
             damaged.extend(window.damaged);

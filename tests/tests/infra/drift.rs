@@ -107,16 +107,21 @@ fn what_is_an_event_ingest_has_work_for_and_the_other_way_round() {
 }
 
 #[test]
-fn messages_stay_away_for_six_times_as_long_as_an_ingest_may_take() {
+fn messages_come_again_soon_after_the_time_of_an_ingest_and_then_singly() {
     for plan in EXAMPLES.map(Plan::of) {
         let timeout =
             plan.one("module.function[\"ingest\"].aws_lambda_function.this")["timeout"].as_u64().expect("one");
-        let away = plan.one("module.events.aws_sqs_queue.this")["visibility_timeout_seconds"].as_u64();
-        assert!(away >= Some(6 * timeout), "{away:?} of {timeout}");
+        for queue in ["this", "singly"] {
+            let queue = plan.one(&format!("module.events.aws_sqs_queue.{queue}"));
+            let away = queue["visibility_timeout_seconds"].as_u64().expect("one");
+            assert!((timeout + 60..timeout + 120).contains(&away), "{away} of {timeout}");
+        }
+        let singly = plan.one("module.events.aws_lambda_event_source_mapping.singly");
+        assert_eq!(singly["batch_size"], json!(1));
         let mapping = plan.one("module.events.aws_lambda_event_source_mapping.this");
         assert_eq!(mapping["function_response_types"], json!(["ReportBatchItemFailures"]));
         let ingest = plan.one("module.function[\"ingest\"].aws_lambda_alias.this");
-        assert_eq!(mapping["function_name"], ingest["arn"]);
+        assert_eq!([&mapping["function_name"], &singly["function_name"]], [&ingest["arn"]; 2]);
     }
 }
 

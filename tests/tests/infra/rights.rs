@@ -134,6 +134,13 @@ fn nobody_replaces_an_object_and_nobody_else_deletes_or_decides() {
         for folder in ["roots", "state", "index", "receipts", "expiries", "deletions", "reports", "moved", "keys"] {
             cases.push((false, ask(administrator, "s3:PutObject", folder, creates(true))));
         }
+        // What prune believes no other function writes, whatever its own policy says.
+        for function in ["ingest", "compact", "check", "gateway"] {
+            for role in [format!("copal-{function}"), format!("copal-dev-{function}")] {
+                cases.push((false, ask(&role, "s3:PutObject", "deletions", creates(true))));
+                cases.push((false, ask(&role, "s3:DeleteObject", "packs", json!({}))));
+            }
+        }
         // Operators make the repository, mend its index, and see to key slots; they do not delete backups.
         for folder in ["copal", "keys", "clients", "reader", "tmp", "roots", "state", "index", "receipts", "manifests"]
         {
@@ -168,6 +175,7 @@ fn who_creates_may_seal_who_reads_may_open_and_schedules_start_their_functions()
     let queue = format!("arn:aws:sqs:eu-central-1:{ACCOUNT}:copal-events");
     for action in ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"] {
         cases.push((true, other(&role(&plan, "ingest"), action, &queue)));
+        cases.push((true, other(&role(&plan, "ingest"), action, &format!("{queue}-singly"))));
         cases.push((false, other(&role(&plan, "prune"), action, &queue)));
     }
     let failed = format!("arn:aws:sqs:eu-central-1:{ACCOUNT}:copal-failed-runs");

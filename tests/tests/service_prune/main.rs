@@ -1,6 +1,7 @@
 //! Prune: what is freed, when, and what never is.
 
 mod checkpoints;
+mod doomed;
 mod doubt;
 mod moves;
 mod room;
@@ -11,7 +12,7 @@ use copal_engine::change::Operation;
 use copal_engine::client::Role;
 use copal_engine::id::{ObjectHash, SnapshotId};
 use copal_engine::index::{Bits, Status};
-use copal_engine::layout::{self, Place};
+use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::pack;
 use copal_engine::root::Root;
 use copal_engine::state::{DoomedState, SnapshotState};
@@ -110,7 +111,8 @@ fn without_grace_one_run_flags_removes_deletes_and_clears() {
     world.prune(Duration::ZERO);
     assert!(gone.iter().all(|name| !world.has(name)));
     let state = world.view().state;
-    assert!(gone.iter().all(|name| state.doomed[name].state == DoomedState::Spent));
+    let spent = |name: &String| state.doomed[&Prunable::parse(name).unwrap()].state == DoomedState::Spent;
+    assert!(gone.iter().all(spent));
     assert_eq!(world.restore(kept), Ok(tree));
 }
 
@@ -129,8 +131,14 @@ fn an_interrupted_deletion_is_finished_by_the_next_run() {
     let died = block_on(copal_service::prune::prune(&world.host_of(&store), &options));
     assert!(died.is_err());
     let is_doomed = |record: &copal_engine::state::DoomedRecord| record.state == DoomedState::Doomed;
-    let doomed: Vec<String> =
-        world.view().state.doomed.into_iter().filter(|(_, record)| is_doomed(record)).map(|(name, _)| name).collect();
+    let doomed: Vec<String> = world
+        .view()
+        .state
+        .doomed
+        .into_iter()
+        .filter(|(_, record)| is_doomed(record))
+        .map(|(name, _)| name.to_string())
+        .collect();
     assert!(!doomed.is_empty() && doomed.iter().any(|name| world.has(name)));
     world.prune(Duration::ZERO);
     assert!(doomed.iter().all(|name| !world.has(name)));
@@ -201,7 +209,7 @@ fn a_damaged_old_root_does_not_stop_a_prune_and_leaves_with_its_time() {
 fn left_behind(world: &World) -> Vec<String> {
     let picture = picture(world);
     let mut named = picture.needed();
-    named.extend(picture.state.doomed.keys().cloned());
+    named.extend(picture.state.doomed.keys().map(Prunable::to_string));
     for name in world.names("roots/") {
         let root = Root::decode(layout::root_number(&name).unwrap(), &world.read(&name)).unwrap();
         named.extend(copal_tests::kit::picture::runs_of(&world.store, &root).unwrap());

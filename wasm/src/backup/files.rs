@@ -74,7 +74,7 @@ impl Backup {
             return Err(Fault::misuse("a file taken at once is not longer than a page takes, and as long as it says"));
         }
         self.begin_file()?;
-        let content = if bytes.is_empty() { Content::None } else { Content::Inline(bytes.to_vec()) };
+        let content = if bytes.is_empty() { Content::None } else { Content::Inline(bytes.to_vec().into()) };
         self.end_with(file, content)
     }
 

@@ -1,9 +1,9 @@
 //! Clients: descriptor, owner, enrollment and client, as JavaScript holds them.
 
 use copal_engine::client::Role;
-use copal_engine::id::ClientId;
+use copal_engine::id::{ClientId, RepositoryId};
 use copal_engine::keys::secret::Secret;
-use copal_engine::keys::slot::SlotInput;
+use copal_engine::keys::slot::{SlotInput, SlotKind};
 use copal_engine::receipt::{IngestBy, Outcome, Receipt};
 use copal_engine::repository as engine;
 use copal_engine::request::{Signatory, Terms, Unsigned, write_digest};
@@ -65,6 +65,23 @@ pub struct Owner(pub(super) owner::Owner);
 impl Owner {
     pub fn open(slot: &[u8], passphrase: &JsString) -> Thrown<Owner> {
         Ok(Self(owner::Owner::open(slot, &typed(passphrase)?)?))
+    }
+
+    #[wasm_bindgen(js_name = slotsToTry, unchecked_return_type = "SlotsToTry")]
+    pub fn slots_to_try(
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array[]")] copies: &Array,
+        repository: &str,
+        #[wasm_bindgen(js_name = isPassphrase)] is_passphrase: bool,
+    ) -> Thrown<Object> {
+        let copies: Vec<Vec<u8>> = copies.iter().map(|copy| Uint8Array::new(&copy).to_vec()).collect();
+        let repository = RepositoryId::from_hex(repository).map_err(Fault::from)?;
+        let kind = if is_passphrase { SlotKind::Passphrase } else { SlotKind::RecoveryCode };
+        let order = owner::SlotsToTry::of(&copies, repository, kind);
+        Ok(object! {
+            "tries": list(order.tries),
+            "isDamaged": order.is_damaged,
+            "isCostly": order.is_costly,
+        })
     }
 
     #[wasm_bindgen(unchecked_return_type = "Uint8Array<ArrayBuffer>")]

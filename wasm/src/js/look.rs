@@ -1,9 +1,10 @@
 //! Look: snapshots and their trees, as JavaScript holds them.
 
+use copal_engine::client::Role;
 use copal_engine::id::{ClientId, SnapshotId};
 use copal_engine::path::TreePath;
 use copal_engine::snapshot::MetadataSeen;
-use copal_engine::tree::{Change, Content, Entry};
+use copal_engine::tree::{Change, Entry};
 use js_sys::{Array, JsString, Object, Uint8Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -169,12 +170,7 @@ impl Restore {
         let window = self.0.advance()?;
         let entries = window.entries.iter().map(|started| {
             let object = entry(&started.entry);
-            let inline = match &started.entry.content {
-                Content::Inline(bytes) => Some(Uint8Array::from(bytes.as_slice())),
-                _ => None,
-            };
             set(&object, "file", started.file);
-            set(&object, "inline", optional(inline));
             object
         });
         let parts = window.reads.iter().map(|(part, bytes)| {
@@ -188,6 +184,7 @@ impl Restore {
         Ok(object! {
             "needs": reads(&window.needs),
             "entries": list(entries),
+            "pieces": pieces(&window.pieces),
             "reads": list(parts),
             "ends": list(window.ends.iter().copied()),
             "damaged": list(damaged),
@@ -275,13 +272,15 @@ fn snapshot(snapshot: &Snapshot) -> Object {
         "id": hex(snapshot.id),
         "client": hex(snapshot.client),
         "clientName": optional(snapshot.client_name.as_deref()),
+        "role": if snapshot.role == Role::Full { "full" } else { "write-only" },
         "number": count(snapshot.number),
         "domain": hex(snapshot.domain),
         "source": hex(snapshot.record.source),
         "time": milliseconds(snapshot.time),
         "started": milliseconds(info.started),
         "accepted": milliseconds(snapshot.record.accepted),
-        "host": info.host.as_str(),
+        "host": snapshot.machine(),
+        "claimedHost": info.host.as_str(),
         "paths": list(info.paths.iter().map(|path| String::from_utf8_lossy(path).into_owned())),
         "label": info.label.as_str(),
         "tags": list(info.tags.iter().map(String::as_str)),

@@ -58,6 +58,8 @@ export interface BackupStart {
   now: number; host: string; /** What was chosen, such as ["Photos"]: the first name(s) of every path. */ paths: string[]; label: string; tags: string[];
   program: string; user: string; packTarget?: number /* default 16 MiB */;
 }
+/** Positions of the copies of key slots to try, one of each slot, the cheapest first. */
+export interface SlotsToTry { tries: number[]; isDamaged: boolean; /** Slots are left out that ask for very much, or are another repository's. */ isCostly: boolean }
 export interface FileFacts { path: string; size: number; /** Milliseconds. */ modified: number; kind?: "file" | "directory" }
 /** Facts of many files, made by `inColumns`: UTF-8 with a zero byte between two paths; kinds: 1 for a directory. */
 export interface FactsColumns { paths: Uint8Array; sizes: Float64Array; times: Float64Array; kinds: Uint8Array }
@@ -74,8 +76,8 @@ export interface Tally {
   /** Plaintext of chunks that were new; chunks that were known are the rest of what was read. */ newBytes: number; knownBytes: number; newChunks: number; storedBytes: number;
 }
 export interface SnapshotFacts {
-  id: string; client: string; clientName: string | null; number: number; domain: string; source: string; time: number; started: number; accepted: number;
-  host: string; paths: string[]; label: string; tags: string[]; files: number; directories: number; others: number; bytes: number;
+  id: string; client: string; clientName: string | null; role: "full" | "write-only"; number: number; domain: string; source: string; time: number; started: number; accepted: number;
+  /** The machine it stands for: of a write-only client its registered name, whatever it claims. */ host: string; claimedHost: string; paths: string[]; label: string; tags: string[]; files: number; directories: number; others: number; bytes: number;
   newEntries: number; changedEntries: number; errors: number; pinned: boolean; program: string; user: string; hasModes: boolean;
 }
 /** Either `needs` is not empty (supply, call again), or the answer is there. */
@@ -87,8 +89,10 @@ export interface EntryFacts {
 export interface ChangeFacts { path: string; before: EntryFacts | null; after: EntryFacts | null; /** Only metadata differs. */ isMetadata: boolean }
 export interface Window {
   needs: Read[];
-  /** Entries that begin in this window; `file` numbers them. Content of inline files is in `inline`. */
-  entries: (EntryFacts & { file: number; inline: Uint8Array<ArrayBuffer> | null })[];
+  /** Entries that begin in this window; `file` numbers them. */
+  entries: (EntryFacts & { file: number })[];
+  /** Bytes of files that need no read. */
+  pieces: Piece[];
   /** Ranges of packs to be fetched. Blocks in them that `sealed` tells may be opened by the host and handed to `takeOpened`; what
    * is left, `take` opens: it ends every read. */
   reads: (Read & { bytes: number })[];
@@ -100,4 +104,5 @@ export interface Window {
 }
 /** A block of a read, to be opened by AES-256-GCM with its session's key (`takeKey`): its iv, 12 bytes, comes first, its tag last. */
 export interface SealedBlock { /** Where it lies in what the read gives; `end` is exclusive. */ start: number; end: number; session: number; additionalData: Uint8Array<ArrayBuffer> }
+/** Bytes of a file and where in the file they lie. What no piece of a whole file covers reads as zeros. */
 export interface Piece { file: number; offset: number; bytes: Uint8Array<ArrayBuffer> }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use copal_engine::block::{OpenBlock, OpenTools};
-use copal_engine::client::ClientHistory;
+use copal_engine::client::{ClientHistory, ClientRecord, Role};
 use copal_engine::id::{ChunkId, ClientId, DomainId, SnapshotId};
 use copal_engine::keys::owner::{OwnerSecret, TextPurpose};
 use copal_engine::keys::secret::Secret;
@@ -29,8 +29,10 @@ use crate::view::{Read, View};
 pub struct Snapshot {
     /// Its id.
     pub id: SnapshotId,
-    /// The client that made it.
+    /// The client that signed it.
     pub client: ClientId,
+    /// What that client may do.
+    pub role: Role,
     /// That client's name, where the owner gave it one.
     pub client_name: Option<String>,
     /// The number of its manifest.
@@ -47,9 +49,17 @@ pub struct Snapshot {
     pub record: SnapshotRecord,
 }
 
+impl Snapshot {
+    /// The machine it stands for.
+    pub fn machine(&self) -> String {
+        let id = self.client.to_string();
+        self.role.machine(&self.info.host, self.client_name.as_deref().unwrap_or(&id)).to_owned()
+    }
+}
+
 /// What a client's records tell.
 struct Known {
-    public: Option<[u8; 32]>,
+    record: Option<ClientRecord>,
     name: Option<String>,
 }
 
@@ -84,11 +94,12 @@ impl Library {
     /// Takes all versions of a client's record. What can be believed of it counts, whatever else lies there.
     pub fn supply_client(&mut self, client: ClientId, records: &[(u64, Vec<u8>)]) {
         let history = ClientHistory::read(self.owner.repository(), &self.owner_key, client, records);
-        let public = history.newest.as_ref().and_then(|record| record.keys).map(|keys| keys.manifest);
-        let name = history
-            .newest
-            .and_then(|record| self.owner.open_text(TextPurpose::ClientName, &client.0, &record.sealed_name).ok());
-        self.clients.insert(client, Known { public, name });
+        let record = history.newest;
+        let name = record.as_ref().and_then(|record| {
+            let name = self.owner.open_text(TextPurpose::ClientName, &client.0, &record.sealed_name).ok();
+            name.filter(|name| !name.is_empty())
+        });
+        self.clients.insert(client, Known { record, name });
     }
 
     /// Manifests that are needed.
@@ -115,11 +126,15 @@ impl Library {
         bytes: Option<&[u8]>,
     ) -> Result<Snapshot, String> {
         let known = self.clients.get(&client).ok_or("its client's record was not read")?;
-        let public = known.public.ok_or("its client's record is lost or damaged")?;
+        let signer = known.record.as_ref().ok_or("its client's record is lost or damaged")?;
+        let public = signer.keys.ok_or("its client has not joined")?.manifest;
         let bytes = bytes.ok_or("it is not there")?;
         let verified = Manifest::verify(self.owner.repository(), &public, client, number, bytes);
         let verified = verified.map_err(|error| error.to_string())?;
         let domain = verified.manifest.domain;
+        if domain != signer.domain {
+            return Err("it is of a domain that is not its client's".to_owned());
+        }
         let claim = verified.manifest.snapshot.ok_or("it claims no snapshot")?;
         let cipher = self.blocks.borrow_mut().cipher(domain, &claim.session_record)?;
         let block = OpenBlock::open(&cipher, BlockKind::Info, claim.counter, &claim.info, &mut OpenTools::new());
@@ -128,6 +143,7 @@ impl Library {
         Ok(Snapshot {
             id: verified.hash.snapshot(),
             client,
+            role: signer.role,
             client_name: known.name.clone(),
             number,
             domain,

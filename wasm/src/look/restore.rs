@@ -30,7 +30,7 @@ pub use take::{Opened, Piece, SealedBlock};
 pub struct Started {
     /// Its number.
     pub file: u32,
-    /// The entry. Content that lies in it comes with it.
+    /// The entry, without content that lay in it: that comes as pieces.
     pub entry: Entry,
 }
 
@@ -52,6 +52,8 @@ pub struct Window {
     pub needs: Vec<Read>,
     /// Entries that begin here.
     pub entries: Vec<Started>,
+    /// Bytes of files that need no read.
+    pub pieces: Vec<Piece>,
     /// Parts of packs to be read, and how many bytes of files they give.
     pub reads: Vec<(Read, u64)>,
     /// Files of which everything was given before this window.

@@ -99,7 +99,7 @@ function Open({ app, session }: { app: App; session: Session }) {
         {view.screen === "status" && <Status app={app} session={session} />}
         {view.screen === "settings" && <Settings app={app} session={session} />}
       </main>
-      <DropAnywhere app={app} session={session} />
+      <DropAnywhere app={app} />
       <LockSoon app={app} />
       {leaving.value && (
         <Dialog title="Lock while something runs?" close={() => { leaving.value = false; }}
@@ -170,10 +170,10 @@ function LockSoon({ app }: { app: App }) {
 }
 
 /** Folders and files may be dropped anywhere while a backup can begin. */
-function DropAnywhere({ app, session }: { app: App; session: Session }) {
+function DropAnywhere({ app }: { app: App }) {
   const over = useSignal(false);
   useEffect(() => {
-    const can = () => app.backing.state.value.at !== "running" && session.repository.ingest === "service" && !document.querySelector("dialog[open]");
+    const can = () => app.backing.state.value.at !== "running" && !document.querySelector("dialog[open]");
     const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
     let depth = 0;
     const enter = (event: DragEvent) => { if (hasFiles(event)) { depth += 1; over.value = can(); } };
@@ -199,7 +199,7 @@ function DropAnywhere({ app, session }: { app: App; session: Session }) {
       removeEventListener("dragover", hover);
       removeEventListener("drop", drop);
     };
-  }, [app, session, over]);
+  }, [app, over]);
   if (!over.value) return null;
   return <div class="drop-over" aria-hidden="true"><div><Icon name="backup" size={44} /><p>Drop to back up</p></div></div>;
 }

@@ -124,7 +124,8 @@ export function countdown(ms: number): string {
   return `${Math.floor(seconds / 60)}:${pad(seconds % 60)}`;
 }
 
-/** A name as it may be shown: control characters and those that turn the direction of writing are made visible. */
+/** A name as it may be shown: characters that control, that turn the direction of writing or that nobody sees are made
+ * visible. The same as the engine's `shown`. */
 export function shown(name: string): string {
   return name.replace(UNSHOWN, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`);
 }
@@ -145,5 +146,5 @@ function dayNumber(time: number): number {
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** Joiners (U+200C, U+200D) are not among them: writing and pictures need them. */
-const UNSHOWN = /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu;
+/** The joiners that some writing uses are among them: a name with one must not pass for a name without. */
+const UNSHOWN = /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;

@@ -98,8 +98,6 @@ export interface RepositoryFacts {
   id: string;
   /** The owner's fingerprint in hexadecimal. */
   owner: string;
-  /** Whether a service verifies uploads ("service"), or clients do it themselves. */
-  ingest: "service" | "client";
   /** Whether a passphrase alone suffices (the operator opened the key slots). */
   passphraseOpens: boolean;
 }
@@ -295,7 +293,7 @@ export interface Problem {
 export type ProblemCode =
   | "unsupported" // browser lacks something
   | "offline" | "server-gone" | "server-failed" | "busy" | "clock-wrong"
-  | "no-repository" | "slots-closed" | "other-owner" | "repository-damaged" | "repository-newer"
+  | "no-repository" | "slots-closed" | "slots-costly" | "other-owner" | "repository-damaged" | "repository-newer"
   | "passphrase-wrong" | "passphrase-empty" | "passphrase-needed" | "code-malformed"
   | "enrollment-malformed" | "enrollment-used" | "enrollment-unknown" | "enrollment-elsewhere"
   | "enrollment-unfinished" | "device-revoked" | "device-unknown" | "not-permitted"

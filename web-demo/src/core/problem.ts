@@ -84,6 +84,7 @@ const WORDS: Record<ProblemCode, [title: string, advice: string, canRetry: boole
   busy: ["The server is busy", "Copal tries again by itself.", true],
   "clock-wrong": ["This device's clock is wrong, or the server's is", "Set date and time of this device right, then try again.", true],
   "no-repository": ["There is no repository at this server yet", "Make one with the command \"copal init\" first.", true],
+  "slots-costly": ["A key slot asks for more memory than a browser should give", "If it is yours, open the repository with the copal command and --unlock-memory. If not, somebody else has written to the storage.", false],
   "slots-closed": ["This server does not let a browser in by passphrase alone", "Ask its operator to run \"copal serve --open-slots\", or its owner for an enrollment link.", false],
   "other-owner": ["This repository belongs to somebody else than before", "Do not enter your passphrase. Ask whoever runs the server what has changed.", false],
   "repository-damaged": ["What describes this repository is damaged", "Run \"copal check\" and \"copal repair\" beside the repository.", true],

@@ -15,8 +15,9 @@ export interface Snapshot {
   time: number;
   /** The name of the source as the person who made it called it (a host and its paths, or a label). */
   source: string;
-  /** The series' id: snapshots of one series compare well. */
+  /** The series' id: what one client has saved of one source. Snapshots of one series compare well. */
   series: string;
+  /** The client that signed it, by the name the owner has registered, and "(write-only)" if it is. */
   device: string;
   tags: string[];
   files: number;

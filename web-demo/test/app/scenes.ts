@@ -56,7 +56,6 @@ export const SCENES: Scene[] = [
       dispatchEvent(new DragEvent("dragenter", { dataTransfer: dropped }));
     });
   }, shows: "Drop to back up" },
-  { name: "client-ingest", core: "client-ingest", shows: "can be read here, but not written" },
   { name: "write-only-choose", core: "write-only", shows: "Folders you backed up before" },
   { name: "ready", core: "choose", steps: pick, shows: "Start backup" },
   { name: "ready-excludes", core: "choose", steps: async (page) => {

@@ -52,7 +52,8 @@ describe("times", () => {
 
 describe("names", () => {
   test("cannot turn the direction of writing or break a line", () => expect(shown("a\u202egnp.exe\n\u0000")).toBe("a\\u{202e}gnp.exe\\u{a}\\u{0}"));
-  test("keep what writing and pictures need", () => expect(shown("نمی\u200cخواهم 👩\u200d🔧 ä 東")).toBe("نمی\u200cخواهم 👩\u200d🔧 ä 東"));
+  test("hide nothing that tells two of them apart", () => expect(shown("a\u200db\u200b\u061c\u00ad")).toBe("a\\u{200d}b\\u{200b}\\u{61c}\\u{ad}"));
+  test("keep what is seen", () => expect(shown("نام ❤\ufe0f ä 東")).toBe("نام ❤\ufe0f ä 東"));
 });
 
 describe("reasons", () => {

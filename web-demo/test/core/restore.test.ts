@@ -62,7 +62,8 @@ class Notes implements Target {
 }
 
 interface Step {
-  entries?: [file: number, path: string, size: number, inline?: string][];
+  entries?: [file: number, path: string, size: number][];
+  pieces?: [file: number, offset: number, content: string][];
   ends?: number[];
   damaged?: [file: number, path: string][];
   reads?: [file: number, offset: number, content: string][][];
@@ -73,12 +74,12 @@ async function run(steps: Step[], ids = ["a", "b"]) {
   let at = -1;
   const window = (): Window => {
     const step = steps[++at];
-    const entry = ([file, path, size, inline]: NonNullable<Step["entries"]>[number]) => ({
+    const entry = ([file, path, size]: NonNullable<Step["entries"]>[number]) => ({
       file, id: path, path, name: path, kind: size < 0 ? ("directory" as const) : ("file" as const), size: Math.max(size, 0), modified: 0,
-      target: null, mode: 0o644, uid: 0, gid: 0, inline: inline === undefined ? null : bytes(inline),
+      target: null, mode: 0o644, uid: 0, gid: 0,
     });
     return {
-      needs: [], entries: (step?.entries ?? []).map(entry), ends: step?.ends ?? [], isDone: !step,
+      needs: [], entries: (step?.entries ?? []).map(entry), pieces: (step?.pieces ?? []).map(([file, offset, content]) => ({ file, offset, bytes: bytes(content) })), ends: step?.ends ?? [], isDone: !step,
       reads: (step?.reads ?? []).map((_, at) => ({ key: `p${at}`, start: 0, end: 1, bytes: 1 })),
       damaged: (step?.damaged ?? []).map(([file, path]) => ({ file, path, why: "x" })),
     } as unknown as Window;
@@ -117,6 +118,11 @@ describe("restore", () => {
     expect(notes.ended).toBe("finished");
   });
 
+  test("pieces that come with the entries go where they lie in the file, behind its holes", async () => {
+    const { notes } = await run([{ entries: [[1, "a", 6], [2, "b", 2]], pieces: [[1, 2, "cd"], [2, 0, "xy"]], ends: [1, 2] }]);
+    expect(notes.files).toEqual({ a: "\0\0cd\0\0", b: "xy" });
+  });
+
   test("a file of which a part was no good waits for another copy of it", async () => {
     const { notes } = await run([
       { entries: [[1, "a", 4], [2, "b", 2]], reads: [[[1, 0, "ab"]], [[2, 0, "xy"]]], unsettled: [1] },
@@ -136,7 +142,7 @@ describe("restore", () => {
   });
 
   test("a file that never became whole is damaged, whatever was told", async () => {
-    const { notes, result } = await run([{ entries: [[1, "a", 4], [2, "b", 1, "x"]], reads: [[[1, 0, "ab"]]] }, { ends: [2] }]);
+    const { notes, result } = await run([{ entries: [[1, "a", 4], [2, "b", 1]], pieces: [[2, 0, "x"]], reads: [[[1, 0, "ab"]]] }, { ends: [2] }]);
     expect(notes.files).toEqual({ b: "x" });
     expect(result).toMatchObject({ damaged: [{ path: "a" }] });
   });

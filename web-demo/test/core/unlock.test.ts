@@ -17,7 +17,12 @@ vi.mock("../../src/core/engine", () => {
     if (slot[0] !== key[0]) throw wrong;
     return owner;
   };
-  return { Client: { resume: () => client }, Enrollment: { parse: () => enrollment }, Owner: { openStretched }, Descriptor: class {}, View: class {} };
+  // Slots of the tests: which one it is, and whether it asks for much.
+  const slotsToTry = (copies: Uint8Array[], repository: string, isPassphrase: boolean) => {
+    const tries = [...copies.keys()].filter((at) => copies[at]![1] === undefined).reverse();
+    return { tries: repository === "r" && isPassphrase ? tries : [], isDamaged: false, isCostly: tries.length < copies.length };
+  };
+  return { Client: { resume: () => client }, Enrollment: { parse: () => enrollment }, Owner: { openStretched, slotsToTry }, Descriptor: class {}, View: class {} };
 });
 
 const nobody = () => {
@@ -105,6 +110,18 @@ describe("a passphrase", () => {
     const { open, seen } = stretching();
     expect((await open("2")).session.role).toBe("full");
     expect(seen).toEqual({ keys: [new Uint8Array(2), new Uint8Array(2)], ended: 1 });
+  });
+
+  test("is tried in the engine's order, and never for a slot that asks for much", async () => {
+    const costly = { ...gateway, read: async (_: unknown, key: string) => new Uint8Array(key === "keys/1/a" ? [1, 1] : [Number(key.split("/")[1])]) } as unknown as Gateway;
+    const tried: number[] = [];
+    const stretch = async (slot: Uint8Array, passphrase: string) => {
+      tried.push(slot[0]!);
+      return new Uint8Array([Number(passphrase)]);
+    };
+    const opened = unlock({ by: "passphrase", passphrase: "1" }, known, costly, database, null, () => ({ stretch, end: () => {} }));
+    await expect(opened).rejects.toMatchObject({ problem: { code: "slots-costly" } });
+    expect(tried).toEqual([3, 2]);
   });
 
   test("that opens nothing is told, and nobody goes on stretching", async () => {

@@ -13,12 +13,14 @@ use copal_engine::manifest::SnapshotClaim;
 use copal_engine::pack::PackKind;
 use copal_engine::receipt::Receipt;
 use copal_engine::seal::BlockKind;
+use copal_engine::time::Time;
 use copal_service::view::{self, Parts};
 
 use super::super::kept::KeptSnapshot;
 use super::super::manifest::{MANIFEST_EVERY, refusal};
 use super::super::{BackupError, Carried, Claim, Outcome};
 use super::{Assembly, Known};
+use crate::clock::now;
 use crate::reader::index_of;
 use crate::wait::{Patience, wait};
 
@@ -60,6 +62,27 @@ impl Assembly<'_, '_> {
         Ok(())
     }
 
+    /// Claims the data that is stored, after a wish to end before all of it was: the next run need not upload it again.
+    /// Pages wait: what they refer to may not be stored.
+    pub(super) fn claim_stored(&mut self) -> Result<(), BackupError> {
+        self.output.check()?;
+        let packs = std::mem::take(&mut self.carried.packs).into_iter();
+        let stored = packs.filter(|(kind, id, _)| *kind == PackKind::Data && self.output.has_stored(id));
+        let stored: Vec<_> = stored.collect();
+        if self.chain.is_none() || stored.is_empty() {
+            return Ok(());
+        }
+        for packs in stored.chunks(MANIFEST_PACKS) {
+            self.claim_at_once(packs.to_vec(), None)?;
+        }
+        self.decide()
+    }
+
+    fn decide(&mut self) -> Result<(), BackupError> {
+        let Some(chain) = &mut self.chain else { return Ok(()) };
+        Ok(chain.decide(&self.attempt.view, &self.own)?)
+    }
+
     fn has_new(&self) -> bool {
         let tally = self.session.tally();
         tally.chunks_new + tally.pages_new > 0
@@ -90,9 +113,11 @@ impl Assembly<'_, '_> {
         snapshot: Option<SnapshotClaim>,
     ) -> Result<ObjectHash, BackupError> {
         let is_final = snapshot.as_ref().is_some_and(|claim| !claim.partial);
+        let bytes = packs.iter().map(|(_, _, length)| length).sum();
         let named = packs.iter().map(|(_, id, length)| (*id, *length)).collect();
         let chain = self.chain.as_mut().expect("nothing is claimed in a dry run");
         let claimed = chain.add(named, snapshot, &self.own)?;
+        self.attempt.progress.add_claimed(bytes, is_final);
         self.carried.claims.push_back(Claim { claimed, packs, ids: Default::default(), is_final });
         Ok(claimed.hash)
     }
@@ -100,8 +125,8 @@ impl Assembly<'_, '_> {
     /// Takes the answers to what was claimed, in order, as long as patience lasts; gives why one was rejected, if one
     /// was. What may be named again is carried on.
     fn settle(&mut self, mut patience: Patience) -> Result<Option<String>, BackupError> {
-        let Some(chain) = &mut self.chain else { return Ok(None) };
-        chain.decide(&self.attempt.view, &self.own)?;
+        self.decide()?;
+        let Some(chain) = &self.chain else { return Ok(None) };
         let mut refused = None;
         while let Some(claim) = self.carried.claims.front() {
             let Some(receipt) = chain.answer(claim.claimed, &mut patience, self.attempt.interrupted)? else { break };
@@ -140,14 +165,12 @@ impl Assembly<'_, '_> {
         }
     }
 
-    pub(super) fn finish(mut self) -> Result<Outcome, BackupError> {
+    pub(super) fn finish(&mut self) -> Result<Outcome, BackupError> {
         let is_interrupted = self.attempt.interrupted.load(Ordering::Relaxed);
         if is_interrupted {
             if !self.attempt.options.is_dry_run && self.has_new() {
                 self.claim_so_far()?;
-                if let Some(chain) = &mut self.chain {
-                    chain.decide(&self.attempt.view, &self.own)?;
-                }
+                self.decide()?;
             }
             return Err(BackupError::Interrupted);
         }
@@ -160,11 +183,12 @@ impl Assembly<'_, '_> {
         self.outcome.tally = self.session.tally();
         let is_same = self.attempt.basis.snapshot.is_some_and(|basis| basis.root == tree.root && basis.is_kept);
         if self.attempt.options.is_dry_run {
-            return Ok(self.outcome);
+            return Ok(std::mem::take(&mut self.outcome));
         }
         if is_same && self.attempt.options.skip_if_unchanged {
             return self.finish_without();
         }
+        self.compare_clocks();
         let claim = self.snapshot_claim(&tree, false)?;
         let hash = self.claim(Some(claim))?;
         self.keep_tree(&tree, hash);
@@ -172,21 +196,29 @@ impl Assembly<'_, '_> {
             Some(why) => Err(BackupError::Rejected(why)),
             None => {
                 self.outcome.snapshot = Some(hash.snapshot());
-                Ok(self.outcome)
+                Ok(std::mem::take(&mut self.outcome))
             }
         }
     }
 
+    /// Finds out how far this machine's clock is off. A store that does not tell its time costs nothing but that.
+    fn compare_clocks(&mut self) {
+        let Ok(there) = wait(self.attempt.access.store().now()) else { return };
+        let ahead = now().0.saturating_sub(there.0);
+        self.outcome.clock_ahead = Some(ahead).filter(|ahead| ahead.unsigned_abs() > CLOCK_OFF.as_nanos() as u64);
+    }
+
     /// Ends without a snapshot, the tree being that of the basis. What was stored all the same, because the repository has
     /// lost or wants it, counts once it is claimed.
-    fn finish_without(mut self) -> Result<Outcome, BackupError> {
+    fn finish_without(&mut self) -> Result<Outcome, BackupError> {
         if !self.carried.packs.is_empty() {
             self.claim(None)?;
         }
-        if self.carried.claims.is_empty() {
-            return Ok(self.outcome);
+        let refused = if self.carried.claims.is_empty() { None } else { self.wait_for_all()? };
+        match refused {
+            Some(why) => Err(BackupError::Rejected(why)),
+            None => Ok(std::mem::take(&mut self.outcome)),
         }
-        self.wait_for_all()?.map_or(Ok(self.outcome), |why| Err(BackupError::Rejected(why)))
     }
 
     /// Ends a write-only client's copy of the tree, whatever the answer: what the repository has is asked of its index.
@@ -202,6 +234,7 @@ impl Assembly<'_, '_> {
         let info = self.outcome.info(options, self.started);
         info.check()?;
         let bytes = info.encode();
+        let started = self.started.0;
         let counter = self.session.take_counter()?;
         let number = counter.get();
         let mut block = BlockBuilder::new(BlockKind::Info, bytes.len().max(1));
@@ -218,7 +251,8 @@ impl Assembly<'_, '_> {
         Ok(SnapshotClaim {
             root: tree.root,
             partial,
-            client_time: options.time.unwrap_or(self.started),
+            // A clock that is far behind must not make the newest snapshot an old one.
+            client_time: options.time.unwrap_or(Time(started.saturating_sub(self.outcome.clock_ahead.unwrap_or(0)))),
             source: self.keys.source_id(&info.host, &info.paths, &info.label),
             tags,
             session_record: self.record.bytes().to_vec(),
@@ -241,5 +275,7 @@ fn carry(carried: &mut Carried, claim: Claim, receipt: &Receipt) {
     });
 }
 
+/// So much a clock may be off before it is told, and not believed.
+const CLOCK_OFF: Duration = Duration::from_secs(300);
 /// Where the client decides itself, the answer is there at once.
 const ONCE: Duration = Duration::ZERO;

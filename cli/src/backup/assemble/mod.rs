@@ -76,7 +76,8 @@ impl Attempt<'_> {
         let (record, cipher) = self.access.new_session(self.client.domain);
         let site = (!self.options.is_dry_run).then(|| self.access.site());
         thread::scope(|scope| {
-            let output = Output::start(scope, self.options.threads, &cipher, p.zstd_level, site, self.progress);
+            let (threads, level) = (self.options.threads, p.zstd_level);
+            let output = Output::start(scope, threads, &cipher, level, site, self.progress, self.interrupted);
             let mut session = Session::begin(SessionStart {
                 parameters: p.clone(),
                 domain: self.client.domain,
@@ -128,14 +129,11 @@ impl Attempt<'_> {
                 started: now(),
                 listed: Instant::now(),
             };
-            match source {
-                Source::Tree { scan, ahead } => {
-                    let sweep = ahead.take().unwrap_or_else(|| scan.begin(self.options.threads));
-                    assembly.take_tree(sweep, &tools)?;
-                }
-                Source::Stream { name, bytes } => assembly.take_stream(name, bytes, &tools)?,
+            let made = assembly.take(source, &tools).and_then(|()| assembly.finish());
+            if matches!(made, Err(BackupError::Interrupted)) {
+                assembly.claim_stored()?;
             }
-            assembly.finish()
+            made
         })
     }
 
@@ -157,7 +155,7 @@ impl Attempt<'_> {
 struct Assembly<'a, 'c> {
     attempt: &'a Attempt<'a>,
     session: Session,
-    output: Output,
+    output: Output<'a>,
     cipher: SessionCipher,
     record: SessionRecord,
     keys: &'a DomainKeys,
@@ -180,6 +178,20 @@ struct Assembly<'a, 'c> {
 }
 
 impl Assembly<'_, '_> {
+    /// Takes all there is to back up, or what comes before a wish to end.
+    fn take(&mut self, source: &mut Source<'_>, tools: &Tools<'_>) -> Result<(), BackupError> {
+        match source {
+            Source::Tree { scan, ahead } => {
+                let sweep = ahead.take().unwrap_or_else(|| scan.begin(self.attempt.options.threads));
+                self.take_tree(sweep, tools)
+            }
+            Source::Stream { name, bytes, may_be_empty } => match self.take_stream(name, bytes, tools)? {
+                0 if !*may_be_empty => Err(BackupError::EmptyStream),
+                _ => Ok(()),
+            },
+        }
+    }
+
     /// Takes the next chunk of the open file.
     fn add_chunk(&mut self, id: ChunkId, bytes: &[u8]) -> Result<(), BackupError> {
         let before = self.session.tally().bytes_new;
@@ -217,7 +229,7 @@ impl Assembly<'_, '_> {
         match kind {
             EntryKind::File => {
                 counts.files += 1;
-                counts.bytes += size;
+                counts.bytes = counts.bytes.saturating_add(size);
                 self.attempt.progress.file_done();
             }
             EntryKind::Directory => counts.directories += 1,

@@ -12,13 +12,13 @@ use super::Assembly;
 use crate::stat::EntryStat;
 
 impl Assembly<'_, '_> {
-    /// One stream as the only file of the snapshot.
+    /// One stream as the only file of the snapshot; gives its size.
     pub(super) fn take_stream(
         &mut self,
         name: &[u8],
         mut bytes: impl Read,
         tools: &Tools<'_>,
-    ) -> Result<(), BackupError> {
+    ) -> Result<u64, BackupError> {
         let path = TreePath::new(name.to_vec()).map_err(|error| BackupError::Stream(std::io::Error::other(error)))?;
         self.begin(&path);
         let mut window = Vec::new();
@@ -67,7 +67,7 @@ impl Assembly<'_, '_> {
         if let Some(entry) = self.recorder.entry(path, &stat, content, Extras::default()) {
             self.add(entry)?;
         }
-        Ok(())
+        Ok(size)
     }
 }
 

@@ -144,7 +144,7 @@ impl Assembly<'_, '_> {
             }
         };
         if found.is_changing {
-            let why = "it changed each time it was read".to_owned();
+            let why = "it changed each time it was read; it is saved as it was read last".to_owned();
             self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Changing, why });
         }
         for why in &found.unreadable {
@@ -158,7 +158,7 @@ impl Assembly<'_, '_> {
                 old.content.clone()
             }
             (_, Some(bytes)) if bytes.is_empty() => Content::None,
-            (_, Some(bytes)) => Content::Inline(bytes),
+            (_, Some(bytes)) => Content::Inline(bytes.into()),
             (_, None) => self.end()?,
         };
         self.open = None;

@@ -1,5 +1,6 @@
 //! Pages of trees, and what stands in them.
 
+use copal_engine::restore::extents::Extents;
 use copal_engine::tree::{Content, Entry, PageContent, Piece, VerifiedPage};
 use serde_json::{Map, Value, json};
 
@@ -37,7 +38,7 @@ fn entry(entry: &Entry) -> Value {
         fields.insert("ctime".into(), json!(Stamp(entry.ctime)));
         fields.insert("birth".into(), json!(entry.birth.map(Stamp)));
         fields.insert("inode".into(), json!(entry.inode));
-        content(&entry.content, fields);
+        content(entry, fields);
         let extras = &entry.extras;
         fields.extend(extras.hardlink.map(|group| ("hardlink".into(), json!(group))));
         fields.extend(extras.device.map(|device| ("device".into(), json!(device))));
@@ -55,10 +56,13 @@ fn entry(entry: &Entry) -> Value {
     value
 }
 
-fn content(content: &Content, fields: &mut Map<String, Value>) {
-    let (name, value) = match content {
+fn content(entry: &Entry, fields: &mut Map<String, Value>) {
+    let (name, value) = match &entry.content {
         Content::None => return,
-        Content::Inline(bytes) => ("inline", json!(hex(bytes))),
+        Content::Inline(content) => {
+            let parts: String = Extents::of(entry).inline(content).map(|(_, bytes)| hex(bytes)).collect();
+            ("inline", json!(parts))
+        }
         Content::Chunks(pieces) => ("chunks", pieces.iter().map(piece).collect()),
         Content::List { root, .. } => ("list", json!(root.to_string())),
     };

@@ -202,7 +202,7 @@ pub(super) fn expiry(number: u64, bytes: &[u8]) -> Result<Value, String> {
 
 pub(super) fn deletion(bytes: &[u8]) -> Result<Value, String> {
     let deletion = Deletion::decode(bytes).map_err(words)?;
-    Ok(json!({ "root": deletion.root_number, "time": Stamp(deletion.time), "names": deletion.names }))
+    Ok(json!({ "root": deletion.root_number, "time": Stamp(deletion.time), "names": texts(&deletion.names) }))
 }
 
 fn verdict(outcome: Outcome, reasons: &[(Reason, String)], missing: &[ChunkId], packs: &[PackId]) -> Value {

@@ -61,7 +61,7 @@ pub(super) fn run(bytes: Bytes) -> Result<Value, String> {
                         DoomedState::Doomed => "doomed",
                         DoomedState::Spent => "spent",
                     };
-                    json!({ "object": name, "state": state, "time": Stamp(record.time), "root": record.root })
+                    json!({ "object": name.to_string(), "state": state, "time": Stamp(record.time), "root": record.root })
                 })
                 .collect(),
         ),

@@ -109,8 +109,8 @@ fn a_link_in_the_target_never_leads_out_of_it() {
         target.set_metadata(&path("out"), &metadata(0o120777)).unwrap();
         target.set_metadata(&path("out"), &metadata(0o040700)).unwrap();
         assert_eq!(target.existing(&inside).unwrap(), None);
-        let nothing = std::iter::empty::<Result<TreePath, BadEnd>>();
-        assert_eq!(target.surplus(&path("out"), nothing, all).unwrap(), []);
+        let nothing = std::iter::empty::<Result<Held, BadEnd>>();
+        assert_eq!(target.surplus(&path("out"), nothing, all, true).unwrap(), Surplus::default());
         target.remove_existing(&path("out")).unwrap();
         place.assert_outside_is_untouched();
     }
@@ -137,22 +137,40 @@ fn surplus_is_what_the_snapshot_lacks_deepest_first() {
     }
     symlink("../outside", place.at("link")).unwrap();
     let target = place.target(TargetOptions::default());
-    let snapshot = || ["a", "a/gone", "a/kept", "kept", "later"].map(|entry| Ok::<_, BadEnd>(path(entry)));
-    let texts = |found: Vec<TreePath>| found.iter().map(TreePath::to_string).collect::<Vec<_>>();
-    let surplus = target.surplus(&TreePath::TOP, snapshot(), all).unwrap();
-    assert_eq!(texts(surplus), ["z/y/x", "z/y", "z", "link", "b/c/keep.o", "b/c/extra", "b/c", "b", "a/extra"]);
+    let snapshot = || ["a", "a/gone", "a/kept", "kept", "later"].map(held);
+    let texts = |found: &Surplus| found.entries.iter().map(TreePath::to_string).collect::<Vec<_>>();
+    let surplus = target.surplus(&TreePath::TOP, snapshot(), all, true).unwrap();
+    assert_eq!(texts(&surplus), ["z/y/x", "z/y", "z", "link", "b/c/keep.o", "b/c/extra", "b/c", "b", "a/extra"]);
 
     let selection = Selection { excludes: patterns(&["*.o", "/z"]), ..Selection::default() };
-    let surplus =
-        target.surplus(&TreePath::TOP, snapshot(), |path, is_directory| selection.selects(path, is_directory)).unwrap();
-    assert_eq!(texts(surplus.clone()), ["link", "b/c/extra", "b/c", "b", "a/extra"]);
-    let removals: Vec<_> = surplus.iter().map(|path| target.remove(path).unwrap()).collect();
-    assert_eq!(removals.iter().filter(|removal| **removal == Removal::NotEmpty).count(), 2);
+    let selects = |path: &TreePath, is_directory| selection.selects(path, is_directory);
+    let surplus = target.surplus(&TreePath::TOP, snapshot(), selects, true).unwrap();
+    assert_eq!(texts(&surplus), ["link", "b/c/extra", "a/extra"], "a directory stays with what was left out in it");
+    let removals: Vec<_> = surplus.entries.iter().map(|path| target.remove(path).unwrap()).collect();
+    assert!(removals.iter().all(|removal| *removal != Removal::NotEmpty));
     assert!(place.at("b/c/keep.o").exists() && !place.at("a/extra").exists() && !place.at("link").exists());
     place.assert_outside_is_untouched();
 
-    let surplus = target.surplus(&path("z/y"), snapshot(), all).unwrap();
-    assert_eq!(texts(surplus), ["z/y/x"]);
+    let surplus = target.surplus(&path("z/y"), snapshot(), all, true).unwrap();
+    assert_eq!(texts(&surplus), ["z/y/x"]);
+}
+
+#[test]
+fn a_directory_that_the_snapshot_holds_without_content_is_not_looked_into_unasked() {
+    let place = Playground::new();
+    fs::create_dir_all(place.at("empty/below")).unwrap();
+    fs::write(place.at("extra"), "").unwrap();
+    let target = place.target(TargetOptions::default());
+    let snapshot = || [Ok::<_, BadEnd>(Held { place: path("empty"), is_directory: true }), held("kept")];
+    let surplus = target.surplus(&TreePath::TOP, snapshot(), all, false).unwrap();
+    assert_eq!(surplus, Surplus { entries: vec![path("extra")], spared: vec![path("empty")] });
+    let surplus = target.surplus(&TreePath::TOP, snapshot(), all, true).unwrap();
+    assert_eq!(surplus.entries, [path("extra"), path("empty/below")]);
+}
+
+/// A file of the snapshot; `a` is a directory.
+fn held(place: &str) -> Result<Held, BadEnd> {
+    Ok(Held { place: path(place), is_directory: place == "a" })
 }
 
 fn all(_: &TreePath, _: bool) -> bool {
@@ -168,6 +186,6 @@ fn nothing_is_surplus_if_the_snapshot_cannot_be_read() {
     let place = Playground::new();
     fs::write(place.at("file"), "").unwrap();
     let target = place.target(TargetOptions::default());
-    let surplus = target.surplus(&TreePath::TOP, [Err(BadEnd)], all);
+    let surplus = target.surplus(&TreePath::TOP, [Err::<Held, _>(BadEnd)], all, true);
     assert!(matches!(surplus, Err(SurplusError::Snapshot(BadEnd))));
 }

@@ -1,6 +1,7 @@
 //! What commands about clients, policies and the service say.
 
 use copal_engine::id::{DomainId, OwnerFingerprint, SourceId};
+use copal_engine::shown::is_unseen;
 
 use super::super::clients::*;
 use super::super::guard::*;
@@ -57,6 +58,8 @@ fn status() -> StatusReport {
             paths: PathsField::default(),
             source: Hex(SourceId([5; 16])),
             client,
+            client_name: None,
+            role: Some(RoleField::WriteOnly),
             snapshot: snapshot(),
             time: Stamp(Time(0)),
             accepted: Stamp(Time(0)),
@@ -71,6 +74,7 @@ fn status() -> StatusReport {
 pub(super) fn guarded() -> Guarded {
     let stays = |by, until| StaysField {
         snapshot: snapshot(),
+        client: CLIENT,
         source: Hex(SourceId([5; 16])),
         forgotten: Some(Stamp(Time(0))),
         by,
@@ -79,6 +83,7 @@ pub(super) fn guarded() -> Guarded {
     let until = Some(Stamp(Time(0)));
     Guarded {
         held: vec![HeldField {
+            client: CLIENT,
             source: Hex(SourceId([5; 16])),
             host: Some("desk".into()),
             paths: PathsField(vec![b"/home".to_vec()]),
@@ -130,7 +135,7 @@ fn a_status_says_what_waits_for_how_long_and_what_was_rejected_why() {
         "manifest 8 of client c1c1c1c1 (camera) waits to be accepted, for 1:30 now",
         "manifest 7 of client c1c1c1c1 (camera) was rejected at",
         "a pack is missing (packs/ab)",
-        "nothing of series 05050505 (desk /home) expires or is removed since",
+        "nothing of series 05050505 of client c1c1c1c1 (desk /home) expires or is removed since",
         "about 3 entries where the one before had 80",
         "if that is as it should be: copal policy release",
         "1 forgotten snapshot not removed: the series is held",
@@ -154,4 +159,14 @@ fn a_revocation_and_a_policy_say_what_they_leave() {
     assert!(of(Some(2), 0, 1).contains("1 suspicious snapshot of today: nothing of their series expires until"));
     assert_eq!(set(Some(2), 0), "policy signed (change 2); it keeps every snapshot there is today\n");
     assert_eq!(set(None, 3), "3 snapshots of today expire under it; nothing was signed (dry run)\n");
+}
+
+#[test]
+fn a_client_is_named_with_its_role_and_no_claim_of_it_turns_the_writing() {
+    assert_eq!(signer().human(), "till (write-only, says it is \"file\\u{202e}server\")");
+    assert_eq!(SignerField { claimed_host: None, ..signer() }.human(), "till (write-only)");
+    assert_eq!(json_of(&signer())["claimed_host"], "file\u{202e}server", "programs get it as it is");
+    let mut table = Vec::new();
+    SnapshotRow::human(&[SnapshotRow { host: "a\u{200b}b".into(), ..snapshot_row() }], &mut table).unwrap();
+    assert!(!String::from_utf8(table).unwrap().contains(|letter| letter != '\n' && is_unseen(letter)));
 }

@@ -39,7 +39,7 @@ pub(super) fn chunk(number: u64) -> ChunkId {
 pub(super) fn file(text: &str, content: Content) -> Entry {
     let size = match &content {
         Content::None => 0,
-        Content::Inline(bytes) => bytes.len() as u64,
+        Content::Inline(content) => content.bytes().len() as u64,
         Content::Chunks(pieces) => pieces.iter().map(|piece| u64::from(piece.length)).sum(),
         Content::List { .. } => 1 << 40,
     };
@@ -173,6 +173,7 @@ fn any_entry() -> impl Strategy<Value = Entry> {
                 device: (is(EntryKind::CharDevice) || is(EntryKind::BlockDevice)).then_some(device),
                 xattrs: xattrs.into_iter().collect(),
                 holes,
+                ..Extras::default()
             },
         }
     })
@@ -192,7 +193,7 @@ fn any_content() -> impl Strategy<Value = Content> {
     let piece = (0..50u64, 1..1u32 << 24).prop_map(|(number, length)| Piece { id: chunk(number), length });
     prop_oneof![
         Just(Content::None),
-        vec(any::<u8>(), 1..40).prop_map(Content::Inline),
+        vec(any::<u8>(), 1..40).prop_map(|bytes| Content::Inline(bytes.into())),
         vec(piece, 1..=LIST_AFTER).prop_map(Content::Chunks),
         (100..105u64, 1..4u8).prop_map(|(root, height)| Content::List { root: chunk(root), height }),
     ]

@@ -9,7 +9,7 @@ use crate::limits::CHUNK_BYTES;
 
 /// The one page of a few entries.
 fn page_of(entries: &[Entry]) -> Page {
-    let mut builder = TreeBuilder::new(TreeParams::new(1 << 30, 2, 1 << 20, 1 << 20).unwrap(), keys());
+    let mut builder = TreeBuilder::new(TreeParams::new(1 << 30, 2, 512 << 10, 512 << 10).unwrap(), keys());
     entries.iter().for_each(|entry| builder.push(entry).unwrap());
     let [page] = builder.finish().unwrap().pages.try_into().unwrap();
     page
@@ -109,13 +109,13 @@ fn a_page_is_higher_than_the_lists_of_its_files() {
 
 #[test]
 fn entries_that_contradict_themselves_are_refused() {
-    let sound = file("a", Content::Inline(vec![1, 2, 3]));
+    let sound = file("a", Content::Inline(vec![1, 2, 3].into()));
     let pieces = |length, count| Content::Chunks(vec![Piece { id: chunk(1), length }; count]);
     let directory = || Entry { mode: Mode::new(EntryKind::Directory, 0), ..file("a", Content::None) };
     let extras = |extras| Entry { extras, ..sound.clone() };
     let cases = [
         (Entry { size: 4, ..sound.clone() }, BadEntry::Size),
-        (file("a", Content::Inline(vec![])), BadEntry::Size),
+        (file("a", Content::Inline(vec![].into())), BadEntry::Size),
         (file("a", pieces(0, 1)), BadEntry::Pieces),
         (file("a", pieces(CHUNK_BYTES + 1, 1)), BadEntry::Pieces),
         (file("a", pieces(1, LIST_AFTER + 1)), BadEntry::Pieces),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::super::*;
 use super::kit::*;
 use crate::id::ChunkId;
-use crate::limits::{PAGE_BYTES, PATH_BYTES};
+use crate::limits::{PAGE_BYTES, PAGE_PATH_BYTES, PAGE_TARGET, PATH_BYTES};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
@@ -97,7 +97,7 @@ fn entries_out_of_order_are_refused() {
 
 #[test]
 fn no_page_exceeds_the_limits_and_an_entry_that_would_is_refused() {
-    let mut builder = TreeBuilder::new(TreeParams::new(1 << 30, 2, 8 << 20, 8 << 20).unwrap(), keys());
+    let mut builder = TreeBuilder::new(TreeParams::new(1 << 30, 2, PAGE_TARGET, PAGE_TARGET).unwrap(), keys());
     // Holes weigh nothing, so that only the limit ends these pages.
     let sparse = |text: &str, holes: u64| Entry {
         size: holes << 40,
@@ -120,6 +120,17 @@ fn the_longest_paths_make_pages_that_read_back() {
     let long = |last: char| "n/".repeat(PATH_BYTES / 2) + &last.to_string();
     let entries = ['a', 'b', 'c', 'd'].map(|last| file(&long(last), Content::None));
     let (finished, mut store) = build(TreeParams::new(2, 2, 0, 1).unwrap(), &entries, 1);
+    assert_eq!(read(TreeWalk::new(finished.root), &mut store).0, entries);
+}
+
+#[test]
+fn a_page_ends_before_its_paths_are_too_long_in_sum() {
+    // What they share weighs nothing, so that only the limit ends these pages.
+    let deep = "n/".repeat(PATH_BYTES / 2 - 5);
+    let entries: Vec<Entry> = (0..200).map(|at| file(&format!("{deep}{at:03}"), Content::None)).collect();
+    let (finished, mut store) = build(large_pages(), &entries, 1);
+    let in_one = PAGE_PATH_BYTES / entries[0].path.as_bytes().len();
+    assert_eq!(finished.pages.len(), 200usize.div_ceil(in_one) + 1);
     assert_eq!(read(TreeWalk::new(finished.root), &mut store).0, entries);
 }
 

@@ -145,6 +145,7 @@ impl World {
             cors: None,
             arrived: None,
             suspected: None,
+            jobs: None,
         };
         change(&mut settings);
         Self { store, router: Gateway::new(settings, Some(Memory::default())).router() }

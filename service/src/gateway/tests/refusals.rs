@@ -138,14 +138,22 @@ async fn clients_create_packs_and_what_is_their_own_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn full_clients_write_the_index_where_clients_ingest() {
-    let world = World::with(IngestBy::Client, |_| {}).await;
-    let bytes = b"a run";
-    let hash = ObjectHash::of(bytes);
-    for name in [layout::segment(hash), layout::state(hash), layout::root(1), layout::receipt(WRITER, 1)] {
-        let path = format!("/v1/objects/{name}");
-        assert_eq!(world.signed(WRITER_SIGNS, "PUT", &path, bytes).await.problem(), problem(403, "not-permitted"));
-        assert_eq!(world.signed(FULL_SIGNS, "PUT", &path, bytes).await.status, 201, "{name}");
+async fn whoever_the_descriptor_lets_ingest_the_service_alone_writes_roots_state_index_and_receipts() {
+    for ingest in [IngestBy::Client, IngestBy::Service] {
+        let world = World::with(ingest, |_| {}).await;
+        let bytes = b"a run";
+        let hash = ObjectHash::of(bytes);
+        for name in [layout::segment(hash), layout::state(hash), layout::root(1), layout::receipt(FULL, 1)] {
+            let path = format!("/v1/objects/{name}");
+            let upload =
+                serde_json::json!({ "objects": [{ "key": name, "length": bytes.len(), "sha256": hash.to_string() }] });
+            for signs in [WRITER_SIGNS, FULL_SIGNS, Signatory::Owner] {
+                let refused = problem(403, "not-permitted");
+                assert_eq!(world.signed(signs, "PUT", &path, bytes).await.problem(), refused, "{name}");
+                let presigned = world.signed(signs, "POST", "/v1/uploads", upload.to_string().as_bytes()).await;
+                assert_eq!(presigned.problem(), refused, "{name}");
+            }
+        }
     }
 }
 

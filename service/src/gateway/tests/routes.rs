@@ -19,7 +19,7 @@ use copal_store::{Key, Op, Store, StoreError};
 use serde_json::{Value, json};
 
 use super::kit::*;
-use crate::gateway::{Presigned, Presigner};
+use crate::gateway::{Arrival, Presigned, Presigner};
 
 const FULL_SIGNS: Signatory = Signatory::Client(FULL);
 const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
@@ -196,21 +196,24 @@ async fn a_write_only_client_sees_the_segments_of_its_own_domain_only() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_receipt_hastens_it() {
+async fn manifests_changes_and_whoever_waits_for_a_receipt_hasten_ingest() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let noted = told.clone();
-    let arrived = Arc::new(move |client| noted.lock().unwrap().push(client));
+    let arrived = Arc::new(move |arrival| noted.lock().unwrap().push(arrival));
     let world = World::with(IngestBy::Service, |settings| settings.arrived = Some(arrived)).await;
     let path = format!("/v1/receipts/{WRITER}/1");
     assert_eq!(world.signed(WRITER_SIGNS, "GET", &path, b"").await.problem(), (404, "undecided".into()));
-    assert_eq!(*told.lock().unwrap(), [WRITER]);
+    assert_eq!(*told.lock().unwrap(), [Arrival::Manifest(WRITER)]);
     world.put(layout::receipt(WRITER, 1), b"answer".to_vec()).await;
     assert_eq!(world.signed(WRITER_SIGNS, "GET", &path, b"").await.bytes, "answer");
     let others = format!("/v1/receipts/{FULL}/1");
     assert_eq!(world.signed(WRITER_SIGNS, "GET", &others, b"").await.problem(), (403, "not-permitted".into()));
     let manifest = format!("/v1/objects/{}", layout::manifest(WRITER, 1));
     assert_eq!(world.signed(WRITER_SIGNS, "PUT", &manifest, b"m").await.status, 201);
-    assert_eq!(*told.lock().unwrap(), [WRITER, WRITER]);
+    assert_eq!(*told.lock().unwrap(), [Arrival::Manifest(WRITER); 2]);
+    let change = format!("/v1/objects/{}", layout::change(1));
+    assert_eq!(world.signed(FULL_SIGNS, "PUT", &change, b"c").await.status, 201);
+    assert_eq!(told.lock().unwrap()[2..], [Arrival::Change], "a change is taken up as soon as a manifest");
 }
 
 #[tokio::test]

@@ -77,7 +77,8 @@ impl Queue {
         }
     }
 
-    /// Receives at most so many messages; until they are deleted or the time is over nobody else receives them.
+    /// Receives at most so many messages, or one that came before: what comes again comes singly. Until they are deleted or
+    /// the time is over nobody else receives them.
     pub fn receive(&self, most: usize) -> Vec<Message> {
         let mut inner = self.lock();
         let now = Instant::now();
@@ -93,7 +94,14 @@ impl Queue {
             }
         }
         let mut received = Vec::new();
-        for message in alive.iter_mut().filter(|message| message.visible <= now).take(most) {
+        let is_again = |message: &Message| message.visible <= now && message.receives > 0;
+        let comes_again = alive.iter().any(is_again);
+        let most = if comes_again { 1 } else { most };
+        for message in alive
+            .iter_mut()
+            .filter(|message| message.visible <= now && (message.receives > 0) == comes_again)
+            .take(most)
+        {
             message.receives += 1;
             message.visible = now + self.visibility;
             received.push(message.clone());
@@ -159,6 +167,16 @@ mod tests {
         assert_eq!(queue.receive(10)[0].receives, 2);
         queue.delete(&[first[0].id.clone()]);
         assert!(queue.is_empty() && queue.dead().is_empty());
+    }
+
+    #[test]
+    fn what_comes_again_comes_singly() {
+        let queue = queue(Faults::default());
+        (0..2).for_each(|number| queue.send(&json!(number)));
+        let ids: Vec<String> = queue.receive(10).into_iter().map(|message| message.id).collect();
+        queue.give_back(&ids, Duration::ZERO);
+        queue.send(&json!(3));
+        assert_eq!([1, 2, 3].map(|_| queue.receive(10).len()), [1, 1, 1]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use copal_engine::tree::{Content, Entry, ListStep, ListWalk, TreeWalk};
 
 use super::super::Obstacle;
 use super::super::tree::Turn;
-use super::{Current, Damage, OpenFile, Pieces, Restore, Started};
+use super::{Current, Damage, OpenFile, Piece, Pieces, Restore, Started};
 use crate::view::Read;
 
 impl Restore {
@@ -48,17 +48,24 @@ impl Restore {
         Vec::new()
     }
 
-    fn start(&mut self, entry: Entry) {
+    fn start(&mut self, mut entry: Entry) {
         let file = self.files;
         self.files += 1;
         let bytes = entry.content_bytes();
-        let end = bytes.min(self.limit);
+        let extents = Extents::of(&entry);
+        let end = extents.content_before(self.limit);
         let pieces = match &entry.content {
             Content::Chunks(pieces) => Some(Pieces::Few(pieces.clone().into_iter())),
             Content::List { root, height } => Some(Pieces::List(Box::new(ListWalk::new(*root, *height, bytes)))),
-            Content::None | Content::Inline(_) => None,
+            Content::Inline(content) => {
+                let pieces =
+                    extents.inline(content).map(|(offset, bytes)| Piece { file, offset, bytes: bytes.to_vec() });
+                self.built.pieces.extend(pieces);
+                entry.content = Content::None;
+                None
+            }
+            Content::None => None,
         };
-        let extents = Extents::new(entry.size, &entry.extras.holes);
         let open = OpenFile { path: entry.path.clone(), extents, limit: end, due: 0, is_gathered: pieces.is_none() };
         self.open.insert(file, open);
         self.current = pieces.map(|pieces| Current { file, pieces, offset: 0, end });

@@ -9,7 +9,7 @@ use copal_engine::restore::window::{BlockRead, ChunkRead, RangeRead};
 use copal_engine::seal::{BlockKind, NONCE};
 
 use super::super::blocks::PackAt;
-use super::{Again, Restore};
+use super::{Again, Damage, Restore};
 use crate::fault::Fault;
 
 /// Verified bytes of a file.
@@ -133,15 +133,17 @@ impl Restore {
     fn give(&mut self, chunk: &ChunkRead, plain: &[u8], pieces: &mut Vec<Piece>) {
         for target in &chunk.targets {
             let Some(file) = self.open.get_mut(&target.file) else { continue };
-            file.due = file.due.saturating_sub(target.length.into());
-            let end = (target.offset + u64::from(target.length)).min(file.limit.max(target.offset));
-            let mut from = 0;
-            for place in file.extents.place(target.offset..end) {
-                let length = (place.end - place.start) as usize;
-                let Some(part) = plain.get(from..from + length) else { break };
-                pieces.push(Piece { file: target.file, offset: place.start, bytes: part.to_vec() });
-                from += length;
+            // Its id is right, so that no other copy has another length: it is the entry that lies.
+            if plain.len() != target.length as usize {
+                let why = format!("chunk {} is not as long as the snapshot says", chunk.id);
+                self.built.damaged.push(Damage { file: Some(target.file), path: file.path.to_string(), why });
+                self.open.remove(&target.file);
+                continue;
             }
+            file.due = file.due.saturating_sub(target.length.into());
+            let wanted = file.limit.saturating_sub(target.offset).min(plain.len() as u64) as usize;
+            let parts = file.extents.parts(target.offset, &plain[..wanted]);
+            pieces.extend(parts.map(|(offset, bytes)| Piece { file: target.file, offset, bytes: bytes.to_vec() }));
         }
     }
 

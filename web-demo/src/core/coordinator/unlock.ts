@@ -14,13 +14,13 @@ import { engineSigner, makeKeys, vaultSigner } from "./signing";
 export async function meet(gateway: Gateway, database: Database): Promise<Known> {
   const greeting = await gateway.greeting(brief());
   const descriptor = new Descriptor(greeting.version, greeting.descriptor);
-  const { repository, owner, ingest } = descriptor.facts;
+  const { repository, owner } = descriptor.facts;
   const seen = await database.get("seen", repository);
   if (seen && seen.owner !== owner) throw failure("other-owner");
   if (seen && seen.version > greeting.version) throw failure("repository-damaged");
   // Also where the browser has no room for another word, what is known opens.
   if (seen?.version !== greeting.version) await database.put("seen", { repository, owner, version: greeting.version });
-  const facts: RepositoryFacts = { id: repository, owner, ingest, passphraseOpens: greeting.slots === "open" };
+  const facts: RepositoryFacts = { id: repository, owner, passphraseOpens: greeting.slots === "open" };
   return { facts, descriptor };
 }
 
@@ -85,37 +85,36 @@ async function byOwner(
   }
 }
 
-/** Tries all slots. */
+/** Tries the slots, the cheapest first: whoever may write to the store may plant slots that ask for much. */
 async function openSlot(known: Known, gateway: Gateway, open: OpenSlot, wrong: "passphrase-wrong" | "code-malformed"): Promise<Owner> {
-  const keys = (await gateway.list(brief(), "keys/")).map(({ key }) => key);
-  const slots = [...new Set(keys.map((key) => key.slice(0, key.lastIndexOf("/"))))];
-  let isDamaged = false;
-  for (const slot of slots) {
-    for (const copy of ["a", "b"]) {
-      if (!keys.includes(`${slot}/${copy}`)) continue;
-      const bytes = await gateway.read(brief(), `${slot}/${copy}`);
-      if (!bytes) continue;
-      let owner: Owner;
-      try {
-        owner = await open(bytes);
-      } catch (error) {
-        const code = (error as { code?: unknown }).code;
-        if (code === "wrong-passphrase" || code === "slot-other") break;
-        if (code !== "slot-damaged") throw error;
-        isDamaged = true;
-        continue;
-      }
-      try {
-        owner.check(known.descriptor);
-        return owner;
-      } catch (error) {
-        owner.free();
-        throw error;
-      }
+  const keys = (await gateway.list(brief(), "keys/")).map(({ key }) => key).slice(0, COPIES);
+  const copies: Uint8Array[] = [];
+  for (const key of keys) {
+    const bytes = await gateway.read(brief(), key);
+    if (bytes) copies.push(bytes);
+  }
+  const { tries, isDamaged, isCostly } = Owner.slotsToTry(copies, known.facts.id, wrong === "passphrase-wrong");
+  for (const at of tries) {
+    let owner: Owner;
+    try {
+      owner = await open(copies[at]!);
+    } catch (error) {
+      if ((error as { code?: unknown }).code === "wrong-passphrase") continue;
+      throw error;
+    }
+    try {
+      owner.check(known.descriptor);
+      return owner;
+    } catch (error) {
+      owner.free();
+      throw error;
     }
   }
-  throw failure(isDamaged ? "repository-damaged" : wrong);
+  throw failure(isDamaged ? "repository-damaged" : isCostly ? "slots-costly" : wrong);
 }
+
+/** Copies of key slots that are read: two of each slot. */
+const COPIES = 256;
 
 /** What an enrollment makes of this browser; null if it cannot be read. */
 export function roleOf(line: string): "full" | "write-only" | null {

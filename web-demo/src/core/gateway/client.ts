@@ -15,7 +15,6 @@ export interface Greeting {
   owner: string;
   version: number;
   descriptor: Uint8Array;
-  ingest: "client" | "service";
   transfers: "direct" | "presigned";
   slots: "open" | "signed";
 }
@@ -66,7 +65,6 @@ export class Gateway {
       owner: text(body["owner"]),
       version: integer(body["version"]),
       descriptor: fromBase64(text(body["descriptor"])),
-      ingest: body["ingest"] === "service" ? "service" : "client",
       transfers: body["transfers"] === "presigned" ? "presigned" : "direct",
       slots: body["slots"] === "open" ? "open" : "signed",
     };

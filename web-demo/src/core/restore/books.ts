@@ -75,6 +75,9 @@ export class Books {
       // Where it would be, the tree cannot be read: it may be there all the same.
       if (!found) throw damaged.length > 0 ? failure("damaged", damaged[0]) : failure("entry-gone");
       const bytes = new Uint8Array(Math.min(found.size, most));
+      const put = (pieces: Piece[]) => {
+        for (const piece of pieces) if (piece.offset < bytes.length) bytes.set(piece.bytes.subarray(0, bytes.length - piece.offset), piece.offset);
+      };
       const restore = tree.restore([file], most);
       try {
         for (;;) {
@@ -84,11 +87,9 @@ export class Books {
             continue;
           }
           if (window.damaged.length > 0) throw failure("damaged", found.path);
-          for (const entry of window.entries) if (entry.inline) bytes.set(entry.inline.subarray(0, bytes.length));
+          put(window.pieces);
           await this.read(window.reads, brief(), async (got, at) => {
-            for await (const pieces of this.take(restore, at, got)) {
-              for (const piece of pieces) if (piece.offset < bytes.length) bytes.set(piece.bytes.subarray(0, bytes.length - piece.offset), piece.offset);
-            }
+            for await (const pieces of this.take(restore, at, got)) put(pieces);
           });
           if (window.isDone) break;
         }
@@ -284,8 +285,10 @@ export function steered(control: Control, onWait: Patience["onWait"]): Patience 
 
 function snapshotOf(facts: SnapshotFacts): Snapshot {
   const source = facts.label || [facts.host, facts.paths.map((path) => `/${path}`.replace(/^\/+/, "/")).join(", ")].filter(Boolean).join(":");
+  const device = facts.clientName ?? facts.client.slice(0, 8);
   return {
-    id: facts.id, time: facts.time, source, series: facts.source, device: facts.clientName ?? facts.client.slice(0, 8), tags: facts.tags,
+    id: facts.id, time: facts.time, source, series: `${facts.client}/${facts.source}`, tags: facts.tags,
+    device: facts.role === "full" ? device : `${device} (write-only)`,
     files: facts.files, directories: facts.directories, bytes: facts.bytes, newBytes: null, storedBytes: null,
     // Only what was accepted is in the state, and the state is what the library lists.
     receipt: "verified", verifiedBy: null, pinned: facts.pinned, fromBrowser: !facts.hasModes, incomplete: facts.errors > 0,

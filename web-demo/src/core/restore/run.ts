@@ -85,6 +85,7 @@ export class RestoreRun {
         continue;
       }
       for (const entry of window.entries) queue.add(entry);
+      queue.take(window.pieces);
       for (const { file, path } of window.damaged) {
         if (file === null || file === undefined) this.#damage(path);
         else queue.spoil(file);
@@ -174,9 +175,8 @@ interface OpenFile {
 class Queue {
   #open = new Map<number, OpenFile>();
 
-  add(entry: EntryFacts & { file: number; inline: Uint8Array | null }): void {
-    const pieces = entry.inline && entry.inline.length > 0 ? [{ file: entry.file, offset: 0, bytes: entry.inline } as Piece] : [];
-    this.#open.set(entry.file, { entry, pieces, at: 0, isBegun: false, isSkipped: false, isHeld: false, isSpoilt: false, isWhole: false });
+  add(entry: EntryFacts & { file: number }): void {
+    this.#open.set(entry.file, { entry, pieces: [], at: 0, isBegun: false, isSkipped: false, isHeld: false, isSpoilt: false, isWhole: false });
   }
 
   take(pieces: Piece[]): void {

@@ -89,7 +89,6 @@ export const CORES: Record<string, () => Core> = {
   remembered: () => scripted(REMEMBERED),
   "input-only": () => scripted({ environment: async () => ({ ...ENVIRONMENT, canPickFolder: false, canAskWhere: false }) }),
   "folder-gone": () => scripted({ ...REMEMBERED, openRemembered: async () => { throw failure({ code: "folder-gone", title: "The folder is not where it was", advice: "It was moved, renamed or deleted. Choose it again.", subject: "Pictures" }); } }),
-  "client-ingest": () => scripted({}, { ...FULL, repository: { ...FACTS, ingest: "client" } }),
 
   running: () => running({}),
   preparing: () => running({ phase: "preparing", bytes: { done: 0, total: null }, files: { done: 0, total: null, unchanged: 0 }, unchangedBytes: 0, knownBytes: 0, newBytes: 0, storedBytes: 0, waitingBytes: 0, securedBytes: 0, rate: 0, eta: null, currentFile: null }),

@@ -48,7 +48,7 @@ export function scriptedRun<Progress extends { state: string }, Result>(progress
   };
 }
 
-export const FACTS: RepositoryFacts = { id: "7f3c9a1e5b2d48c6a0f1e2d3c4b5a697", owner: "c41d8e09b7aa4f52".repeat(4), ingest: "service", passphraseOpens: true };
+export const FACTS: RepositoryFacts = { id: "7f3c9a1e5b2d48c6a0f1e2d3c4b5a697", owner: "c41d8e09b7aa4f52".repeat(4), passphraseOpens: true };
 
 export const ENVIRONMENT: Environment = {
   missing: [],

@@ -3,7 +3,6 @@
 import { useEffect } from "preact/hooks";
 import type { Session } from "../../../core/api";
 import type { App } from "../../app";
-import { Notice } from "../../parts/notice";
 import { Choose } from "./choose";
 import { Done, Ended } from "./end";
 import { Ready } from "./ready";
@@ -13,16 +12,6 @@ export function Backup({ app, session }: { app: App; session: Session }) {
   const state = app.backing.state.value;
   useEffect(() => { void app.backing.loadRemembered(); }, [app]);
 
-  if (session.repository.ingest === "client") {
-    return (
-      <div class="page">
-        <h1>Back up</h1>
-        <Notice tone="warn" title="This repository can be read here, but not written">
-          <p class="soft">Its clients verify uploads themselves, which a browser does not do. Run <code>copal backup</code>, or use a repository made with <code>copal init --ingest service</code>.</p>
-        </Notice>
-      </div>
-    );
-  }
   switch (state.at) {
     case "choosing": return <Choose app={app} state={state} />;
     case "ready": return <Ready app={app} state={state} />;

@@ -50,7 +50,7 @@ export function Snapshots({ app }: { app: App }) {
                 <span class="unseen">Which backups</span>
                 <select class="input narrow" value={series.value} onChange={(event) => { series.value = event.currentTarget.value; selected.value = []; }}>
                   <option value="">All backups</option>
-                  {all.map((one) => <option key={one.series} value={one.series}>{shown(one.source)} ({one.number})</option>)}
+                  {all.map((one) => <option key={one.series} value={one.series}>{shown(one.source)} · {shown(one.device)} ({one.number})</option>)}
                 </select>
               </label>
             ) : <p class="soft small">{counted(snapshots.length, "snapshot")}</p>}
@@ -107,12 +107,12 @@ function Bones() {
 }
 
 /** The series there are, those with the newest snapshot first. */
-export function seriesOf(snapshots: readonly Snapshot[]): { series: string; source: string; number: number }[] {
-  const found = new Map<string, { series: string; source: string; number: number }>();
+export function seriesOf(snapshots: readonly Snapshot[]): { series: string; source: string; device: string; number: number }[] {
+  const found = new Map<string, { series: string; source: string; device: string; number: number }>();
   for (const snapshot of snapshots) {
     const known = found.get(snapshot.series);
     if (known) known.number += 1;
-    else found.set(snapshot.series, { series: snapshot.series, source: snapshot.source, number: 1 });
+    else found.set(snapshot.series, { series: snapshot.series, source: snapshot.source, device: snapshot.device, number: 1 });
   }
   return [...found.values()];
 }

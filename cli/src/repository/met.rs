@@ -1,0 +1,165 @@
+//! Met: the newest state of a repository that this machine has met. A store that shows an older one has lost the newer one,
+//! or was put back, or lies: snapshots are gone from lists, what was forgotten is back, who was revoked may write again.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use copal_engine::id::{ClientId, ObjectHash};
+use copal_engine::layout;
+use copal_engine::limits::CHAIN_LEAP;
+use copal_engine::number::reached;
+use copal_engine::root::Root;
+use copal_service::objects;
+use copal_store::{Store, StoreError};
+
+use crate::places::{create_private_dir, write_private};
+use crate::wait::wait;
+
+type Link = (u64, ObjectHash);
+
+/// A state, as far as a machine remembers it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Met {
+    root: Option<Link>,
+    change: Option<Link>,
+    clients: BTreeMap<ClientId, u64>,
+}
+
+impl Met {
+    /// What the store shows: its newest root, and the versions of the clients whose records lie below a prefix.
+    pub fn now(store: &dyn Store, root: Option<&(Root, ObjectHash)>, clients: &str) -> Result<Self, StoreError> {
+        let mut versions: BTreeMap<ClientId, Vec<u64>> = BTreeMap::new();
+        for listed in wait(objects::list(store, clients))? {
+            let name = listed.key.as_str();
+            if let (Some(client), Some(version)) = (layout::client_of(name), layout::client_version(name)) {
+                versions.entry(client).or_default().push(version);
+            }
+        }
+        let newest = |versions: Vec<u64>| reached(0, CHAIN_LEAP, versions);
+        Ok(Self {
+            root: root.map(|(root, hash)| (root.number, *hash)),
+            change: root.and_then(|(root, _)| root.change_head),
+            clients: versions.into_iter().map(|(client, versions)| (client, newest(versions))).collect(),
+        })
+    }
+
+    /// What this machine remembers; nothing where it has never met the repository.
+    pub fn of_machine(state_dir: &Path) -> Self {
+        let text = fs::read_to_string(file(state_dir)).unwrap_or_default();
+        let mut met = Self::default();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let link = |number: &str, hash: &str| Some((number.parse().ok()?, ObjectHash::from_hex(hash).ok()?));
+            match words.as_slice() {
+                ["root", number, hash] => met.root = link(number, hash),
+                ["change", number, hash] => met.change = link(number, hash),
+                ["client", id, version] => {
+                    if let (Ok(client), Ok(version)) = (ClientId::from_hex(id), version.parse()) {
+                        met.clients.insert(client, version);
+                    }
+                }
+                _ => {}
+            }
+        }
+        met
+    }
+
+    /// The number of the newest root it knows of; 0 if of none.
+    pub fn root_number(&self) -> u64 {
+        self.root.map_or(0, |(number, _)| number)
+    }
+
+    /// What of this is not there any more in a state that the store shows: the object, and in words.
+    pub fn lost_in(&self, now: &Self, store: &dyn Store) -> Result<Vec<(String, String)>, StoreError> {
+        let mut lost = Vec::new();
+        lost.extend(older(store, self.root, now.root, layout::root, "root", false)?);
+        lost.extend(older(store, self.change, now.change, layout::change, "change", true)?);
+        for (client, seen) in &self.clients {
+            let version = now.clients.get(client).copied().unwrap_or(0);
+            if version < *seen {
+                let why = format!(
+                    "this machine has seen version {seen} of the client, and the newest there is {version}: if that revoked it, it may write again"
+                );
+                lost.push((format!("clients/{client}"), why));
+            }
+        }
+        Ok(lost)
+    }
+
+    /// Remembers a state that lacks nothing of what was met before. A machine that cannot keep it works on: what it wants
+    /// to do is no less right for that.
+    pub fn keep(&self, state_dir: &Path) {
+        if *self == Self::of_machine(state_dir) {
+            return;
+        }
+        let mut text = String::new();
+        for (word, link) in [("root", self.root), ("change", self.change)] {
+            if let Some((number, hash)) = link {
+                let _ = writeln!(text, "{word} {number} {hash}");
+            }
+        }
+        for (client, version) in &self.clients {
+            let _ = writeln!(text, "client {client} {version}");
+        }
+        let kept = create_private_dir(state_dir);
+        let _ = kept.and_then(|()| write_private(&file(state_dir), text.as_bytes()));
+    }
+}
+
+/// Whether the end of a chain is older than one that was met, or another one. What was met is looked for where the end is
+/// newer; where `stays` the object must be there still.
+fn older(
+    store: &dyn Store,
+    seen: Option<Link>,
+    now: Option<Link>,
+    name: fn(u64) -> String,
+    what: &str,
+    stays: bool,
+) -> Result<Option<(String, String)>, StoreError> {
+    let Some((number, hash)) = seen else { return Ok(None) };
+    let name = name(number);
+    let told = format!("this machine has seen {what} {number}");
+    let why = match now {
+        None => format!("{told}, and there is none"),
+        Some((newest, _)) if newest < number => format!("{told}, and the newest there is {newest}"),
+        Some((newest, found)) if newest == number => match found == hash {
+            true => return Ok(None),
+            false => format!("{told}, and what is there is another one"),
+        },
+        Some(_) => match wait(objects::read(store, &name))? {
+            Some(bytes) if ObjectHash::of(&bytes) == hash => return Ok(None),
+            None if !stays => return Ok(None),
+            None => format!("{told}, and it is not there"),
+            Some(_) => format!("{told}, and what is there is another one"),
+        },
+    };
+    Ok(Some((name, why)))
+}
+
+/// Where a machine keeps it.
+fn file(state_dir: &Path) -> PathBuf {
+    state_dir.join("met")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_met_reads_back_and_nothing_is_known_without_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = directory.path().join("repository");
+        assert_eq!(Met::of_machine(&state), Met::default());
+        let met = Met {
+            root: Some((7, ObjectHash([1; 32]))),
+            change: Some((2, ObjectHash([2; 32]))),
+            clients: [(ClientId([3; 16]), 4)].into(),
+        };
+        met.keep(&state);
+        assert_eq!(Met::of_machine(&state), met);
+        fs::write(file(&state), "root x y\nchange 1\nclient\nsomething else\n").unwrap();
+        assert_eq!(Met::of_machine(&state), Met::default());
+    }
+}

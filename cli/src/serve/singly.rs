@@ -1,0 +1,124 @@
+//! Singly: how ingest goes on after a run that ended badly: each client alone, so that one holds up no other, and without
+//! the one that panicked or killed the process.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use copal_engine::id::ClientId;
+use copal_service::clients;
+use copal_service::error::JobError;
+use copal_service::ingest::Scope;
+use copal_service::view::{self, Parts};
+
+use super::{Indexes, JobNote, Work};
+use crate::serve::watch::Stopped;
+use crate::wait::wait;
+
+/// Of which clients ingest is careful.
+#[derive(Debug, Default)]
+pub(super) struct Care {
+    /// Whether each client is worked alone until all were looked at.
+    is_single: bool,
+    /// Who is left alone until then.
+    aside: BTreeMap<ClientId, Instant>,
+}
+
+impl Care {
+    /// How to begin, where an earlier process was killed while it ingested `what`.
+    pub(super) fn after(what: Option<&str>, now: Instant) -> Self {
+        let Some(what) = what else { return Self::default() };
+        match ClientId::from_hex(what) {
+            Ok(client) => Self { is_single: true, aside: BTreeMap::from([(client, now + REST)]) },
+            Err(_) => Self { is_single: true, aside: BTreeMap::new() },
+        }
+    }
+
+    /// Who is left alone.
+    pub(super) fn aside(&self) -> impl Iterator<Item = ClientId> {
+        self.aside.keys().copied()
+    }
+
+    fn is_needed(&mut self, now: Instant) -> bool {
+        self.aside.retain(|_, until| *until > now);
+        self.is_single || !self.aside.is_empty()
+    }
+}
+
+impl Work {
+    /// Ingests what these clients have uploaded, or all, and the changes.
+    pub(super) fn ingest_carefully(&self, care: &mut Care, wanted: Option<&[ClientId]>) {
+        if !care.is_needed(Instant::now()) {
+            match self.ingest(wanted.map_or(Scope::All, Scope::Clients)) {
+                // A store that fails does so for each client.
+                Ok(()) | Err(Stopped::Failed(JobError::Store(_))) => return,
+                Err(_) => {}
+            }
+        }
+        let clients = match wanted {
+            Some(clients) => clients.to_vec(),
+            None => self.undecided(),
+        };
+        // Who holds up the others is not among the changes.
+        let _ = self.ingest(Scope::Decisions);
+        for client in clients {
+            if care.aside.contains_key(&client) {
+                continue;
+            }
+            if let Err(Stopped::Panicked(_)) = self.ingest(Scope::Client(client)) {
+                care.aside.insert(client, Instant::now() + REST);
+                (self.note)(&JobNote::Aside { client });
+            }
+        }
+        care.is_single &= wanted.is_some();
+    }
+
+    /// The clients that have manifests behind their last decision; none if that cannot be found out, which is told.
+    fn undecided(&self) -> Vec<ClientId> {
+        let mut undecided = Vec::new();
+        let _ = self.run("ingest", "", Indexes::Pieces, |host, _, _| {
+            undecided = wait(async {
+                let heads = view::read_parts(host.store, &Parts::HEADS).await?.state.heads;
+                clients::below_behind(host.store, "manifests/", &heads).await
+            })?;
+            Ok(())
+        });
+        undecided
+    }
+}
+
+/// What a run is at work on, for the note that it leaves if it is killed.
+pub(super) fn named(scope: Scope<'_>) -> String {
+    match scope {
+        Scope::Client(client) | Scope::Clients(&[client]) => client.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// For so long a client is left alone of which ingest panicked, or was killed.
+const REST: Duration = Duration::from_secs(60 * 60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLIENT: ClientId = ClientId([0xab; 16]);
+
+    #[test]
+    fn the_client_that_killed_a_process_rests_and_others_are_worked_alone() {
+        let now = Instant::now();
+        let mut care = Care::after(Some(&named(Scope::Clients(&[CLIENT]))), now);
+        assert_eq!(care.aside().collect::<Vec<_>>(), [CLIENT]);
+        assert!(care.is_needed(now + REST - Duration::from_secs(1)));
+        care.is_single = false;
+        assert!(!care.is_needed(now + REST), "it has rested");
+    }
+
+    #[test]
+    fn who_killed_a_process_that_worked_several_clients_is_found_by_working_each_alone() {
+        let now = Instant::now();
+        let mut care = Care::after(Some(&named(Scope::All)), now);
+        assert_eq!(care.aside().count(), 0);
+        assert!(care.is_needed(now));
+        assert!(!Care::after(None, now).is_needed(now));
+    }
+}

@@ -1,0 +1,81 @@
+//! Tls: the certificate that is served, and read again when its files change.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use axum_server::tls_rustls::RustlsConfig;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::JobNote;
+use super::hosts::Hosts;
+
+/// A certificate, and where it was read.
+pub(super) struct Tls {
+    cert: PathBuf,
+    key: PathBuf,
+    pub(super) config: RustlsConfig,
+    /// What the files were like when they were read last.
+    seen: Option<[Stamp; 2]>,
+}
+
+/// What tells that a file is another one than before.
+type Stamp = (SystemTime, u64);
+
+impl Tls {
+    pub(super) async fn read(cert: PathBuf, key: PathBuf) -> io::Result<Self> {
+        // Another part of the command may have chosen already; it is the same one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let seen = stamps(&cert, &key);
+        let config = RustlsConfig::from_pem_file(&cert, &key).await?;
+        Ok(Self { cert, key, config, seen })
+    }
+
+    /// The names that the certificate is for.
+    pub(super) fn names(&self) -> Vec<String> {
+        let first = CertificateDer::pem_file_iter(&self.cert).ok().and_then(|mut all| all.next()?.ok());
+        let Some(first) = first else { return Vec::new() };
+        match webpki::EndEntityCert::try_from(&first) {
+            Ok(cert) => cert.valid_dns_names().map(str::to_owned).collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Reads the files again when they change, or SIGHUP comes; connections go on. A certificate that cannot be used is told,
+    /// and the one before stays.
+    pub(super) async fn watch(mut self, hosts: Arc<Hosts>, note: Arc<dyn Fn(&JobNote) + Send + Sync>) {
+        let Ok(mut asked) = signal(SignalKind::hangup()) else { return };
+        loop {
+            let is_asked = tokio::select! {
+                _ = asked.recv() => true,
+                () = tokio::time::sleep(LOOK) => false,
+            };
+            let now = stamps(&self.cert, &self.key);
+            if now == self.seen && !is_asked {
+                continue;
+            }
+            self.seen = now;
+            let why = match self.config.reload_from_pem_file(&self.cert, &self.key).await {
+                Ok(()) => {
+                    hosts.certified(self.names());
+                    None
+                }
+                Err(error) => Some(format!("{}: {error}", self.cert.display())),
+            };
+            note(&JobNote::Certificate { why });
+        }
+    }
+}
+
+/// None while one of them is not there.
+fn stamps(cert: &PathBuf, key: &PathBuf) -> Option<[Stamp; 2]> {
+    let stamp = |path| fs::metadata(path).and_then(|found| Ok((found.modified()?, found.len()))).ok();
+    Some([stamp(cert)?, stamp(key)?])
+}
+
+/// How often the files are looked at.
+const LOOK: Duration = Duration::from_secs(10);

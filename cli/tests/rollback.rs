@@ -1,0 +1,187 @@
+//! A repository that shows an older state than there was: every command that reads says so, none writes on it.
+
+mod kit;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use kit::{Harm, Machine, Ran, text};
+use serde_json::Value;
+
+fn machine() -> Machine {
+    let machine = Machine::new();
+    machine.write("a/letter", "first");
+    machine.backup(&[]);
+    machine.write("a/letter", "second, which is longer");
+    machine.backup(&[]);
+    machine
+}
+
+/// Every command that reads.
+const READERS: [&[&str]; 9] = [
+    &["snapshots"],
+    &["ls", "latest"],
+    &["restore", "latest", "-t", "out"],
+    &["dump", "latest:/"],
+    &["find", "letter"],
+    &["diff", "latest", "latest"],
+    &["stats"],
+    &["status"],
+    &["forget", "--keep-last", "1", "--dry-run"],
+];
+
+fn put_back(machine: &Machine, objects: &BTreeMap<String, Vec<u8>>) {
+    for name in machine.objects().into_keys().filter(|name| !objects.contains_key(name)) {
+        fs::remove_file(machine.object(&name)).unwrap();
+    }
+    objects.iter().filter(|(name, _)| !machine.object(name).exists()).for_each(|(name, bytes)| {
+        machine.replace(name, bytes);
+    });
+}
+
+/// Each command ends with exit code 4, and has said why: in JSON, too.
+fn all_say(machine: &Machine, what: &[&str]) {
+    for command in READERS {
+        let told = |ran: &Ran| {
+            assert_eq!(ran.code, 4, "{command:?}: {ran}");
+            assert!(what.iter().any(|what| ran.err.contains(what)), "{command:?}: {ran}");
+        };
+        told(&machine.run(command));
+        let ran = machine.run(&[command, &["--json"]].concat());
+        told(&ran);
+        let says = |line: &str| {
+            let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {command:?} {ran}"));
+            ["warning", "error"]
+                .iter()
+                .filter_map(|key| value.get(key))
+                .any(|said| what.iter().any(|what| text(said).contains(what)))
+        };
+        assert!(ran.err.lines().any(says), "{command:?}: {ran}");
+    }
+}
+
+/// The file in which the machine keeps what it has met, and what it says.
+fn met(machine: &Machine) -> (PathBuf, String) {
+    let directories = fs::read_dir(machine.path("home/.local/state/copal")).unwrap();
+    let mut files = directories.map(|entry| entry.unwrap().path().join("met")).filter(|file| file.exists());
+    let file = files.next().expect("it has met the repository");
+    let text = fs::read_to_string(&file).unwrap();
+    (file, text)
+}
+
+fn forget_what_was_met(machine: &Machine) {
+    fs::remove_file(met(machine).0).unwrap();
+}
+
+#[test]
+fn a_machine_that_has_seen_a_newer_state_says_so_and_writes_nothing() {
+    let machine = Machine::new();
+    machine.write("a/letter", "first");
+    machine.backup(&[]);
+    let old = machine.objects();
+    machine.write("a/letter", "second, which is longer");
+    machine.backup(&[]);
+    put_back(&machine, &old);
+    all_say(&machine, &["this machine has seen root 2"]);
+    for command in [&["backup", "source"][..], &["prune"], &["tag", "latest", "--add", "x"], &["forget", "latest"]] {
+        let refused = machine.run(command).exits(4);
+        assert!(refused.err.contains("this machine has seen root 2"), "{refused}");
+        assert!(refused.err.contains("rebuild-index"), "{refused}");
+    }
+    assert_eq!(machine.objects(), old);
+    assert_eq!(machine.copy().check(&[]).0, 4);
+    // The remedy: what is there is taken for the newest state there is.
+    machine.run(&["rebuild-index"]);
+    for command in READERS {
+        let ran = machine.run(command);
+        assert!(!ran.err.contains("has seen"), "{ran}");
+    }
+    machine.backup(&[]);
+    machine.ok(&["snapshots"]);
+}
+
+#[test]
+fn a_state_that_went_on_from_an_older_one_is_not_the_one_that_was_seen() {
+    let machine = Machine::new();
+    machine.write("a/letter", "first");
+    machine.backup(&[]);
+    let old = machine.objects();
+    machine.write("a/letter", "second, which is longer");
+    machine.backup(&[]);
+    put_back(&machine, &old);
+    // Without any memory it goes on; then it remembers.
+    let (file, met) = met(&machine);
+    fs::remove_file(&file).unwrap();
+    for content in ["third", "fourth, and so on", "the fifth of all"] {
+        machine.write("a/letter", content);
+        machine.backup(&[]);
+    }
+    fs::write(&file, met).unwrap();
+    all_say(&machine, &["this machine has seen root 2, and what is there is another one"]);
+}
+
+#[test]
+fn a_newest_root_that_is_gone_is_said_by_every_command_that_reads() {
+    let machine = machine();
+    machine.damage(&machine.names("roots/")[0], Harm::Delete);
+    all_say(&machine, &["this machine has seen root 2", "answers what root 1 has not seen"]);
+    forget_what_was_met(&machine);
+    all_say(&machine, &["tells of root 2", "answers what root 1 has not seen"]);
+}
+
+#[test]
+fn without_roots_no_command_says_that_there_is_nothing() {
+    let machine = machine();
+    forget_what_was_met(&machine);
+    fs::remove_dir_all(machine.object("roots")).unwrap();
+    all_say(&machine, &["the index is damaged"]);
+    for command in READERS {
+        assert!(machine.run(command).out.is_empty(), "{command:?}");
+    }
+    machine.run(&["rebuild-index"]);
+    assert_eq!(machine.snapshots().len(), 2);
+}
+
+#[test]
+fn a_revocation_that_is_gone_is_said_by_every_command_that_reads() {
+    let machine = machine();
+    machine.ok(&["client", "add", "--name", "camera", "--role", "full"]);
+    let added = machine.names("clients/");
+    machine.ok(&["client", "revoke", "camera"]);
+    machine.ok(&["snapshots"]);
+    for name in machine.names("clients/").iter().filter(|name| !added.contains(name)) {
+        machine.damage(name, Harm::Delete);
+    }
+    all_say(&machine, &["this machine has seen version 2 of the client"]);
+    let refused = machine.run(&["backup", "source"]).exits(4);
+    assert!(refused.err.contains("has seen version 2"), "{refused}");
+}
+
+#[test]
+fn a_root_of_the_last_number_stops_no_command_and_is_told() {
+    let machine = machine();
+    let bytes = machine.objects()[&machine.names("roots/")[0]].clone();
+    let name = format!("roots/{:020}", 99_999_999_999_999_999_999 - u128::from(u64::MAX));
+    machine.replace(&name, &bytes);
+    let listed = machine.run(&["snapshots"]).ok();
+    assert!(listed.err.contains(&name) && listed.err.contains("passed over"), "{listed}");
+    let saved = machine.backup(&[]);
+    assert!(machine.snapshots().contains(&saved));
+    machine.run(&["restore", &saved, "-t", "out"]).ok();
+    machine.run(&["rebuild-index"]).ok();
+    assert!(machine.snapshots().contains(&saved));
+    assert_eq!(machine.check(&[]).0, 4, "check tells of it");
+}
+
+#[test]
+fn a_receipt_that_is_gone_is_found_by_check() {
+    let whole = machine();
+    for name in whole.names("receipts/") {
+        let machine = whole.copy();
+        machine.damage(&name, Harm::Delete);
+        let (code, report) = machine.check(&[]);
+        assert_eq!(code, 4, "{name}: {report}");
+        assert!(report.to_string().contains(&name), "{report}");
+    }
+}

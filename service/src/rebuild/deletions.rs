@@ -1,0 +1,76 @@
+//! Deletions: what prunes have recorded before they began to delete. A record is a hint like every other: an object that it
+//! names and that is there still is left out only as long as nothing kept needs it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use copal_engine::id::{ChunkId, DomainId, PackTag};
+use copal_engine::index::Bits;
+use copal_engine::layout::{self, Prunable};
+use copal_engine::root::Deletion;
+
+use super::Report;
+use crate::commit::Proposal;
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects;
+
+/// What was recorded.
+pub(super) struct Deleted {
+    /// Names of objects that do not count.
+    pub(super) names: BTreeSet<Prunable>,
+    /// The numbers of the roots that records tell of.
+    pub(super) roots: Vec<u64>,
+}
+
+impl Deleted {
+    pub(super) async fn read(host: &Host<'_>, report: &mut Report) -> Result<Self, JobError> {
+        let mut deleted = Self { names: BTreeSet::new(), roots: Vec::new() };
+        for listed in objects::list(host.store, "deletions/").await? {
+            let name = listed.key.as_str();
+            let Some(bytes) = objects::read(host.store, name).await? else { continue };
+            match Deletion::decode(&bytes) {
+                Ok(deletion) => {
+                    deleted.roots.push(deletion.root_number);
+                    deleted.names.extend(deletion.names);
+                }
+                Err(error) => report.unreadable.push((name.to_owned(), error.to_string())),
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// Lets the packs count that are there still, of each domain where one holds what a state lacks that was folded
+    /// without them. Whether there are any: then the state is to be folded again.
+    pub(super) async fn take_back(&mut self, host: &Host<'_>, proposal: &Proposal) -> Result<bool, JobError> {
+        let lost: BTreeSet<(DomainId, ChunkId)> = lost_of(proposal).collect();
+        let mut domains: BTreeMap<DomainId, (bool, Vec<Prunable>)> = BTreeMap::new();
+        for folder in if lost.is_empty() { [].as_slice() } else { &["packs/", "moved/"] } {
+            for listed in objects::list(host.store, folder).await? {
+                let Some(name) = Prunable::parse(listed.key.as_str()).filter(|name| self.names.contains(name)) else {
+                    continue;
+                };
+                let Some((place, id)) = layout::pack_of(listed.key.as_str()) else { continue };
+                let table = match objects::read_table(host.store, place, id, listed.stat.length).await {
+                    Ok(table) => table,
+                    Err(error) => {
+                        error.blame()?;
+                        continue;
+                    }
+                };
+                let (is_needed, names) = domains.entry(table.domain).or_default();
+                *is_needed |= table.ids.iter().any(|id| lost.contains(&(table.domain, *id)));
+                names.push(name);
+            }
+        }
+        let needed = domains.into_values().filter(|(is_needed, _)| *is_needed).flat_map(|(_, names)| names);
+        Ok(needed.map(|name| self.names.remove(&name)).fold(false, |any, is_new| any | is_new))
+    }
+}
+
+/// What kept snapshots need and nothing holds.
+fn lost_of(proposal: &Proposal) -> impl Iterator<Item = (DomainId, ChunkId)> + '_ {
+    proposal.overlay.iter().flat_map(|(domain, marks)| {
+        let lost = marks.iter().filter(|((_, tag), mark)| *tag == PackTag::NONE && mark.bits.contains(Bits::LOST));
+        lost.map(|((id, _), _)| (*domain, *id))
+    })
+}

@@ -1,0 +1,158 @@
+//! Reserve: room that is kept for what makes room. A full store has none for the change that forgets, or for the lists that
+//! prune writes before it deletes anything: an object that nothing needs is given up for them.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
+
+/// A store whose reserve is given up when it is full.
+#[derive(Debug)]
+pub struct Reserve<S> {
+    inner: S,
+    was_given_up: AtomicBool,
+}
+
+/// Keeps a reserve, if there is none and room for one. Its bytes are random: a file system that compresses would keep no
+/// room for others.
+pub async fn keep(store: &(impl Store + ?Sized), fill: impl FnOnce(&mut [u8]) + Send) -> Result<(), StoreError> {
+    let key = key();
+    if store.stat(&key).await?.is_some() {
+        return Ok(());
+    }
+    let mut bytes = vec![0; BYTES];
+    fill(&mut bytes);
+    match store.create(&key, bytes.into()).await {
+        Ok(_) | Err(StoreError::Full { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+impl<S: Store> Reserve<S> {
+    /// Wraps a store, for who makes room.
+    pub fn new(inner: S) -> Self {
+        Self { inner, was_given_up: AtomicBool::new(false) }
+    }
+
+    /// Makes a call, and once more if there was no room and the reserve has made some.
+    async fn or_give_up<T, F>(&self, call: impl Fn() -> F + Send + Sync) -> Result<T, StoreError>
+    where
+        T: Send,
+        F: Future<Output = Result<T, StoreError>> + Send,
+    {
+        let full = match call().await {
+            Err(full @ StoreError::Full { .. }) => full,
+            done => return done,
+        };
+        let is_kept = self.inner.stat(&key()).await?.is_some();
+        if is_kept {
+            self.inner.delete(&key()).await?;
+            self.was_given_up.store(true, Ordering::SeqCst);
+        } else if !self.was_given_up.load(Ordering::SeqCst) {
+            return Err(full);
+        }
+        call().await
+    }
+}
+
+#[async_trait]
+impl<S: Store> Store for Reserve<S> {
+    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        self.or_give_up(|| self.inner.create(key, bytes.clone())).await
+    }
+
+    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        self.inner.read(key).await
+    }
+
+    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        self.inner.read_range(key, range).await
+    }
+
+    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
+        self.inner.stat(key).await
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        self.inner.list(prefix, after, limit).await
+    }
+
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        self.inner.delete(key).await
+    }
+
+    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
+        self.inner.delete_all(keys).await
+    }
+
+    /// A directory tells the time by writing something.
+    async fn now(&self) -> Result<StoreTime, StoreError> {
+        self.or_give_up(|| self.inner.now()).await
+    }
+
+    async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
+        self.inner.map(key).await
+    }
+
+    fn is_far(&self) -> bool {
+        self.inner.is_far()
+    }
+
+    fn largest(&self) -> Option<u64> {
+        self.inner.largest()
+    }
+}
+
+fn key() -> Key {
+    Key::new(NAME).expect("the layout's name")
+}
+
+/// Its name.
+pub const NAME: &str = "work/reserve";
+/// Enough for a change, a list of deletions, and the state that follows from them: 48 bytes for each chunk that prune flags.
+pub const BYTES: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::Op;
+    use crate::fault::{Fate, Fault};
+    use crate::memory::MemoryStore;
+
+    /// A store that is full for everything but its reserve, as long as that is there.
+    fn full(store: &MemoryStore) -> Fault<&MemoryStore> {
+        let probe = store;
+        Fault::new(probe, |call| match call {
+            call if matches!(call.op, Op::Create | Op::Now) && call.count == 0 => {
+                Fate::FailBefore(StoreError::Full { op: call.op, key: call.key.into(), source: "full".into() })
+            }
+            _ => Fate::Proceed,
+        })
+    }
+
+    #[test]
+    fn a_reserve_is_given_up_for_what_makes_room_and_kept_anew() {
+        let store = MemoryStore::new();
+        block_on(keep(&store, |bytes| bytes.fill(7))).unwrap();
+        let change = Key::new("changes/1").unwrap();
+        assert_eq!(block_on(Reserve::new(full(&store)).create(&change, Bytes::new())).unwrap(), Created::New);
+        assert!(block_on(store.stat(&key())).unwrap().is_none(), "it is given up");
+        let again = block_on(Reserve::new(full(&store)).create(&Key::new("changes/2").unwrap(), Bytes::new()));
+        assert!(matches!(again, Err(StoreError::Full { .. })), "there is no other");
+        block_on(keep(&store, |bytes| bytes.fill(7))).unwrap();
+        block_on(Reserve::new(full(&store)).now()).unwrap();
+        assert!(block_on(store.stat(&key())).unwrap().is_none());
+    }
+
+    #[test]
+    fn where_there_is_no_room_none_is_kept() {
+        let store = MemoryStore::new();
+        block_on(keep(&full(&store), |_| {})).unwrap();
+        assert!(block_on(store.stat(&key())).unwrap().is_none());
+    }
+}

@@ -1,0 +1,156 @@
+//! The engine as the page restores with it: the order of its calls is that of `web-demo/src/core/restore/`.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::rc::Rc;
+
+use copal_engine::layout;
+use copal_engine::path::TreePath;
+use copal_engine::repository::Descriptor;
+use copal_engine::tree::{Content, Entry, EntryKind};
+use copal_tests::restores::{Restores, same};
+use copal_wasm::look::{Library, Piece, Tree};
+use copal_wasm::owner::Owner;
+use copal_wasm::view::{Read, View};
+
+use crate::Place;
+
+/// Restores everything, and the first bytes of each file as a preview does.
+pub(crate) fn restore(place: &Place, restores: &mut Restores) {
+    let library = library(place);
+    let snapshots = library.snapshots();
+    let newest = snapshots.iter().max_by_key(|snapshot| snapshot.record.accepted).expect("there are two");
+    let tree = library.tree(newest.id).expect("it can be read");
+    let folder = place.path("page");
+    fs::create_dir(&folder).expect("a directory of ours");
+
+    let (entries, files) = run(place, &library, &tree, TreePath::TOP, None);
+    let mut paths = BTreeMap::new();
+    for (number, entry) in &entries {
+        let name = String::from_utf8(entry.path.name().to_vec()).expect("names of ours");
+        assert_content(&name, entry);
+        let file = fs::File::create_new(folder.join(&name)).expect("a new file");
+        file.set_len(entry.size).expect("room for a hole");
+        for piece in &files[number] {
+            file.write_all_at(&piece.bytes, piece.offset).expect("room for a piece");
+        }
+        paths.insert(name, entry.path.clone());
+    }
+    restores.compare("engine of the page", &place.source(), &folder);
+    for name in restores.names() {
+        let given = first_bytes(place, &library, &tree, &paths[&name], &place.source().join(&name));
+        restores.note("engine of the page, first bytes", &name, given);
+    }
+    assert!(same(&folder.join("inline"), &folder.join("empty")).is_err(), "the comparison tells files apart");
+}
+
+/// Fails if a file's content does not lie where its name says: then a cell would test nothing.
+fn assert_content(name: &str, entry: &Entry) {
+    let kind = match (&entry.content, entry.content_bytes()) {
+        (Content::None, 0) => "nothing",
+        // What is inline comes as pieces.
+        (Content::None | Content::Inline(_), _) => "inline",
+        (Content::Chunks(_), _) => "chunked",
+        (Content::List { .. }, _) => "listed",
+    };
+    let expected = match name {
+        "empty" | "only a hole" => "nothing",
+        name if name.starts_with("sparse") => "inline",
+        name => name.split([',', ' ']).next().expect("a first word"),
+    };
+    assert_eq!(kind, expected, "{name}");
+    let is_sparse = name.contains("hole") || name.starts_with("sparse");
+    assert_eq!(!entry.extras.holes.is_empty(), is_sparse, "{name}: {:?}", entry.extras.holes);
+}
+
+/// Whether the first bytes are the file's: of as many as end before, in and behind its first hole.
+fn first_bytes(place: &Place, library: &Library, tree: &Tree, path: &TreePath, saved: &Path) -> Result<(), String> {
+    for limit in [1, 5, 4096, 70_000, 1_100_000] {
+        let (entries, files) = run(place, library, tree, path.clone(), Some(limit));
+        let (number, entry) = entries.first_key_value().ok_or("nothing is restored")?;
+        let mut found = vec![0; entry.size.min(limit) as usize];
+        for piece in files[number].iter().filter(|piece| piece.offset < limit) {
+            let start = piece.offset as usize;
+            let end = found.len().min(start + piece.bytes.len());
+            found[start..end].copy_from_slice(&piece.bytes[..end - start]);
+        }
+        let mut expected = vec![0; found.len()];
+        let file = fs::File::open(saved).map_err(|error| error.to_string())?;
+        file.read_exact_at(&mut expected, 0).map_err(|error| error.to_string())?;
+        if found != expected {
+            return Err(format!("the first {limit} bytes differ"));
+        }
+    }
+    Ok(())
+}
+
+type Files = (BTreeMap<u32, Entry>, BTreeMap<u32, Vec<Piece>>);
+
+/// Regular files, by their numbers, and the pieces of each.
+fn run(place: &Place, library: &Library, tree: &Tree, path: TreePath, limit: Option<u64>) -> Files {
+    let mut restore = tree.restore(vec![path], limit);
+    let (mut entries, mut files): Files = Default::default();
+    let mut ended = 0;
+    loop {
+        let window = restore.advance().expect("the order is right");
+        window.needs.iter().for_each(|read| library.supply(read, Some(stored(place, read))));
+        assert_eq!(window.damaged, []);
+        for started in window.entries {
+            files.insert(started.file, Vec::new());
+            if started.entry.kind() == EntryKind::File {
+                entries.insert(started.file, started.entry);
+            }
+        }
+        let mut pieces = window.pieces;
+        for (at, (read, _)) in window.reads.iter().enumerate() {
+            pieces.extend(restore.take(at, Some(&stored(place, read))).expect("it was asked for"));
+        }
+        pieces.into_iter().for_each(|piece| files.get_mut(&piece.file).expect("it began").push(piece));
+        ended += window.ends.len();
+        if window.is_done {
+            assert_eq!(ended, files.len(), "each file ends");
+            return (entries, files);
+        }
+    }
+}
+
+fn library(place: &Place) -> Library {
+    let root = names(place, "roots").into_iter().min();
+    let mut view = View::new(root.as_deref(), [place.kit.shared].into()).expect("a root");
+    while !view.is_complete() {
+        for read in view.needs() {
+            view.supply(&read.key, Some(stored(place, &read))).expect("what was asked for");
+        }
+    }
+    let descriptor = Descriptor::decode(1, &whole(place, &layout::descriptor(1))).expect("a descriptor");
+    let owner = Owner::of(place.kit.owner.clone());
+    let mut library = Library::new(&owner, &descriptor, Rc::new(RefCell::new(view))).expect("the owner's");
+    for client in library.needed_clients() {
+        library.supply_client(client, &[(1, whole(place, &layout::client(client, 1)))]);
+    }
+    for key in library.needed_manifests() {
+        library.supply_manifest(&key, Some(&whole(place, &key))).expect("a manifest");
+    }
+    assert_eq!(library.problems(), []);
+    library
+}
+
+fn names(place: &Place, folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(place.path("repository").join(folder)).expect("it is there");
+    entries.map(|entry| format!("{folder}/{}", entry.expect("a name").file_name().to_str().expect("text"))).collect()
+}
+
+fn stored(place: &Place, read: &Read) -> Vec<u8> {
+    let bytes = whole(place, &read.key);
+    match &read.range {
+        Some(range) => bytes[range.start as usize..range.end as usize].to_vec(),
+        None => bytes,
+    }
+}
+
+fn whole(place: &Place, key: &str) -> Vec<u8> {
+    fs::read(place.path("repository").join(key)).expect("it is there")
+}

@@ -1,0 +1,110 @@
+//! Doomed: who may write states can doom any name. What is deleted all the same is what nothing needs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use copal_engine::id::PackId;
+use copal_engine::layout::{self, Place, Prunable};
+use copal_engine::root::Root;
+use copal_engine::state::{DoomedRecord, DoomedState, RunKind, StateDelta, write_run};
+use copal_engine::time::Time;
+use copal_service::error::JobError;
+use copal_service::prune::Options;
+use copal_tests::kit::craft::{data_pack, id};
+use copal_tests::kit::{DAY, World, noise as files};
+
+use super::begin;
+
+/// Writes a root as whoever may create `state/` and `roots/` can: the newest one, and records of one kind before its own.
+fn forge(world: &World, kind: RunKind, records: BTreeMap<Vec<u8>, Option<Vec<u8>>>) {
+    let (root, hash) = world.view().root.unwrap();
+    let run = write_run(kind, [7; 16], &records);
+    world.put(&layout::state(run.reference.hash), run.bytes);
+    let runs = [vec![run.reference], root.runs.clone()].concat();
+    let (number, base) = (root.number + 1, Some((root.number, hash)));
+    let forged = Root { number, base, runs, random: [8; 16], ..root };
+    world.put(&layout::root(number), forged.encode().unwrap());
+}
+
+/// Dooms objects by their names, whatever these are.
+fn doom<'a>(world: &World, names: impl IntoIterator<Item = &'a String>) {
+    let record = DoomedRecord { state: DoomedState::Doomed, time: Time(0), root: world.view().number() };
+    let any = Prunable::Pack(Place::Packs, PackId([0; 32]));
+    let delta = StateDelta { doomed: [(any, Some(record))].into(), ..StateDelta::default() };
+    let value = delta.records(RunKind::Doomed).into_values().next().unwrap();
+    let records = names.into_iter().map(|name| (name.clone().into_bytes(), value.clone())).collect();
+    forge(world, RunKind::Doomed, records);
+}
+
+fn all(world: &World) -> Vec<String> {
+    world.names("")
+}
+
+#[test]
+fn a_list_with_a_name_that_no_prune_may_delete_deletes_nothing() {
+    let (world, client) = begin();
+    world.back_up(&client, &files(1, 4, 3000));
+    for prefix in ["keys/", "copal/", "clients/", "manifests/", "receipts/", "roots/"] {
+        let newest = layout::root(world.view().number());
+        let before = all(&world);
+        let named: Vec<String> = world.names(prefix).into_iter().filter(|name| *name != newest).collect();
+        doom(&world, if named.is_empty() { &before } else { &named });
+        let refused = world.try_prune(&Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) });
+        assert!(matches!(refused, Err(JobError::Damaged { .. })), "{prefix}: {refused:?}");
+        let lost: Vec<&String> = before.iter().filter(|name| !world.has(name)).collect();
+        assert!(lost.is_empty(), "{prefix}: {lost:?}");
+        let forged = world.names("roots/").remove(0);
+        world.destroy(&forged);
+    }
+}
+
+#[test]
+fn what_the_state_names_is_not_deleted_whatever_its_list_says() {
+    let (world, client) = begin();
+    let (first, second) = (files(1, 4, 3000), files(2, 4, 3000));
+    let ids = [world.back_up(&client, &first), world.back_up(&client, &second)];
+    let superseded = world.view().state.doomed.keys().map(Prunable::to_string).collect::<Vec<_>>();
+    let folders = ["packs/", "index/", "state/"].into_iter();
+    let named: Vec<String> =
+        folders.flat_map(|folder| world.names(folder)).filter(|name| !superseded.contains(name)).collect();
+    doom(&world, &named);
+    let report = world.prune(Duration::ZERO);
+    assert!(named.iter().all(|name| world.has(name)));
+    assert_eq!(report.spared, named.len() as u64);
+    assert_eq!(ids.map(|id| world.restore(id)), [Ok(first), Ok(second)]);
+    let view = world.view();
+    assert!(named.iter().all(|name| !view.state.doomed.contains_key(&Prunable::parse(name).unwrap())));
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
+}
+
+#[test]
+fn a_pack_in_which_entries_lie_stays_although_its_record_is_gone() {
+    let (world, client) = begin();
+    world.back_up(&client, &files(1, 4, 3000));
+    let packs = world.names("packs/");
+    let keys = packs.iter().map(|name| layout::pack_of(name).unwrap().1.0.to_vec());
+    forge(&world, RunKind::Packs, keys.map(|key| (key, None)).collect());
+    doom(&world, &packs);
+    world.wait(DAY * 8);
+    let _ = world.try_prune(&Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) });
+    assert!(packs.iter().all(|name| world.has(name)));
+}
+
+#[test]
+fn a_pack_that_no_prune_has_doomed_stays_until_it_is_as_old_as_an_orphan() {
+    let (world, client) = begin();
+    world.back_up(&client, &files(1, 4, 3000));
+    // A client is about to name it.
+    let pack = data_pack(client.domain, 1, &[id(1)]);
+    let name = layout::pack(Place::Packs, pack.id);
+    world.put(&name, pack.bytes);
+    doom(&world, [&name]);
+    world.prune(Duration::ZERO);
+    world.wait(DAY * 6);
+    world.prune(Duration::ZERO);
+    assert!(world.has(&name));
+    world.wait(DAY);
+    world.prune(Duration::ZERO);
+    assert!(!world.has(&name));
+    assert!(world.check().is_ok());
+}
