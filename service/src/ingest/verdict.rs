@@ -62,6 +62,9 @@ impl Pass<'_> {
             let newest = view::newest_heads(self.host.store).await?.number();
             let words =
                 format!("manifest {number} of client {client} has seen root {seen}, and the newest is {newest}");
+            if seen > newest && is_planted(Fault::RootUnbounded) {
+                return Err(JobError::StateLost { evidence: words });
+            }
             if view::is_told_far(seen, newest) {
                 return rejected(Reason::Malformed, &words);
             }

@@ -105,7 +105,7 @@ impl Scene<'_> {
         if lie == Lie::Chain {
             previous = ObjectHash([0xee; 32]);
         }
-        let root_seen = (lie == Lie::RootSeen).then(|| (*self.random.pick(&ENDS), ObjectHash([7; 32])));
+        let root_seen = (lie == Lie::RootSeen).then(|| (*self.random.pick(&FAR), ObjectHash([7; 32])));
         let source = match view.state.snapshots.values().find(|_| self.random.chance(300)) {
             Some(other) if lie == Lie::Series => other.source,
             _ => SourceId([5; 16]),
@@ -155,7 +155,7 @@ impl Scene<'_> {
     }
 }
 
-/// Numbers of roots that nobody has seen, at the ends of what a number can be, and beyond what is believed.
-const ENDS: [u64; 5] = [0, 1, 1 << 41, NUMBER, u64::MAX];
+/// Numbers of roots that nobody can have seen.
+const FAR: [u64; 4] = [u64::MAX, NUMBER, 1 << 63, 1 << 41];
 /// A thief looks for an answer less often than this.
 const PATIENCE: usize = 40;

@@ -26,7 +26,7 @@ pub(super) enum Lie {
     Live,
     /// The snapshot is of another client's source.
     Series,
-    /// A root was seen that there never will be.
+    /// A root was seen that nobody can have seen.
     RootSeen,
     /// A page refers to what never was.
     Reference,
@@ -53,8 +53,7 @@ pub(super) enum Lie {
 impl Lie {
     /// Whether a service without keys may believe it. A full client may write in any domain.
     pub(super) fn may_pass(self, role: Role) -> bool {
-        matches!(self, Lie::None | Lie::Live | Lie::Series | Lie::RootSeen)
-            || (self == Lie::Domain && role == Role::Full)
+        matches!(self, Lie::None | Lie::Live | Lie::Series) || (self == Lie::Domain && role == Role::Full)
     }
 }
 
