@@ -123,9 +123,12 @@ fn golden_objects() -> Vec<Vec<u8>> {
     objects
 }
 
+/// Gets the name of a target, an input, and what gives one to the other.
+pub type Around = dyn Fn(&str, &[u8], &mut dyn FnMut());
+
 /// Gives each target `rounds` inputs: pseudo-random bytes and mutated seeds, the same for the same `seed`.
 /// Prints the input before it passes on a target's panic. `around` calls what it is given, and may look what that took.
-pub fn run(seed: u64, rounds: u32, around: &dyn Fn(&str, &[u8], &mut dyn FnMut())) {
+pub fn run(seed: u64, rounds: u32, around: &Around) {
     let seeds = seeds();
     let mut random = Random(seed);
     for (name, target) in targets() {

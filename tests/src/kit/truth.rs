@@ -15,13 +15,16 @@ use super::Repository;
 use super::picture::Present;
 use super::reader::Ciphers;
 
+/// Entries of a pack: where their blocks begin, and their places there.
+type Entries = HashSet<(u32, u16)>;
+
 /// Opens packs with the owner's secret and remembers which entries are what their ids say.
 #[derive(Default)]
 pub struct Truth {
     repository: Repository,
     ciphers: Ciphers,
     keys: Mutex<HashMap<DomainId, DomainKeys>>,
-    sound: Mutex<HashMap<(Place, PackId), HashSet<(u32, u16)>>>,
+    sound: Mutex<HashMap<(Place, PackId), Entries>>,
     /// Packs of which every entry is sound.
     whole: Mutex<HashSet<PackId>>,
 }

@@ -36,6 +36,7 @@ pub struct Tree {
 }
 
 /// What a walk comes to.
+#[allow(clippy::large_enum_variant, reason = "most turns are entries, which are moved on at once")]
 pub(super) enum Turn {
     Entry(Entry),
     Needs(Vec<Read>),
