@@ -132,7 +132,7 @@ pub(crate) fn send(url: &str, request: impl AsRef<[u8]>) -> String {
 
 pub(crate) fn get(url: &str) -> String {
     let (address, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
-    send(url, &format!("GET /{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"))
+    send(url, format!("GET /{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"))
 }
 
 pub(crate) fn now() -> u64 {

@@ -39,7 +39,7 @@ fn a_replayed_request_is_refused_and_a_wrong_clock_is_explained() {
     assert!(first.starts_with("HTTP/1.1 200") && first.contains("\"segments\""), "{first}");
     let second = send(&server.url, &request);
     assert!(second.starts_with("HTTP/1.1 401") && second.contains("urn:copal:problem:replayed"), "{second}");
-    let late = send(&server.url, &signed_get(&machine, &server.url, "/v1/time", now() - 7_200));
+    let late = send(&server.url, signed_get(&machine, &server.url, "/v1/time", now() - 7_200));
     // A second may begin between signing and looking.
     let is_told = (7_200..7_320).any(|age| late.contains(&format!("{age} s ago")));
     assert!(late.contains("urn:copal:problem:clock") && is_told, "{late}");
@@ -70,7 +70,7 @@ fn who_asks_by_a_name_that_leads_elsewhere_is_refused_on_every_path() {
     std::fs::write(machine.path("web/index.html"), "a page").unwrap();
     let server = Server::start(&machine, &["--web", "web", "--host-name", "nas"]);
     let ask = |host: &str, path: &str| {
-        send(&server.url, &format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"))
+        send(&server.url, format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"))
     };
     let port = server.url.rsplit(':').next().unwrap();
     for path in ["/", "/v1/repository", "/v1/health"] {
