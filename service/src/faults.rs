@@ -44,8 +44,6 @@ pub enum Fault {
     UnseenAcquitted,
     /// Of several copies the newest one counts, whoever has claimed it.
     NewerCopyWins,
-    /// What a client claimed behind the last good manifest of its revocation counts like all else.
-    RevocationForgets,
     /// What a proven copy displaces leaves after the grace period, whatever the floor.
     FloorNotAwaited,
     /// Blocks of packs that nobody has proven are moved.
@@ -56,7 +54,7 @@ pub enum Fault {
 
 impl Fault {
     /// All mistakes.
-    pub const ALL: [Fault; 23] = [
+    pub const ALL: [Fault; 22] = [
         Fault::WinUnchecked,
         Fault::BaseUnchecked,
         Fault::DeletedFirst,
@@ -76,7 +74,6 @@ impl Fault {
         Fault::ForgottenUnguarded,
         Fault::UnseenAcquitted,
         Fault::NewerCopyWins,
-        Fault::RevocationForgets,
         Fault::FloorNotAwaited,
         Fault::UnprovenMoved,
         Fault::RootUnbounded,

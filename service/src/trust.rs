@@ -64,7 +64,7 @@ impl Standings {
         };
         let standing = self.0.get(&client).copied().unwrap_or(Standing::Unknown);
         match standing {
-            Standing::UpTo(last) if number > last && !is_planted(Fault::RevocationForgets) => Trust::Excluded,
+            Standing::UpTo(last) if number > last => Trust::Excluded,
             _ if by_full_client && !record.is_proven => Trust::Doubted,
             _ if !record.is_proven => Trust::Claimed,
             Standing::Unknown => Trust::Claimed,

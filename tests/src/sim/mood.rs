@@ -81,9 +81,9 @@ impl Mood {
                 mood.be_long();
             }
             // Only who knows the passphrase displaces anything, and the floor must be long enough to notice.
-            Some(fault @ (Fault::RevocationForgets | Fault::FloorNotAwaited)) => {
+            Some(Fault::FloorNotAwaited) => {
                 (mood.robs_all, mood.habits.has_passphrase, mood.habits.guards) = (true, true, true);
-                mood.revoke = if fault == Fault::RevocationForgets { 2 } else { 0 };
+                mood.revoke = 0;
                 mood.be_long();
             }
             Some(Fault::RootUnbounded) => mood.robs_all = true,
