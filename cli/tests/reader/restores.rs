@@ -1,7 +1,11 @@
 //! Every content, restored by the reader as WebAssembly, is what was saved (`tests/restores.json`).
 
 #[path = "../../../tests/src/restores.rs"]
-#[allow(dead_code, unreachable_pub, reason = "the driver in the crate `tests` takes the same file, and uses more of it")]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the driver in the crate `tests` takes the same file, and uses more of it"
+)]
 mod table;
 
 use std::fs;

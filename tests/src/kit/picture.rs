@@ -189,11 +189,12 @@ impl Picture {
         reached
     }
 
-    /// What must hold of every root: the first thing that does not.
-    pub fn check(&self) -> Result<(), String> {
+    /// What must hold of every root: the first thing that does not. A copy that is not what its id says is no page: what
+    /// it claims to refer to need not be there. `is_sound` tells of them.
+    pub fn check(&self, is_sound: impl Fn(&Present) -> bool) -> Result<(), String> {
         let present = self.ids();
         let is_there = |domain, id: &ChunkId| present.contains(&(domain, *id)) || self.is_lost(&(domain, *id));
-        for entry in self.entries.iter().filter(|entry| entry.is_page) {
+        for entry in self.entries.iter().filter(|entry| entry.is_page && is_sound(entry)) {
             if let Some(id) = self.references(entry).iter().find(|id| !is_there(entry.domain, id)) {
                 return Err(format!("page {} is present and refers to {id}, which is absent", entry.id));
             }

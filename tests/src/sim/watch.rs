@@ -165,7 +165,7 @@ impl Watch {
         let mut expired = Vec::new();
         let mut law = seen.law.clone();
         let checked = Picture::read(memory, number, &self.tables).and_then(|picture| {
-            picture.check()?;
+            picture.check(|entry| self.holds(entry))?;
             let last = picture.root.change_head.map_or(0, |(number, _)| number);
             law.read_to(memory, last, self.owner)?;
             oracle::check_law(&law, &picture)?;

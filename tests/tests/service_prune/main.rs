@@ -39,7 +39,7 @@ fn picture(world: &World) -> Picture {
     }
     let newest = copal_tests::kit::picture::newest(&world.store).unwrap();
     let picture = Picture::read(&world.store, newest, &tables).unwrap();
-    picture.check().unwrap();
+    picture.check(|_| true).unwrap();
     picture
 }
 
