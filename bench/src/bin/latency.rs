@@ -112,7 +112,7 @@ fn restored(repository: &Repository, target: PathBuf) -> Result<(), Failure> {
             no_xattrs: false,
         },
         numeric_owner: true,
-        deletes: false,
+        deletion: None,
         verifies: false,
         is_dry_run: false,
         threads: repository.site().readers(thread::available_parallelism().map_or(2, usize::from)),
