@@ -87,14 +87,17 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     }
     let outcome = outcome.map_err(of_backup)?;
     if let (Access::Owner(repository), true) = (access, outcome.has_other_domains && !options.dry_run) {
-        // What was saved counts whatever becomes of this.
+        // The snapshot is saved, whether or not these packs can be proven.
         if let Err(error) = context.prove(repository, PROVED_MOST) {
             context.report.warn(&format!("no packs of write-only clients were proven: {error}"));
         }
     }
     if !options.dry_run {
-        let (store, state_dir, clients) = opened.met(context)?;
-        context.remember(store, &state_dir, &clients)?;
+        let met = opened.met(context);
+        // The snapshot is saved: a failure here costs only the comparison of the next run.
+        if let Err(error) = met.and_then(|(store, state_dir, clients)| context.remember(store, &state_dir, &clients)) {
+            context.report.warn(&format!("this machine could not note the state it has met: {error}"));
+        }
     }
     tell_troubles(context, &outcome);
     if site.directory().is_some() && !options.dry_run && outcome.tally.bytes_stored >= RESERVE_FROM {

@@ -108,7 +108,7 @@ impl Attempt<'_> {
                 Some(chain) if !self.access.decides() => chain.unanswered()?,
                 _ => HashSet::new(),
             };
-            // What an earlier attempt of this process has made is as much its own.
+            // Packs that an earlier attempt of this process has made are its own, too.
             let own = carried.packs.iter().map(|(_, id, _)| *id).collect();
             let mut assembly = Assembly {
                 attempt: self,
