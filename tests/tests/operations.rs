@@ -70,8 +70,8 @@ fn every_command_that_the_page_speaks_of_exists() {
     let mut asked = 0;
     for span in spans.filter(|span| !span.contains('\n')) {
         asked += 1;
-        let words =
-            span.replace("--last-good N", "--last-good 1").replace("BEFORE", "latest").replace("SNAPSHOT", "latest");
+        let words = span.replace(" …", "").replace("--last-good N", "--last-good 1");
+        let words = words.replace("BEFORE", "latest").replace("SNAPSHOT", "latest");
         let mut copal = Command::new(program("copal"));
         copal.args(words.split_whitespace()).arg("--help").env_clear().env("COPAL_PASSWORD", "none");
         let told = copal.output().expect("it runs");

@@ -87,8 +87,10 @@ class Records(unittest.TestCase):
         self.check(signed(3, "manifest", body, DEVICE), name("manifests", CLIENT, 2), expected, DEVICE)
         with self.assertRaisesRegex(Damage, "number in the body is 2"):
             Record(stored, name("manifests", CLIENT, 3))
-        with self.assertRaisesRegex(Damage, "unknown keys \\[7\\]"):
+        with self.assertRaisesRegex(Damage, "proven is not an array of 2"):
             Record(signed(3, "manifest", body | {7: 1}, DEVICE), name("manifests", CLIENT, 2))
+        with self.assertRaisesRegex(Damage, "unknown keys \\[8\\]"):
+            Record(signed(3, "manifest", body | {8: 1}, DEVICE), name("manifests", CLIENT, 2))
 
     def test_change(self):
         snapshots, tag = [b"\x20" * 16, b"\x1f" * 16], [[b"\x1d" * 16, b"sealed tag"]]

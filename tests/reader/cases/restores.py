@@ -71,7 +71,7 @@ def restore(place):
     history.check()
     ledger = Ledger(contents, history)
     ledger.check()
-    snapshot = latest(list_snapshots(contents, history))
+    [snapshot] = latest(list_snapshots(contents, history)).values()
     tree = Tree(ledger.library, snapshot.manifest["domain"], snapshot.manifest["snapshot"]["root"])
     run = Restore(tree, place / "restored")
     run.run()

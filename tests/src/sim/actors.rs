@@ -79,6 +79,8 @@ pub(super) struct Habits {
     pub(super) skews: bool,
     /// Policies have floors and holds, and a thief with a client's key tries to take them away.
     pub(super) guards: bool,
+    /// The owner sets a policy first of all, and floors are always long.
+    pub(super) is_lasting: bool,
     /// The thief of a full client's keys knows the passphrase, too.
     pub(super) has_passphrase: bool,
 }

@@ -86,12 +86,15 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
     let owed: BTreeSet<_> =
         before.state.snapshots.keys().copied().filter(|(of, number)| is_owed(*of, *number)).collect();
     let host = world.repository.host(world.store, world.entropy);
+    let lost = world.store.lose(|lost| lost);
     let rebuilt = loop {
         match alone(rebuild::rebuild(&host)) {
-            Err(JobError::Store(error)) if error.is_transient() => {}
+            // Of a long rebuild some answer is always lost, where many are.
+            Err(JobError::Store(error)) if error.is_transient() => drop(world.store.lose(|lost| lost / 2)),
             other => break other,
         }
     };
+    world.store.lose(|_| lost);
     if let Ok(report) = &rebuilt {
         world.store.watch.note(|| format!("{report:?}"));
     }

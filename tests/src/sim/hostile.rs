@@ -31,18 +31,19 @@ pub(super) struct Claim {
     pub(super) root: Option<ChunkId>,
 }
 
-/// Whether a finding is of what a thief has done to no one but those who deduplicate against it: it writes several pages
+/// Whether a finding is of what a thief has done to no one but those who deduplicate against it. It writes several pages
 /// under one id, and a rebuild, which takes in the packs of what it does not believe, may find that one of them has no
-/// sound references. And behind a manifest whose signature is wrong a rebuild has nothing to compare the next one with.
+/// sound references. Behind a manifest whose signature is wrong a rebuild has nothing to compare the next one with; and
+/// if nobody was told of that manifest yet, a rebuild leaves it undecided.
 pub(super) fn is_thiefs_harm(watch: &Watch, finding: &Finding) -> bool {
     let seen = watch.seen();
     let known =
         |id: &SnapshotId| seen.live.iter().flat_map(|live| live.state.snapshots.values()).find(|of| of.id == *id);
     let may_harm = |id: &SnapshotId| known(id).is_some_and(|snapshot| seen.thefts.may_harm(snapshot));
     let is_dangling = finding.kind == Kind::Dangling && !finding.snapshots.is_empty();
-    let is_manifest = finding.object.starts_with("manifests/")
+    let is_of_chain = ["manifests/", "receipts/"].iter().any(|folder| finding.object.starts_with(folder))
         && layout::client_of(&finding.object).is_some_and(|client| seen.thefts.is_stolen(client));
-    is_manifest || (is_dangling && finding.snapshots.iter().all(may_harm))
+    is_of_chain || (is_dangling && finding.snapshots.iter().all(may_harm))
 }
 
 impl Scene<'_> {
@@ -59,7 +60,10 @@ impl Scene<'_> {
                     }
                 }
             }
-            self.watch.steal(client, self.habits.has_passphrase);
+            let is_early = self.habits.is_lasting && self.watch.seen().law.policy.is_none();
+            if !is_early {
+                self.watch.steal(client, self.habits.has_passphrase);
+            }
         }
         loop {
             if let Err(error) = self.lie(client).await {

@@ -126,3 +126,5 @@ pub(super) fn check_guarded(law: &Law, before: &Picture, after: &Picture) -> Res
 
 /// For how long floors of the simulation keep everything.
 pub(super) const AGES: [Duration; 3] = [Duration::ZERO, Duration::from_secs(20 * 3600), Duration::from_secs(45 * 3600)];
+/// A floor within which much happens.
+pub(super) const LASTING: Duration = Duration::from_secs(20 * 24 * 3600);

@@ -57,6 +57,7 @@ impl Mood {
                 hurries: random.chance(400),
                 skews: random.chance(300),
                 guards: random.chance(400),
+                is_lasting: false,
                 has_passphrase: random.chance(200),
             },
         };
@@ -82,7 +83,8 @@ impl Mood {
             }
             // Only who knows the passphrase displaces anything, and the floor must be long enough to notice.
             Some(Fault::FloorNotAwaited) => {
-                (mood.robs_all, mood.habits.has_passphrase, mood.habits.guards) = (true, true, true);
+                (mood.robs_all, mood.habits.has_passphrase) = (true, true);
+                (mood.habits.guards, mood.habits.is_lasting) = (true, true);
                 mood.revoke = 0;
                 mood.be_long();
             }

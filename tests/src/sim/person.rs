@@ -16,7 +16,7 @@ use copal_service::view::{self, View};
 use copal_store::Created;
 
 use super::actors::Scene;
-use super::law::AGES;
+use super::law::{AGES, LASTING};
 use crate::kit::repository::key;
 use crate::kit::{Client, guarded, keep_last, keep_last_unsigned};
 
@@ -42,6 +42,7 @@ impl Scene<'_> {
             snapshots.iter().filter(|_| self.random.chance(400)).map(|snapshot| snapshot.id).collect();
         let mut is_forged = false;
         let operation = match self.random.below(if self.habits.guards { 16 } else { 11 }) {
+            _ if self.habits.is_lasting && self.watch.seen().law.policy.is_none() => self.guarded_policy(),
             0..6 => Operation::Forget(some.clone()),
             6..8 => Operation::Undelete(
                 snapshots.iter().filter(|of| of.state == SnapshotState::Forgotten).map(|of| of.id).collect(),
@@ -132,7 +133,8 @@ impl Scene<'_> {
 
     /// A policy of the owner's, with a floor, a hold, both or neither.
     fn guarded_policy(&mut self) -> Operation {
-        let floor = Floor { last: self.random.below(3) as u32, age: *self.random.pick(&AGES) };
+        let ages = if self.habits.is_lasting { &[LASTING][..] } else { &AGES };
+        let floor = Floor { last: self.random.below(3) as u32, age: *self.random.pick(ages) };
         let holds = [None, Some(Hold { share: 50, least: 2_000 }), Some(Hold { share: 100, least: 6_000 })];
         guarded(1 + self.random.below(3) as u32, floor, *self.random.pick(&holds))
     }

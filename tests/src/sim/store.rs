@@ -80,6 +80,14 @@ impl SimStore {
         (chance.lost, chance.naps, chance.stale) = (0, 0, 0);
     }
 
+    /// From now on so many answers are lost in a thousand; gives how many were before.
+    pub(super) fn lose(&self, change: impl FnOnce(u32) -> u32) -> u32 {
+        let mut chance = self.chance.lock().expect("nothing panics while it holds the chance");
+        let before = chance.lost;
+        chance.lost = change(before);
+        before
+    }
+
     /// Whether the caller of the last step has fallen asleep.
     pub(super) fn take_nap(&self) -> Option<Nap> {
         self.chance.lock().expect("nothing panics while it holds the chance").nap.take()
