@@ -1,6 +1,7 @@
 //! Root: a numbered object that names the current state. The highest number wins. And the record that a prune writes
 //! before it deletes what a root dooms.
 
+use crate::guard::Lingering;
 use crate::id::ObjectHash;
 use crate::layout::{self, Prunable};
 use crate::limits::{RECORD_BYTES, ROOT_BYTES};
@@ -32,6 +33,8 @@ pub struct Root {
     pub policy: Option<(u64, ObjectHash)>,
     /// The last expiry folded in, believed or not.
     pub expiry_head: Option<(u64, ObjectHash)>,
+    /// What policies that were replaced still guard.
+    pub lingering: Option<Lingering>,
 }
 
 /// A root that would be larger than the format allows.
@@ -44,7 +47,8 @@ impl Root {
     pub fn encode(&self) -> Result<Vec<u8>, RootSize> {
         let mut writer = Writer::new();
         let optional = [&self.base, &self.change_head, &self.policy, &self.expiry_head];
-        writer.map(5 + optional.iter().filter(|link| link.is_some()).count() as u64);
+        let links = optional.iter().filter(|link| link.is_some()).count() as u64;
+        writer.map(5 + links + u64::from(self.lingering.is_some()));
         writer.key(0).uint(self.number).key(1).bytes(&self.random);
         if let Some((number, hash)) = &self.base {
             writer.key(2).array(2).uint(*number).bytes(hash.as_bytes());
@@ -57,6 +61,9 @@ impl Root {
             if let Some((number, hash)) = link {
                 writer.key(key).array(2).uint(*number).bytes(hash.as_bytes());
             }
+        }
+        if let Some(lingering) = &self.lingering {
+            lingering.put(writer.key(9));
         }
         let body = writer.finish();
         if body.len() > ROOT_BYTES { Err(RootSize(body.len())) } else { Ok(close(Kind::Root, &body)) }
@@ -85,6 +92,7 @@ impl Root {
             change_head: fields.optional(6)?.map(link).transpose()?,
             policy: fields.optional(7)?.map(link).transpose()?,
             expiry_head: fields.optional(8)?.map(link).transpose()?,
+            lingering: fields.optional(9)?.map(Lingering::read).transpose()?,
         };
         fields.end()?;
         if root.number == 0 || root.base.is_some_and(|(base, _)| base >= root.number) {
@@ -179,7 +187,10 @@ const RUNS: usize = 256;
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
     use super::*;
+    use crate::guard::{Floor, Hold};
     use crate::id::PackId;
     use crate::layout::Place;
     use crate::limits::NUMBER;
@@ -187,6 +198,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn root() -> Root {
+        let hold = Some(Hold { share: 50, least: 1 << 26 });
         let run = |kind, byte| RunRef { kind, hash: ObjectHash([byte; 32]), length: 1 << 40, records: 300 };
         Root {
             number: 7,
@@ -198,6 +210,7 @@ mod tests {
             change_head: Some((12, ObjectHash([12; 32]))),
             policy: Some((3, ObjectHash([3; 32]))),
             expiry_head: Some((5, ObjectHash([5; 32]))),
+            lingering: Some(Lingering { until: Time(1), floor: Floor { last: 3, age: Duration::from_secs(60) }, hold }),
         }
     }
 
@@ -208,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_root_reads_back_with_and_without_its_optional_fields() {
-        let links = Root { change_head: None, policy: None, expiry_head: None, ..root() };
+        let links = Root { change_head: None, policy: None, expiry_head: None, lingering: None, ..root() };
         let first = Root { number: 1, base: None, runs: Vec::new(), ..links };
         for root in [root(), first] {
             assert_eq!(Root::decode(root.number, &root.encode().unwrap()), Ok(root));

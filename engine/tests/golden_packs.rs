@@ -1,9 +1,11 @@
 //! The bytes of packs, segments, runs, roots and deletion records, fixed for ever (`docs/format.md` §6 to §9). The
 //! expected ones were written by a second implementation that follows that page.
 
+use core::time::Duration;
 use std::collections::BTreeMap;
 
 use copal_engine::extent::Extent;
+use copal_engine::guard::{Floor, Hold, Lingering};
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag, SnapshotId, SourceId, TagId};
 use copal_engine::index::{Bits, Mark, NewSegment, SegmentWriter, write_overlay};
 use copal_engine::layout::{Place, Prunable};
@@ -379,6 +381,7 @@ fn roots_are_as_they_always_were() {
         change_head: Some((12, ObjectHash([4; 32]))),
         policy: Some((9, ObjectHash([5; 32]))),
         expiry_head: Some((2, ObjectHash([6; 32]))),
+        lingering: None,
     };
     assert_eq!(
         hex(&root.encode().unwrap()),
@@ -389,6 +392,22 @@ fn roots_are_as_they_always_were() {
          040404040404040404040782095820050505050505050505050505050505050505050505050505050505050505050508\
          820258200606060606060606060606060606060606060606060606060606060606060606d4501c9f47966cb55196c887\
          e715ebe149263343978da57ec9248ca3ba4df3f5"
+    );
+    let lingering = Lingering {
+        until: Time(NOW),
+        floor: Floor { last: 3, age: Duration::from_secs(2_592_000) },
+        hold: Some(Hold { share: 50, least: 67_108_864 }),
+    };
+    assert_eq!(
+        hex(&Root { lingering: Some(lingering), ..root.clone() }.encode().unwrap()),
+        "636f70616c726563110123010000aa000701502222222222222222222222222222222202820658200101010101010101\
+         010101010101010101010101010101010101010101010101031b18d75b8423f3000004f4058284045820020202020202\
+         020202020202020202020202020202020202020202020202020219012c03840758200303030303030303030303030303\
+         03030303030303030303030303030303030318c80206820c582004040404040404040404040404040404040404040404\
+         040404040404040404040782095820050505050505050505050505050505050505050505050505050505050505050508\
+         82025820060606060606060606060606060606060606060606060606060606060606060609a3001b18d75b8423f30000\
+         0182031a00278d00028218321a0400000057b42b331ba6921374003bd5f0a2d177e36d24929bf3102ba26f846bb5a4cf\
+         cb"
     );
     let links = Root { change_head: None, policy: None, expiry_head: None, ..root };
     let first = Root { number: 1, base: None, rebuilt: true, runs: Vec::new(), ..links };

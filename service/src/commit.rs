@@ -7,6 +7,7 @@ use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackTag};
 use copal_engine::index::{FoldedRun, Mark, NewMarks, OverlayRun};
 use copal_engine::layout;
 use copal_engine::limits::NUMBER;
+use copal_engine::retention::Lingering;
 use copal_engine::root::Root;
 use copal_engine::state::{self, Older, OverlayRecord, RunKind, RunReader, RunRef, State, StateDelta};
 use copal_store::{Created, Store};
@@ -30,6 +31,8 @@ pub struct Proposal {
     pub change_head: Option<(u64, ObjectHash)>,
     /// The change that holds the policy in force, if that changed.
     pub policy: Option<(u64, ObjectHash)>,
+    /// What replaced policies still guard, if that changed.
+    pub lingering: Option<Lingering>,
     /// The last expiry folded in, if that moved.
     pub expiry_head: Option<(u64, ObjectHash)>,
     /// Ids of which no copy is left in the index.
@@ -71,6 +74,7 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
     let (_, runs, (), time) = futures::try_join!(objects::together(segments), runs, is_newest_known, now)?;
     let Some(runs) = runs else { return Ok(None) };
     let before = view.root.as_ref().map(|(root, _)| root);
+    let lingering = proposal.lingering.or(before.and_then(|root| root.lingering));
     let root = Root {
         number,
         random: host.random(),
@@ -81,6 +85,7 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
         change_head: proposal.change_head.or(before.and_then(|root| root.change_head)),
         policy: proposal.policy.or(before.and_then(|root| root.policy)),
         expiry_head: proposal.expiry_head.or(before.and_then(|root| root.expiry_head)),
+        lingering: lingering.filter(|lingering| time < lingering.until),
     };
     create(host.store, root, &view.unreached).await
 }

@@ -46,6 +46,8 @@ pub enum Fault {
     NewerCopyWins,
     /// What a proven copy displaces leaves after the grace period, whatever the floor.
     FloorNotAwaited,
+    /// What a policy guarded ends with the policy.
+    FloorLowered,
     /// Blocks of packs that nobody has proven are moved.
     UnprovenMoved,
     /// A root that a full client says it has seen, and that is not there, stops everybody.
@@ -54,7 +56,7 @@ pub enum Fault {
 
 impl Fault {
     /// All mistakes.
-    pub const ALL: [Fault; 22] = [
+    pub const ALL: [Fault; 23] = [
         Fault::WinUnchecked,
         Fault::BaseUnchecked,
         Fault::DeletedFirst,
@@ -75,6 +77,7 @@ impl Fault {
         Fault::UnseenAcquitted,
         Fault::NewerCopyWins,
         Fault::FloorNotAwaited,
+        Fault::FloorLowered,
         Fault::UnprovenMoved,
         Fault::RootUnbounded,
     ];

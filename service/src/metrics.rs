@@ -113,6 +113,7 @@ impl Metrics {
         self.count(BYTES_DEAD, report.dead_bytes + report.trapped_bytes);
         self.count(ENTRIES_WANTED, report.entries_wanted).count(ORPHANS, report.orphans);
         self.count(LOST_CHUNKS, report.lost).count(UNREAD_PAGES, report.unread);
+        self.count(UNPROVEN_COPIES, report.unproven_copies);
         self.count(UNFINISHED, report.is_unfinished.into());
     }
 
@@ -169,6 +170,7 @@ metrics! {
     BYTES_DEAD = level("BytesDead", Bytes): "Bytes that nothing needs in packs that stay";
     ENTRIES_WANTED = total("EntriesWanted", Count): "Index entries that backups are asked to upload again";
     ORPHANS = total("Orphans", Count): "Objects that nothing refers to and that prune found";
+    UNPROVEN_COPIES = level("UnprovenCopies", Count): "Chunks that packs repeat which nobody has proven";
     LOST_CHUNKS = level("LostChunks", Count): "Ids that kept snapshots refer to and that have no copy";
     UNREAD_PAGES = level("UnreadPages", Count): "Pages whose references cannot be read";
     DAMAGE = level("Damage", Count): "What the last check found wrong and is needed";

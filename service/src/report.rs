@@ -95,6 +95,7 @@ pub fn of_prune(report: &prune::Report) -> Value {
         "unread": report.unread,
         "protected": report.protected,
         "held": report.held,
+        "unproven_copies": report.unproven_copies,
         "is_full": report.is_full,
         "is_unfinished": report.is_unfinished,
     })

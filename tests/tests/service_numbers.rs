@@ -65,6 +65,7 @@ fn put_root(world: &World, number: u64, base: Option<(u64, ObjectHash)>) {
         change_head: None,
         policy: None,
         expiry_head: None,
+        lingering: None,
     };
     world.put(&layout::root(number), root.encode().unwrap());
 }

@@ -8,9 +8,10 @@ use copal_engine::id::{DomainId, SnapshotId, TagId};
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::keys::owner::TextPurpose;
 use copal_engine::limits::POLICY_BYTES;
-use copal_engine::retention::{Held, expirable, held};
+use copal_engine::retention::{Held, Lingering, expirable, held};
 use copal_engine::time::Time;
 use copal_service::error::JobError;
+use copal_service::view::View;
 use copal_service::{clients, policy as in_force};
 use copal_store::Store;
 
@@ -48,7 +49,10 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
     let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
     let would_expire = expirable(&signed, &view.state.snapshots, now).len() as u64;
     let would_hold = held(&signed, &view.state.snapshots, Time(i64::MAX)).len() as u64;
-    let mut summary = PolicySummary { change: None, would_expire, would_hold, dry_run: options.dry_run };
+    let before = wait(in_force::current(&repository.host(), &view)).map_err(of_job)?;
+    let lingers = before.and_then(|(_, before)| Lingering::after(lingering(&view), &before, &signed, now));
+    let lingers = lingers.map(Into::into);
+    let mut summary = PolicySummary { change: None, would_expire, would_hold, lingers, dry_run: options.dry_run };
     if !options.dry_run {
         let client = context.client(&repository)?;
         let mut operations = names_of_tags(&repository, &file, &domains);
@@ -66,7 +70,7 @@ fn release(context: &Context<'_>, options: &Release) -> Result<Exit, Failure> {
     let repository = context.open()?;
     context.ingest(&repository)?;
     let view = context.view(&repository)?;
-    let policy = wait(in_force::current(&repository.host(), &view)).map_err(of_job)?;
+    let policy = wait(in_force::guarding(&repository.host(), &view)).map_err(of_job)?;
     let held = policy.map(|(_, policy)| held(&policy, &view.state.snapshots, Time(i64::MAX)));
     let held = held.unwrap_or_default();
     let mut snapshots: Vec<SnapshotId> = Vec::new();
@@ -140,8 +144,14 @@ fn show(context: &Context<'_>) -> Result<Exit, Failure> {
     }
     let shown = found.map(|(change, policy)| (change, to_toml(&policy, &names)));
     let (change, policy) = shown.unzip();
-    context.report.answer(&PolicyShown { change, policy })?;
+    let lingers = lingering(&view).map(Into::into);
+    context.report.answer(&PolicyShown { change, policy, lingers })?;
     Ok(Exit::Done)
+}
+
+/// What replaced policies still guard.
+fn lingering(view: &View) -> Option<Lingering> {
+    view.root.as_ref().and_then(|(root, _)| root.lingering)
 }
 
 /// The keys of every domain that a client writes to.

@@ -85,6 +85,7 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
         bytes_trapped: done.trapped_for_good,
         chunks_wanted: done.entries_wanted,
         snapshots_stay: done.protected,
+        chunks_repeated: done.unproven_copies,
         seconds: started.elapsed().as_secs_f64(),
         dry_run: options.is_dry_run,
     })?;

@@ -13,6 +13,7 @@ use copal_engine::time::Time;
 use copal_service::view::{self, Parts, View};
 use copal_service::{clients, objects};
 use copal_store::{Listed, Store};
+use serde_json::Value;
 
 use super::context::Context;
 use super::failure::{of_job, of_store};
@@ -71,6 +72,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         changes_waiting: None,
         last_check: None,
         last_prune: None,
+        chunks_repeated: 0,
     };
     // The rest is the owner's business; a gateway tells it nobody else.
     if let Access::Owner(repository) = access {
@@ -78,6 +80,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         report.guarded = guarded(repository, &view, now)?;
         report.last_check = last_job(store, "check")?;
         report.last_prune = last_job(store, "prune")?;
+        report.chunks_repeated = report.last_prune.as_ref().map_or(Ok(0), |last| repeated(store, &last.report))?;
     }
     context.report.answer(&report)?;
     let exit = if report.rejected.is_empty() { Exit::Done } else { Exit::Rejected };
@@ -199,6 +202,14 @@ fn last_job(store: &dyn Store, job: &str) -> Result<Option<JobField>, Failure> {
     let newest = listed.into_iter().max_by_key(|object| object.stat.created);
     Ok(newest
         .map(|object| JobField { time: Stamp(Time(object.stat.created.0)), report: object.key.as_str().to_owned() }))
+}
+
+/// How many chunks a prune has met that packs repeat which nobody has proven. A report is a note: one that cannot be
+/// read tells nothing.
+fn repeated(store: &dyn Store, report: &str) -> Result<u64, Failure> {
+    let bytes = wait(objects::read(store, report)).map_err(of_store)?;
+    let report: Option<Value> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    Ok(report.and_then(|report| report["unproven_copies"].as_u64()).unwrap_or(0))
 }
 
 /// All objects below a prefix that come after a name.

@@ -11,6 +11,7 @@ use super::field::{Hex, PathsField, Stamp};
 use super::guard::Guarded;
 use super::human::{self, Table, things};
 use super::summary::Decider;
+use super::upkeep::REPEATED;
 
 /// How things stand.
 #[derive(Serialize, Clone, Debug)]
@@ -36,6 +37,8 @@ pub struct StatusReport {
     pub last_check: Option<JobField>,
     /// The newest report of a prune by the service.
     pub last_prune: Option<JobField>,
+    /// Chunks and pages that packs repeat which nobody has proven, as that prune has met them.
+    pub chunks_repeated: u64,
 }
 
 /// A manifest without an answer.
@@ -144,6 +147,10 @@ impl Answer for StatusReport {
             if let Some(last) = last {
                 writeln!(out, "last {job} by the service: {} ({})", human::time(last.time.0), last.report)?;
             }
+        }
+        if self.chunks_repeated > 0 {
+            let repeated = things(self.chunks_repeated, "chunk", "chunks");
+            writeln!(out, "that prune met {repeated} stored again in packs that nobody has proven: {REPEATED}")?;
         }
         Ok(())
     }

@@ -125,6 +125,8 @@ pub struct PruneReport {
     pub chunks_wanted: u64,
     /// Forgotten snapshots that stay, since the policy's floor or a hold keeps them.
     pub snapshots_stay: u64,
+    /// Chunks and pages that packs repeat which nobody has proven.
+    pub chunks_repeated: u64,
     /// How long it took.
     pub seconds: f64,
     /// Whether nothing was changed because `--dry-run` was given.
@@ -151,6 +153,10 @@ impl Answer for PruneReport {
             let stay = things(self.snapshots_stay, "forgotten snapshot", "forgotten snapshots");
             writeln!(out, "{stay} not removed: the policy's floor or a hold keeps them (see \"copal status\").")?;
         }
+        if self.chunks_repeated > 0 {
+            let repeated = things(self.chunks_repeated, "chunk", "chunks");
+            writeln!(out, "{repeated} stored again in packs that nobody has proven: {REPEATED}")?;
+        }
         if self.bytes_dead > 0 {
             let dead = human::size(self.bytes_dead);
             writeln!(out, "{dead} not needed stay in packs of which most is needed, until less of them is.")?;
@@ -169,6 +175,9 @@ impl Answer for PruneReport {
         Ok(())
     }
 }
+
+/// What to do about chunks that are stored again without proof.
+pub(super) const REPEATED: &str = "\"copal check --full\" proves what is sound and names the packs that lie.";
 
 /// What `tag`, `pin`, `unpin` or `undelete` changed.
 #[derive(Serialize, Clone, Debug)]

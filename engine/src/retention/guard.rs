@@ -4,39 +4,14 @@
 //! Order and age are those of acceptance, by the store's clock: no client moves them.
 
 use core::fmt;
-use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Series, Signed, SignedPolicy};
 use crate::extent::Extent;
+use crate::guard::Hold;
 use crate::id::SnapshotId;
 use crate::state::{SnapshotRecord, SnapshotState};
 use crate::time::Time;
-
-/// The least that every series keeps.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
-pub struct Floor {
-    /// So many snapshots, those that were accepted last.
-    pub last: u32,
-    /// Everything that was accepted less long ago than this; whole seconds.
-    pub age: Duration,
-}
-
-impl Floor {
-    /// Whether it keeps nothing.
-    pub fn is_nothing(&self) -> bool {
-        self.last == 0 && self.age.is_zero()
-    }
-}
-
-/// How unlike the one before a snapshot must be to be suspicious.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Hold {
-    /// In percent of the snapshot before, 1 to 100: so much of it is gone, or was stored anew.
-    pub share: u8,
-    /// The snapshot before has at least so many bytes; of smaller ones nothing is suspicious.
-    pub least: u64,
-}
 
 /// Why a snapshot is suspicious.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -214,7 +189,10 @@ impl Hold {
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
     use super::*;
+    use crate::guard::Floor;
     use crate::id::{ChunkId, ClientId, DomainId, SourceId};
     use crate::retention::Policy;
     use crate::retention::tests::of_one_client;

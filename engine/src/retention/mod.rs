@@ -7,12 +7,13 @@
 
 mod expire;
 mod guard;
+mod lingering;
 mod policy;
 mod signed;
 mod span;
 
 pub use expire::{expirable, permits};
-pub use guard::{Floor, Held, Hold, Protection, Suspicion, held, protected};
+pub use guard::{Held, Protection, Suspicion, held, protected};
 pub use policy::{Count, Period, Policy};
 pub use signed::{BadPolicy, SignedPolicy};
 pub use span::{BadSpan, Span};
@@ -24,6 +25,7 @@ use std::collections::BTreeMap;
 use jiff::{Timestamp, civil};
 use policy::effective;
 
+pub use crate::guard::{Floor, Hold, Lingering};
 use crate::id::{ClientId, SnapshotId, SourceId, TagId};
 use crate::state::SnapshotRecord;
 use crate::time::Time;

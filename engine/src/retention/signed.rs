@@ -1,11 +1,11 @@
 //! Signed policy: what a full client signs for the service to follow, and its bytes.
 
-use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use super::{Count, Floor, Hold, Policy, Span};
+use super::{Count, Policy, Span};
+use crate::guard::{Floor, Guard, Hold, SHARES, floor_of, hold_of, put_floor, put_hold};
 use crate::id::TagId;
 use crate::limits::{POLICY_BYTES, POLICY_SETS, ZONE_BYTES};
 use crate::wire::DecodeError;
@@ -71,6 +71,11 @@ impl SignedPolicy {
         }
         let floor = Floor { age: Duration::from_secs(floor.age.as_secs()), ..floor };
         Self { floor, hold, ..self }.bounded()
+    }
+
+    /// The same rules with another guard. It is for asking, and may be longer than what can be signed.
+    pub(super) fn guarding(self, (floor, hold): Guard) -> Self {
+        Self { floor, hold, ..self }
     }
 
     fn bounded(self) -> Result<Self, BadPolicy> {
@@ -145,12 +150,8 @@ impl SignedPolicy {
             put_span(writer.key(3), floor);
         }
         writer.key(4).text(&self.zone).key(5).uint(self.grace.as_secs()).key(6).uint(self.check_parts.into());
-        if !self.floor.is_nothing() {
-            writer.key(7).array(2).uint(self.floor.last.into()).uint(self.floor.age.as_secs());
-        }
-        if let Some(hold) = &self.hold {
-            writer.key(8).array(2).uint(hold.share.into()).uint(hold.least);
-        }
+        put_floor(&mut writer, 7, &self.floor);
+        put_hold(&mut writer, 8, self.hold.as_ref());
         writer.finish()
     }
 
@@ -243,20 +244,6 @@ fn span(reader: &mut Reader<'_>) -> Result<Span, DecodeError> {
     Ok(Span { years: reader.narrow()?, months: reader.narrow()?, days: reader.narrow()?, hours: reader.narrow()? })
 }
 
-fn floor_of(reader: &mut Reader<'_>) -> Result<Floor, DecodeError> {
-    let nothing = reader.error("a floor that keeps nothing");
-    reader.tuple(2)?;
-    let floor = Floor { last: reader.narrow()?, age: Duration::from_secs(reader.uint()?) };
-    if floor.is_nothing() { Err(nothing) } else { Ok(floor) }
-}
-
-fn hold_of(reader: &mut Reader<'_>) -> Result<Hold, DecodeError> {
-    let wrong = reader.error("a hold that is not raised by 1 to 100 percent");
-    reader.tuple(2)?;
-    let hold = Hold { share: reader.narrow()?, least: reader.wide()? };
-    if SHARES.contains(&hold.share) { Ok(hold) } else { Err(wrong) }
-}
-
 fn tags(reader: &mut Reader<'_>) -> Result<Vec<TagId>, DecodeError> {
     let wrong = reader.error("a set of tags that is empty or does not ascend");
     let tags = reader.list(POLICY_BYTES / TagId::LEN, |reader| reader.fixed().map(TagId))?;
@@ -272,8 +259,6 @@ fn zone_of(text: &str) -> Option<TimeZone> {
 
 /// The periods that rules count: the last ones, hours, days, weeks, months, quarters, years.
 const PERIODS: usize = 7;
-/// Percent of a snapshot that may raise a hold.
-const SHARES: RangeInclusive<u8> = 1..=100;
 /// A count without a bound.
 const EVERY_ONE: u64 = u32::MAX as u64;
 

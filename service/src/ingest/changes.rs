@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use copal_engine::change::{Change, Operation, VerifiedChange};
 use copal_engine::id::{ClientId, ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
+use copal_engine::retention::{Lingering, SignedPolicy};
 use copal_engine::state::{PackRecord, SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 
@@ -23,6 +24,7 @@ impl Pass<'_> {
         let (mut number, mut before) = head.unwrap_or((0, ObjectHash::NONE));
         let mut folded = 0;
         let mut by_id: Option<BTreeMap<SnapshotId, (ClientId, u64)>> = None;
+        let mut in_force = None;
         for _ in 0..CHANGES {
             let read = match self.next[0].take() {
                 Some(found) => found,
@@ -37,8 +39,10 @@ impl Pass<'_> {
                     self.prove(operation.proven()).await?;
                 }
                 if verified.change.operations.iter().any(|operation| operation.policy().is_some()) {
-                    if policy::of(&verified.change).is_some() {
+                    if let Some(policy) = policy::of(&verified.change) {
                         self.proposal.policy = Some((number + 1, verified.hash));
+                        self.replace(in_force.take(), &policy).await?;
+                        in_force = Some(policy);
                     } else {
                         let why = "its policy cannot be read, or does not carry the owner's signature";
                         self.refused.push((layout::change(number + 1), why.into()));
@@ -54,6 +58,23 @@ impl Pass<'_> {
             folded += 1;
         }
         self.has_more |= folded == CHANGES;
+        Ok(())
+    }
+
+    /// A policy comes into force. What the one before guarded goes on for as long as that had said.
+    async fn replace(&mut self, before: Option<SignedPolicy>, by: &SignedPolicy) -> Result<(), JobError> {
+        let before = match before {
+            Some(before) => Some(before),
+            None => match policy::current(self.host, &self.view).await {
+                // Nobody can tell what it guarded.
+                Err(JobError::Damaged { .. }) => None,
+                read => read?.map(|(_, policy)| policy),
+            },
+        };
+        let lingering = self.proposal.lingering.or(self.view.root.as_ref().and_then(|(root, _)| root.lingering));
+        if let Some(before) = before {
+            self.proposal.lingering = Lingering::after(lingering, &before, by, self.now);
+        }
         Ok(())
     }
 

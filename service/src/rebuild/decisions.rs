@@ -9,7 +9,7 @@ use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::limits::CHAIN_LEAP;
 use copal_engine::number::reached;
-use copal_engine::retention::{Signed, SignedPolicy, expirable, permits, protected};
+use copal_engine::retention::{Lingering, Signed, SignedPolicy, expirable, permits, protected};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 
@@ -49,8 +49,8 @@ pub(super) async fn fold(
     }
     unread.extend(told.policy_lost.filter(is_near));
     // It may hold a policy that forbids what the one before it permits.
-    let policy = changes.iter().rev().find(|verified| policy::of(&verified.change).is_some());
-    let policy = policy.map_or(0, |verified| verified.change.number);
+    let policy = changes.iter().rev().find(|(verified, _)| policy::of(&verified.change).is_some());
+    let policy = policy.map_or(0, |(verified, _)| verified.change.number);
     let in_doubt = unread.last().copied().filter(|number| *number > policy);
     let snapshots = &mut proposal.delta.snapshots;
     let fates = Fates::of((contents, absence, incomplete), &changes, &expiries, snapshots);
@@ -63,7 +63,7 @@ pub(super) async fn fold(
     let mut replay = Replay::new(&fates, now, std::mem::take(snapshots));
     let mut open = expiries.iter().peekable();
     for change in &changes {
-        while let Some((name, expiry)) = open.next_if(|(_, expiry)| expiry.change < change.change.number) {
+        while let Some((name, expiry)) = open.next_if(|(_, expiry)| expiry.change < change.0.change.number) {
             replay.expiry(name, expiry, (&unwanted, &unread), report);
         }
         replay.change(change);
@@ -72,27 +72,28 @@ pub(super) async fn fold(
     // Nothing has that hash. As where the policy in force is damaged, nothing expires and nothing is removed until the owner
     // signs another.
     let unknown = in_doubt.map(|number| (number, ObjectHash::NONE));
+    proposal.lingering = replay.lingering;
     proposal.policy = unknown.or(replay.policy.as_ref().map(|in_force| (in_force.number, in_force.hash)));
     report.policy_unread = in_doubt.map(layout::change);
     let guarded = replay.guarded(in_doubt.is_some());
     proposal.delta.snapshots = replay.finish(&guarded, report);
-    let operations = changes.iter().flat_map(|verified| &verified.change.operations);
+    let operations = changes.iter().flat_map(|(verified, _)| &verified.change.operations);
     let proven = operations.flat_map(|operation| operation.proven().iter().copied()).collect();
     Ok((guarded, proven))
 }
 
-/// The changes that count, and the numbers of those of which nobody knows what they said. Behind one that is damaged or gone
+/// The changes that count, when the store got them, and the numbers of those of which nobody knows what they said. Behind one that is damaged or gone
 /// there is nothing left to compare the chain with: the signature must do.
 async fn read_changes(
     host: &Host<'_>,
     proposal: &mut Proposal,
     report: &mut Report,
-) -> Result<(Vec<VerifiedChange>, Unread), JobError> {
+) -> Result<(Vec<(VerifiedChange, Time)>, Unread), JobError> {
     let mut changes = Vec::new();
     let mut unread = Unread::new();
     let mut before = Some((0, ObjectHash::NONE));
     let mut last = 0;
-    for (name, number) in chain_of(host, "changes/", report).await? {
+    for (name, number, stored) in chain_of(host, "changes/", report).await? {
         let name = name.as_str();
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
         if number > last + 1 {
@@ -106,7 +107,7 @@ async fn read_changes(
         before = told.is_some().then_some((number, hash));
         proposal.change_head = Some((number, hash));
         match told {
-            Some(change) => changes.push(change),
+            Some(change) => changes.push((change, stored)),
             None => {
                 let why = "it is not a change that a full client has signed, and the owner where that is needed";
                 report.unreadable.push((name.to_owned(), why.into()));
@@ -127,7 +128,7 @@ async fn read_expiries(
 ) -> Result<Vec<(String, Expiry)>, JobError> {
     let mut expiries = Vec::new();
     let mut before = Some((0, ObjectHash::NONE));
-    for (name, number) in chain_of(host, "expiries/", report).await? {
+    for (name, number, _) in chain_of(host, "expiries/", report).await? {
         let name = name.as_str();
         let Some(bytes) = objects::read(host.store, name).await? else { continue };
         let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
@@ -151,15 +152,18 @@ async fn read_expiries(
 }
 
 /// The names and numbers of a chain. One far above all others is left out.
-async fn chain_of(host: &Host<'_>, folder: &str, report: &mut Report) -> Result<Vec<(String, u64)>, JobError> {
+async fn chain_of(host: &Host<'_>, folder: &str, report: &mut Report) -> Result<Vec<(String, u64, Time)>, JobError> {
     let listed = objects::list(host.store, folder).await?;
-    let names = listed.iter().map(|listed| listed.key.as_str());
-    let numbered: Vec<(&str, u64)> = names.filter_map(|name| Some((name, layout::trailing_number(name)?))).collect();
-    let last = reached(0, CHAIN_LEAP, numbered.iter().map(|(_, number)| *number));
-    let (chain, far): (Vec<_>, Vec<_>) = numbered.into_iter().partition(|(_, number)| *number <= last);
+    let numbered = listed.iter().filter_map(|listed| {
+        let name = listed.key.as_str();
+        Some((name.to_owned(), layout::trailing_number(name)?, Time(listed.stat.created.0)))
+    });
+    let numbered: Vec<_> = numbered.collect();
+    let last = reached(0, CHAIN_LEAP, numbered.iter().map(|(_, number, _)| *number));
+    let (chain, far): (Vec<_>, Vec<_>) = numbered.into_iter().partition(|(_, number, _)| *number <= last);
     let why = "its number is far above all others";
-    report.unreadable.extend(far.into_iter().map(|(name, _)| (name.to_owned(), why.to_owned())));
-    Ok(chain.into_iter().map(|(name, number)| (name.to_owned(), number)).collect())
+    report.unreadable.extend(far.into_iter().map(|(name, ..)| (name, why.to_owned())));
+    Ok(chain)
 }
 
 /// The policy that counts at some place among the changes.
@@ -183,11 +187,11 @@ struct Fates<'a> {
 impl<'a> Fates<'a> {
     fn of(
         (contents, absence, incomplete): (&'a Contents<'a>, &Absence, BTreeSet<SnapshotId>),
-        changes: &[VerifiedChange],
+        changes: &[(VerifiedChange, Time)],
         expiries: &[(String, Expiry)],
         snapshots: &Snapshots,
     ) -> Self {
-        let operations = changes.iter().flat_map(|verified| &verified.change.operations);
+        let operations = changes.iter().flat_map(|(verified, _)| &verified.change.operations);
         let forgotten = operations.filter(|operation| matches!(operation, Operation::Forget(_)));
         let left = forgotten.flat_map(Operation::snapshots);
         let left: BTreeSet<_> =
@@ -224,20 +228,24 @@ struct Replay<'a> {
     by_id: BTreeMap<SnapshotId, (ClientId, u64)>,
     last_change: u64,
     policy: Option<InForce>,
+    lingering: Option<Lingering>,
 }
 
 impl<'a> Replay<'a> {
     fn new(fates: &'a Fates<'a>, now: Time, snapshots: Snapshots) -> Self {
         let by_id = snapshots.iter().filter_map(|(key, record)| Some((record.as_ref()?.id, *key))).collect();
-        Self { fates, now, snapshots, by_id, last_change: 0, policy: None }
+        Self { fates, now, snapshots, by_id, last_change: 0, policy: None, lingering: None }
     }
 
-    fn change(&mut self, verified: &VerifiedChange) {
+    fn change(&mut self, (verified, stored): &(VerifiedChange, Time)) {
         for operation in &verified.change.operations {
             self.apply(operation);
         }
         let number = verified.change.number;
         if let Some(policy) = policy::of(&verified.change) {
+            if let Some(before) = &self.policy {
+                self.lingering = Lingering::after(self.lingering, &before.policy, &policy, *stored);
+            }
             self.policy = Some(InForce { number, hash: verified.hash, policy });
         }
         self.last_change = number;
@@ -286,19 +294,27 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// The policy in force, guarding what replaced ones still guard.
+    fn guarding(&self) -> Option<SignedPolicy> {
+        let policy = self.policy.as_ref()?.policy.clone();
+        Some(match self.lingering.filter(|lingering| self.now < lingering.until) {
+            Some(lingering) => lingering.join(policy),
+            None => policy,
+        })
+    }
+
     /// What the policy in force does not keep now.
     fn unwanted(&self) -> BTreeSet<SnapshotId> {
-        let policy = self.policy.as_ref().map(|in_force| &in_force.policy);
-        policy.map(|policy| expirable(policy, self.signed(), self.now)).unwrap_or_default()
+        self.guarding().map(|policy| expirable(&policy, self.signed(), self.now)).unwrap_or_default()
     }
 
     /// The forgotten snapshots that no prune removes: who keeps them against somebody who forgets everything keeps what is
     /// left of them, too. Where no policy is known it may be any.
     fn guarded(&self, is_in_doubt: bool) -> BTreeSet<SnapshotId> {
         let forgotten = self.signed().filter(|(_, of)| of.state == SnapshotState::Forgotten);
-        match &self.policy {
+        match self.guarding() {
             _ if is_in_doubt => forgotten.map(|(_, of)| of.id).collect(),
-            Some(in_force) => protected(&in_force.policy, self.signed(), self.now).into_keys().collect(),
+            Some(policy) => protected(&policy, self.signed(), self.now).into_keys().collect(),
             None => BTreeSet::new(),
         }
     }

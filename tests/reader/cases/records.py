@@ -149,11 +149,13 @@ class Records(unittest.TestCase):
         self.assertEqual(info["counts"], [78_611, 5_000, 70, 1_300_000_000])
 
     def test_roots(self):
-        first, second = (bytes.fromhex(one) for one in literals(PACKS, "roots_are_as_they_always_were"))
+        first, lingers, second = (bytes.fromhex(one) for one in literals(PACKS, "roots_are_as_they_always_were"))
         root = Record(first, name("roots", MAX_NUMBER - 7))
         self.assertEqual((root["base"], root["last_change"]), ([6, b"\x01" * 32], [12, b"\x04" * 32]))
         self.assertEqual((root["policy"], root["last_expiry"]), ([9, b"\x05" * 32], [2, b"\x06" * 32]))
         self.assertEqual(root["runs"], [["pack", b"\x02" * 32, 300, 3], ["overlay run", b"\x03" * 32, 200, 2]])
+        lingering = Record(lingers, name("roots", MAX_NUMBER - 7))["lingering"]
+        self.assertEqual(lingering, {"until": NOW, "least": [3, 2_592_000], "hold": [50, 67_108_864]})
         self.assertTrue(Record(second, name("roots", MAX_NUMBER - 1))["rebuilt"])
 
     def test_deletion(self):

@@ -225,6 +225,14 @@ RUN_KINDS = {1: "segment", 2: "snapshot", 3: "client head", 4: "pack", 5: "doome
 
 _NAMED_RUN = choice(**{name: number for number, name in RUN_KINDS.items() if name != "overlay"})
 
+def _least(value, where):
+    last, age = row(U32, U64)(value, where)
+    refuse(last == 0 and age == 0, f"{where} keeps nothing")
+    return [last, age]
+
+
+_HOLD = row(integer(1, 100), U64)
+
 ROOT = fields(
     {
         0: ("number", U64),
@@ -236,6 +244,7 @@ ROOT = fields(
         6: ("last_change", _NUMBERED_HASH, True),
         7: ("policy", _NUMBERED_HASH, True),
         8: ("last_expiry", _NUMBERED_HASH, True),
+        9: ("lingering", fields({0: ("until", TIME), 1: ("least", _least, True), 2: ("hold", _HOLD, True)}), True),
     }
 )
 
@@ -250,12 +259,6 @@ EXPIRY = fields(
     }
 )
 
-def _least(value, where):
-    last, age = row(U32, U64)(value, where)
-    refuse(last == 0 and age == 0, f"{where} keeps nothing")
-    return [last, age]
-
-
 _PERIODS = ("last", "hourly", "daily", "weekly", "monthly", "quarterly", "yearly")
 _SPAN = row(U32, U32, U32, U32)
 
@@ -269,7 +272,7 @@ POLICY = fields(
         5: ("grace", U64),
         6: ("check_parts", integer(1, 2**32 - 1)),
         7: ("least", _least, True),
-        8: ("hold", row(integer(1, 100), U64), True),
+        8: ("hold", _HOLD, True),
     }
 )
 """What a change's policy holds."""

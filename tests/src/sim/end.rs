@@ -17,6 +17,7 @@ use copal_store::{Store, list_all};
 use futures::executor::block_on;
 
 use super::actors::{GRACE, content};
+use super::law::LASTING;
 use super::oracle;
 use super::tasks::alone;
 use super::world::World;
@@ -171,6 +172,10 @@ async fn rest(world: &World<'_>, random: &mut Random) -> Result<(), String> {
         watch.seen().thefts.owe_if_healed(snapshot);
     }
     world.scene(Random::new(1)).prove_all(&world.clients[3]).await.map_err(text)?;
+    if world.habits.is_lasting {
+        prune::prune(&host, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;
+        world.store.memory.advance(LASTING);
+    }
     for _ in 0..6 {
         world.store.memory.advance(GRACE + Duration::from_secs(3600 + random.below(3600) as u64));
         prune::prune(&host, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;

@@ -10,6 +10,7 @@ use copal_engine::limits::NUMBER;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::repository::IngestBy;
+use copal_engine::retention::Floor;
 use copal_service::check::{Finding, Kind};
 use copal_service::error::JobError;
 use copal_service::ingest::{Scope, ingest};
@@ -22,7 +23,7 @@ use super::tasks::pause;
 use super::watch::Watch;
 use crate::kit::craft::claim;
 use crate::kit::repository::key;
-use crate::kit::{Client, How, Tree};
+use crate::kit::{Client, How, Tree, guarded};
 
 /// A manifest in the making.
 pub(super) struct Claim {
@@ -74,6 +75,10 @@ impl Scene<'_> {
 
     async fn lie(&mut self, client: &Client) -> Result<(), JobError> {
         let view = view::read(self.host.store).await?;
+        if client.role == Role::Full && self.habits.has_passphrase && self.random.chance(100) {
+            self.watch.note(|| "a thief with the passphrase ends floor and hold".into());
+            return self.hand_in(client, &view, &guarded(1, Floor::default(), None), false).await;
+        }
         let lie = *self.random.pick(&LIES);
         let Some(made) = self.make(client, &view, lie).await? else { return Ok(()) };
         let (number, bytes) = self.sign(client, &view, &made, lie).await?;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use copal_engine::change::{Change, Operation};
-use copal_engine::id::{ObjectHash, RepositoryId, SnapshotId};
+use copal_engine::id::{ClientId, ObjectHash, RepositoryId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::retention::{Series, Signed, SignedPolicy, held};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
@@ -38,8 +38,15 @@ pub(super) struct Owner {
 }
 
 impl Law {
-    /// Reads on to a change.
-    pub(super) fn read_to(&mut self, memory: &MemoryStore, last: u64, owner: Owner) -> Result<(), String> {
+    /// Reads on to a change. One that a thief with the passphrase has written may come too late: where that client was
+    /// revoked, the root tells.
+    pub(super) fn read_to(
+        &mut self,
+        memory: &MemoryStore,
+        (last, policy): (u64, u64),
+        owner: Owner,
+        is_revoked: impl Fn(ClientId) -> bool,
+    ) -> Result<(), String> {
         while self.number < last {
             self.number += 1;
             let bytes = block_on(memory.read(&key(&layout::change(self.number)))).map_err(|error| error.to_string())?;
@@ -47,6 +54,10 @@ impl Law {
             let change = change.map_err(|error| error.to_string())?;
             // The simulation's changes are chained, and signed by a full client. A thief has only that client's key.
             let is_owners = change.is_signed_by_owner(owner.repository, &owner.key);
+            let is_late = change.operations.iter().any(|of| of.policy().is_some()) && policy < self.number;
+            if is_late && is_revoked(change.client) {
+                continue;
+            }
             let may_take = |operation: &&Operation| is_owners || matches!(operation, Operation::Forget(_));
             change.operations.iter().filter(may_take).for_each(|operation| self.take(operation));
         }

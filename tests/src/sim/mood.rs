@@ -82,7 +82,7 @@ impl Mood {
                 mood.be_long();
             }
             // Only who knows the passphrase displaces anything, and the floor must be long enough to notice.
-            Some(Fault::FloorNotAwaited) => {
+            Some(Fault::FloorNotAwaited | Fault::FloorLowered) => {
                 (mood.robs_all, mood.habits.has_passphrase) = (true, true);
                 (mood.habits.guards, mood.habits.is_lasting) = (true, true);
                 mood.revoke = 0;

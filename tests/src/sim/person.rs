@@ -97,7 +97,7 @@ impl Scene<'_> {
     }
 
     /// Writes a change under the next free number.
-    async fn hand_in(
+    pub(super) async fn hand_in(
         &self,
         client: &Client,
         view: &View,
@@ -117,7 +117,8 @@ impl Scene<'_> {
             let bytes = change.sign(self.host.repository, &client.keys.manifest_key());
             let hash = ObjectHash::of(&bytes);
             let name = key(&layout::change(number));
-            if is_forged {
+            // Once the client is revoked, a check names what its thief has written.
+            if is_forged || self.watch.seen().thefts.is_stolen(client.id) {
                 self.memory.forged.borrow_mut().insert(layout::change(number));
             }
             if self.host.store.create(&name, Bytes::from(bytes)).await? == Created::New {

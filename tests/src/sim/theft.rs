@@ -40,7 +40,7 @@ pub(super) struct Thefts {
 #[derive(Clone, Copy)]
 struct Bound {
     since: Time,
-    /// The shortest floor that was in force since then.
+    /// The floor that was in force then. To lower it ends it no sooner.
     floor: Duration,
 }
 
@@ -73,12 +73,9 @@ impl Thefts {
     }
 
     /// Nothing is owed of a snapshot once it was forgotten by rule, or the floor has not been long enough.
-    pub(super) fn settle(&mut self, now: Time, law: &Law, staying: impl Iterator<Item = SnapshotId>) {
-        if let Some(bound) = &mut self.bound {
-            bound.floor = bound.floor.min(floor(law));
-            if now.since(bound.since) >= bound.floor.max(GRACE) {
-                self.owed.clear();
-            }
+    pub(super) fn settle(&mut self, now: Time, staying: impl Iterator<Item = SnapshotId>) {
+        if self.bound.is_some_and(|bound| now.since(bound.since) >= bound.floor.max(GRACE)) {
+            self.owed.clear();
         }
         if !self.owed.is_empty() {
             let staying: BTreeSet<_> = staying.collect();

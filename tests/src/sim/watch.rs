@@ -167,7 +167,8 @@ impl Watch {
         let checked = Picture::read(memory, number, &self.tables).and_then(|picture| {
             picture.check(|entry| self.holds(entry))?;
             let last = picture.root.change_head.map_or(0, |(number, _)| number);
-            law.read_to(memory, last, self.owner)?;
+            let policy = picture.root.policy.map_or(0, |(number, _)| number);
+            law.read_to(memory, (last, policy), self.owner, |client| seen.thefts.is_revoked(client))?;
             oracle::check_law(&law, &picture)?;
             if let Some(live) = &seen.live {
                 picture.check_after(live)?;
@@ -202,7 +203,7 @@ impl Watch {
                 let has_removed = seen.live.iter().flat_map(|live| &live.entries).any(is_gone);
                 seen.removals += u64::from(has_removed);
                 seen.healthy = healthy;
-                seen.thefts.settle(picture.root.time, &law, staying.into_iter());
+                seen.thefts.settle(picture.root.time, staying.into_iter());
                 seen.needed = picture.needed();
                 seen.lived.insert(picture.hash);
                 seen.expired.extend(expired);

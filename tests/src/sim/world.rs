@@ -53,7 +53,7 @@ pub(super) struct World<'a> {
     pub(super) clients: &'a [Client],
     pub(super) memory: &'a Memory,
     pub(super) is_damaged: bool,
-    habits: Habits,
+    pub(super) habits: Habits,
     splits: u32,
 }
 

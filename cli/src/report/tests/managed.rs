@@ -1,5 +1,8 @@
 //! What commands about clients, policies and the service say.
 
+use core::time::Duration;
+
+use copal_engine::guard::{Floor, Hold, Lingering};
 use copal_engine::id::{DomainId, OwnerFingerprint, SourceId};
 use copal_engine::shown::is_unseen;
 
@@ -68,7 +71,18 @@ fn status() -> StatusReport {
         changes_waiting: Some(2),
         last_check: job(),
         last_prune: job(),
+        chunks_repeated: 3,
     }
+}
+
+fn policy_set() -> PolicySummary {
+    PolicySummary { change: None, would_expire: 0, would_hold: 0, lingers: lingers(), dry_run: true }
+}
+
+fn lingers() -> Option<LingeringField> {
+    let floor = Floor { last: 3, age: Duration::from_secs(60) };
+    let hold = Some(Hold { share: 50, least: 64 });
+    Some(Lingering { until: Time(0), floor, hold }.into())
 }
 
 pub(super) fn guarded() -> Guarded {
@@ -101,8 +115,8 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
         ("client join", json_of(&joined())),
         ("client list", json_of(&[row()])),
         ("client revoke", json_of(&RevokeSummary { client: CLIENT, last_good: 0, version: 2 })),
-        ("policy set", json_of(&PolicySummary { change: None, would_expire: 0, would_hold: 0, dry_run: true })),
-        ("policy show", json_of(&PolicyShown { change: None, policy: None })),
+        ("policy set", json_of(&policy_set())),
+        ("policy show", json_of(&PolicyShown { change: None, policy: None, lingers: lingers() })),
         ("status", json_of(&status())),
     ]
 }
@@ -143,6 +157,7 @@ fn a_status_says_what_waits_for_how_long_and_what_was_rejected_why() {
         "1 forgotten snapshot not removed: the policy's floor-age keeps",
         "2 changes wait to be folded in",
         "last check by the service",
+        "that prune met 3 chunks stored again in packs that nobody has proven: \"copal check --full\"",
     ] {
         assert!(text.contains(words), "{words} in\n{text}");
     }
@@ -153,12 +168,17 @@ fn a_revocation_and_a_policy_say_what_they_leave() {
     let revoked = |last_good| human_of(&RevokeSummary { client: CLIENT, last_good, version: 3 });
     assert!(revoked(0).contains("nothing of it counts") && revoked(4).contains("up to 4 count"));
     let of = |change: Option<u64>, would_expire, would_hold| {
-        human_of(&PolicySummary { change, would_expire, would_hold, dry_run: change.is_none() })
+        let set = PolicySummary { change, would_expire, would_hold, lingers: None, dry_run: change.is_none() };
+        human_of(&set)
     };
     let set = |change, would_expire| of(change, would_expire, 0);
     assert!(of(Some(2), 0, 1).contains("1 suspicious snapshot of today: nothing of their series expires until"));
     assert_eq!(set(Some(2), 0), "policy signed (change 2); it keeps every snapshot there is today\n");
     assert_eq!(set(None, 3), "3 snapshots of today expire under it; nothing was signed (dry run)\n");
+    let lowered = human_of(&policy_set());
+    assert!(
+        lowered.contains("guarded stays until") && lowered.contains("floor-last 3, floor-age 60 s, a hold from 50 %")
+    );
 }
 
 #[test]

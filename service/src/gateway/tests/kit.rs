@@ -193,6 +193,7 @@ impl World {
             change_head: None,
             policy: None,
             expiry_head: None,
+            lingering: None,
         };
         self.put(layout::root(1), root.encode().unwrap()).await;
     }

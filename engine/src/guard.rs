@@ -1,0 +1,97 @@
+//! Guard: what stays of every series whatever the rules of a policy say, as policies and roots hold it.
+
+use core::ops::RangeInclusive;
+use core::time::Duration;
+
+use crate::time::Time;
+use crate::wire::DecodeError;
+use crate::wire::cbor::{Reader, Writer};
+
+/// The least that every series keeps.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
+pub struct Floor {
+    /// So many snapshots, those that were accepted last.
+    pub last: u32,
+    /// Everything that was accepted less long ago than this; whole seconds.
+    pub age: Duration,
+}
+
+impl Floor {
+    /// Whether it keeps nothing.
+    pub fn is_nothing(&self) -> bool {
+        self.last == 0 && self.age.is_zero()
+    }
+}
+
+/// How unlike the one before a snapshot must be to be suspicious.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// In percent of the snapshot before, 1 to 100: so much of it is gone, or was stored anew.
+    pub share: u8,
+    /// The snapshot before has at least so many bytes; of smaller ones nothing is suspicious.
+    pub least: u64,
+}
+
+/// What a policy guards.
+pub type Guard = (Floor, Option<Hold>);
+
+/// What replaced policies guard beside the policy in force.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Lingering {
+    /// Until this time of the store.
+    pub until: Time,
+    /// The least that every series keeps.
+    pub floor: Floor,
+    /// What raises a hold.
+    pub hold: Option<Hold>,
+}
+
+impl Lingering {
+    /// Writes it as a root has it.
+    pub(crate) fn put(&self, writer: &mut Writer) {
+        let counts = [!self.floor.is_nothing(), self.hold.is_some()];
+        writer.map(1 + counts.into_iter().map(u64::from).sum::<u64>());
+        writer.key(0).time(self.until);
+        put_floor(writer, 1, &self.floor);
+        put_hold(writer, 2, self.hold.as_ref());
+    }
+
+    /// Reads what a root has.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut fields = reader.map()?;
+        let until = fields.required(0)?.time()?;
+        let floor = fields.optional(1)?.map(floor_of).transpose()?.unwrap_or_default();
+        let hold = fields.optional(2)?.map(hold_of).transpose()?;
+        fields.end()?;
+        Ok(Self { until, floor, hold })
+    }
+}
+
+pub(crate) fn put_floor(writer: &mut Writer, key: u64, floor: &Floor) {
+    if !floor.is_nothing() {
+        writer.key(key).array(2).uint(floor.last.into()).uint(floor.age.as_secs());
+    }
+}
+
+pub(crate) fn put_hold(writer: &mut Writer, key: u64, hold: Option<&Hold>) {
+    if let Some(hold) = hold {
+        writer.key(key).array(2).uint(hold.share.into()).uint(hold.least);
+    }
+}
+
+pub(crate) fn floor_of(reader: &mut Reader<'_>) -> Result<Floor, DecodeError> {
+    let nothing = reader.error("a floor that keeps nothing");
+    reader.tuple(2)?;
+    let floor = Floor { last: reader.narrow()?, age: Duration::from_secs(reader.uint()?) };
+    if floor.is_nothing() { Err(nothing) } else { Ok(floor) }
+}
+
+pub(crate) fn hold_of(reader: &mut Reader<'_>) -> Result<Hold, DecodeError> {
+    let wrong = reader.error("a hold that is not raised by 1 to 100 percent");
+    reader.tuple(2)?;
+    let hold = Hold { share: reader.narrow()?, least: reader.wide()? };
+    if SHARES.contains(&hold.share) { Ok(hold) } else { Err(wrong) }
+}
+
+/// Percent of a snapshot that may raise a hold.
+pub(crate) const SHARES: RangeInclusive<u8> = 1..=100;

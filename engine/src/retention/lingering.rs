@@ -1,0 +1,110 @@
+//! Lingering: what replaced policies still guard. Who signs a policy that guards less ends nothing at once: what was
+//! guarded before stays so for as long as the floor said. So a thief who knows the passphrase, too, gains nothing by
+//! lowering the floor first.
+
+use core::time::Duration;
+
+use super::SignedPolicy;
+use crate::guard::{Floor, Guard, Hold, Lingering};
+use crate::time::Time;
+
+impl Lingering {
+    /// What lingers after a policy was replaced at a time. A policy that guards as much as the one before adds nothing.
+    pub fn after(before: Option<Self>, old: &SignedPolicy, new: &SignedPolicy, now: Time) -> Option<Self> {
+        let before = before.filter(|before| now < before.until);
+        let (floor, hold) = (old.floor(), old.hold());
+        if joined((new.floor(), new.hold()), (floor, hold)) == (new.floor(), new.hold()) {
+            return before;
+        }
+        let until = now + floor.age.max(old.grace()).min(LONGEST);
+        let Some(before) = before else { return Some(Self { until, floor, hold }) };
+        let (floor, hold) = joined((floor, hold), (before.floor, before.hold));
+        Some(Self { until: until.max(before.until), floor, hold })
+    }
+
+    /// The policy in force, guarding what lingers, too.
+    pub fn join(self, policy: SignedPolicy) -> SignedPolicy {
+        let (floor, hold) = joined((policy.floor(), policy.hold()), (self.floor, self.hold));
+        policy.guarding((floor, hold))
+    }
+}
+
+/// What keeps all that either keeps.
+fn joined((floor, hold): Guard, (other, held): Guard) -> Guard {
+    let floor = Floor { last: floor.last.max(other.last), age: floor.age.max(other.age) };
+    let strictest = |one: Hold, two: Hold| Hold { share: one.share.min(two.share), least: one.least.min(two.least) };
+    (floor, hold.zip(held).map(|(one, two)| strictest(one, two)).or(hold).or(held))
+}
+
+/// A floor that was set by mistake, or by a thief to keep space from ever being freed, can be got rid of within a year.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::retention::Policy;
+
+    const DAY: u64 = 24 * 3600;
+
+    fn policy(last: u32, days: u64, hold: Option<(u8, u64)>) -> SignedPolicy {
+        let plain = SignedPolicy::new(Policy::default(), "", Duration::from_secs(DAY), 1).unwrap();
+        let floor = Floor { last, age: Duration::from_secs(days * DAY) };
+        plain.with_guard(floor, hold.map(|(share, least)| Hold { share, least })).unwrap()
+    }
+
+    fn day(day: u64) -> Time {
+        Time(0) + Duration::from_secs(day * DAY)
+    }
+
+    #[test]
+    fn a_lowered_floor_stays_for_as_long_as_it_was() {
+        let after = Lingering::after(None, &policy(2, 30, None), &policy(0, 0, None), day(100)).unwrap();
+        assert_eq!((after.until, after.floor), (day(130), policy(2, 30, None).floor()));
+        assert_eq!(after.join(policy(5, 1, None)).floor(), policy(5, 30, None).floor());
+    }
+
+    #[test]
+    fn a_policy_that_guards_as_much_or_more_leaves_nothing_behind() {
+        let old = policy(2, 30, Some((50, 1000)));
+        for new in [&old, &policy(3, 31, Some((50, 1000))), &policy(2, 30, Some((20, 10)))] {
+            assert_eq!(Lingering::after(None, &old, new, day(100)), None);
+        }
+    }
+
+    #[test]
+    fn whatever_is_lowered_lingers() {
+        let old = policy(2, 30, Some((50, 1000)));
+        let lowered = [(1, 30, Some((50, 1000))), (2, 29, Some((50, 1000))), (2, 30, None), (2, 30, Some((51, 1000)))];
+        for (last, days, hold) in lowered.into_iter().chain([(2, 30, Some((50, 1001)))]) {
+            let after = Lingering::after(None, &old, &policy(last, days, hold), day(100)).unwrap();
+            let joined = after.join(policy(last, days, hold));
+            assert_eq!((joined.floor(), joined.hold()), (old.floor(), old.hold()));
+        }
+    }
+
+    #[test]
+    fn several_steps_down_keep_the_first_until_its_own_time_has_passed() {
+        let (high, low, none) = (policy(0, 30, None), policy(1, 10, None), policy(0, 0, None));
+        let first = Lingering::after(None, &high, &low, day(100));
+        let second = Lingering::after(first, &low, &none, day(101)).unwrap();
+        assert_eq!((second.until, second.floor), (day(130), Floor { last: 1, ..high.floor() }));
+        let late = Lingering::after(first, &low, &none, day(130)).unwrap();
+        assert_eq!((late.until, late.floor), (day(140), low.floor()));
+    }
+
+    #[test]
+    fn setting_policies_again_and_again_makes_nothing_linger_longer() {
+        let (high, none) = (policy(0, 30, None), policy(0, 0, None));
+        let first = Lingering::after(None, &high, &none, day(100));
+        assert_eq!(Lingering::after(first, &none, &none, day(120)), first);
+        assert_eq!(Lingering::after(first, &none, &none, day(130)), None);
+    }
+
+    #[test]
+    fn a_floor_without_an_age_lingers_for_the_grace_period_and_none_longer_than_a_year() {
+        let grace = Lingering::after(None, &policy(3, 0, None), &policy(0, 0, None), day(100)).unwrap();
+        assert_eq!(grace.until, day(101));
+        let century = Lingering::after(None, &policy(0, 36_500, None), &policy(0, 0, None), day(100)).unwrap();
+        assert_eq!(century.until, day(466));
+    }
+}
