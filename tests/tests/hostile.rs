@@ -11,15 +11,18 @@ use copal_engine::client::Role;
 use copal_engine::id::SnapshotId;
 use copal_engine::keys::secret::Secret;
 use copal_engine::keys::text::encode_key_file;
-use copal_engine::layout;
+use copal_engine::layout::{self, Place};
+use copal_engine::pack::{self, PackKind};
 use copal_engine::path::TreePath;
 use copal_engine::repository::Descriptor;
 use copal_reader::{Streams, run};
+use copal_tests::kit::craft::sealed_pack;
 use copal_tests::kit::s3::command;
 use copal_tests::kit::{DAY, How, World, tree};
 use copal_wasm::look::{Library, Snapshot, Window};
 use copal_wasm::owner::Owner;
 use copal_wasm::view::{Read, View};
+use futures::executor::block_on;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -141,6 +144,40 @@ fn machines_of_one_name_are_told_apart_and_found_by_their_clients() {
     assert_eq!(kept["forgotten"], 0, "{kept}");
 }
 
+/// A pack of the client's whose one block is sealed well for the owner, and opens to what somebody wanted.
+#[test]
+fn what_is_sealed_under_the_id_of_something_else_is_restored_by_no_reader() {
+    for (content, code) in [([b'x'; 100], 0), ([b'y'; 100], 4)] {
+        let world = World::new();
+        let client = world.register(2, Role::WriteOnly);
+        let snapshot = world.back_up(&client, &tree([("letter", &[b'x'; 100][..])]));
+        let is_data = |name: &String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data;
+        let whole = world.names("packs/").into_iter().find(is_data).unwrap();
+        let id = pack::parse(&world.read(&whole)).unwrap().ids[0];
+        let owner = &world.repository.owner;
+        let copy = sealed_pack(&owner.kem_public(), owner.repository(), client.domain, id, &content);
+        let named = [(copy.id, copy.bytes.len() as u64)];
+        world.put(&layout::pack(Place::Packs, copy.id), copy.bytes);
+        block_on(client.write_manifest(&world.host(), &world.view(), &named, None, &How::default())).unwrap();
+        world.ingest().unwrap();
+        world.destroy(&whole);
+        let readers = Readers::of(&world);
+
+        let dumped = readers.copal(&["dump", "latest:letter", "--client", "client 2"]);
+        let out = readers.path("out");
+        let target = ["--target", out.to_str().unwrap()];
+        let restored = readers.copal(&[&["restore", "latest", "--client", "client 2"], &target[..]].concat());
+        assert_eq!([&dumped, &restored].map(|ran| ran.status.code()), [Some(code); 2], "{dumped:?} {restored:?}");
+        let (told, archive, messages) = readers.reader(&["restore", "--tar", "-"]);
+        assert_eq!(told, code as u8, "{messages}");
+        let written = fs::read(out.join("letter")).unwrap_or_default();
+        for restored in [&dumped.stdout, &written, &archive] {
+            assert_eq!((holds(restored, "xxx"), holds(restored, "yyy")), (code == 0, false));
+        }
+        assert_eq!(readers.page_restores(snapshot).damaged.is_empty(), code == 0);
+    }
+}
+
 fn holds(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
@@ -230,9 +267,9 @@ impl<'a> Readers<'a> {
         let mut all = Window::default();
         while !all.is_done {
             let window = restore.advance().unwrap();
-            window.needs.iter().for_each(|read| library.supply(read, Some(self.part(read))));
+            window.needs.iter().for_each(|read| library.supply(read, self.part(read)));
             for (at, (read, _)) in window.reads.iter().enumerate() {
-                restore.take(at, Some(&self.part(read))).unwrap();
+                restore.take(at, self.part(read).as_deref()).unwrap();
             }
             all.entries.extend(window.entries);
             all.damaged.extend(window.damaged);
@@ -241,11 +278,11 @@ impl<'a> Readers<'a> {
         all
     }
 
-    fn part(&self, read: &Read) -> Vec<u8> {
-        let bytes = self.world.read(&read.key);
-        match &read.range {
+    fn part(&self, read: &Read) -> Option<Vec<u8>> {
+        let bytes = self.world.has(&read.key).then(|| self.world.read(&read.key))?;
+        Some(match &read.range {
             Some(range) => bytes[range.start as usize..range.end as usize].to_vec(),
             None => bytes,
-        }
+        })
     }
 }

@@ -100,6 +100,18 @@ fn a_thief_of_any_clients_keys_destroys_nothing_by_a_forged_pack() {
 }
 
 #[test]
+fn two_domains_that_hold_the_same_files_have_no_id_in_common() {
+    let world = World::new();
+    let clients = [1, 2].map(|number| world.register(number, Role::WriteOnly));
+    // Each file is one chunk, wherever others are cut.
+    for client in &clients {
+        world.back_up(client, &noise(1, 6, 200));
+    }
+    let [one, other] = clients.each_ref().map(|client| chunks(&world, client));
+    assert!(one.len() == 6 && other.len() == 6 && one.iter().all(|id| !other.contains(id)));
+}
+
+#[test]
 fn chunks_that_a_full_client_has_not_proven_are_uploaded_again() {
     let (world, client, ..) = saved(Role::Full);
     let tree = noise(2, 3, 5_000);

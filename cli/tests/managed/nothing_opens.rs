@@ -1,5 +1,5 @@
-//! What a thief of a write-only machine can open: nothing. Everything that such a machine holds, its cache aside, is tried as
-//! every kind of key there is, on everything that the repository stores.
+//! What a thief of a machine can open without the passphrase: nothing. Everything that a machine keeps, its cache aside, is
+//! tried as every kind of key there is, on everything that the repository stores.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use copal_engine::repository::Descriptor;
 use copal_engine::seal::{BlockKind, SessionCipher};
 
 use crate::kit::{Machine, Run, noise, text};
-use crate::world::{enroll, join, managed, other, upload};
+use crate::world::{enroll, join, joined, managed, other, upload};
 
 /// What the repository stores that is sealed.
 struct Sealed {
@@ -71,6 +71,11 @@ impl Sealed {
         opened
     }
 
+    fn session_records(&self) -> impl Iterator<Item = &Vec<u8>> {
+        let of_packs = self.packs.iter().flat_map(|(_, table)| &table.sessions);
+        of_packs.chain(self.infos.iter().map(|(record, ..)| record))
+    }
+
     fn slots_opened_by(&self, secrets: &[Secret]) -> usize {
         let inputs = secrets
             .iter()
@@ -107,27 +112,42 @@ fn nothing_that_a_write_only_machine_holds_opens_anything_that_is_stored() {
     machine.write("file", noise(1, 10_000));
     upload(&machine, &["--tag", "t"]).ok();
     owner.ok(&["ingest"]);
+    let enrollment = Enrollment::decode(&line).unwrap();
+    // The thief may even have found the line.
+    let secrets = opens_nothing(&owner, &machine, "enrolled", vec![enrollment.seed.expose().to_vec()]);
+    let domain_key = *enrollment.domain_key.as_ref().unwrap().expose().expose();
+    assert!(secrets.contains(&Secret::new(domain_key)), "the domain's key is among them");
+}
 
+#[test]
+fn nothing_that_a_full_machine_keeps_opens_anything_that_is_stored() {
+    let owner = managed();
+    let machine = joined(&owner, "desk", "full");
+    machine.write("file", noise(1, 10_000));
+    let mut backup = machine.command(&["backup", "source", "--no-wait", "--tag", "t"]);
+    backup.env("COPAL_KEY_FILE", owner.path("key")).ran().ok();
+    owner.ok(&["ingest"]);
+    opens_nothing(&owner, &machine, "client", Vec::new());
+}
+
+/// Tries all that a machine keeps, and what else was found; gives what was tried. The file of this name holds its signing keys.
+fn opens_nothing(owner: &Machine, machine: &Machine, keys: &str, found: Vec<Vec<u8>>) -> Vec<Secret> {
     let mut paths = Vec::new();
     files(&machine.path("home"), &mut paths);
-    // What it was told when it joined comes first; the others say what it has met.
-    paths.sort_by_key(|path| !path.ends_with("enrolled"));
-    assert!(paths[0].ends_with("enrolled"), "{paths:?}");
+    // What its keys are comes first; the others say what it has met.
+    paths.sort_by_key(|path| !path.ends_with(keys));
+    assert!(paths[0].ends_with(keys), "{paths:?}");
     let mut held: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).unwrap()).collect();
-    let enrollment = Enrollment::decode(&line).unwrap();
-    let domain_key = *enrollment.domain_key.as_ref().unwrap().expose().expose();
-    // The thief may even have found the line.
-    held.push(enrollment.seed.expose().to_vec());
+    held.extend(found);
     let signing = held[0].windows(32).find_map(|seed| {
         let keys =
             copal_engine::keys::client::ClientKeys::new(Secret::new(seed.try_into().unwrap()), Secret::new([0; 32]));
-        is_signer(&owner, keys.manifest_public()).then(|| keys.manifest_public())
+        is_signer(owner, keys.manifest_public()).then(|| keys.manifest_public())
     });
-    let sealed = Sealed::of(&owner, &signing.expect("its signing key is there"));
+    let sealed = Sealed::of(owner, &signing.expect("its signing key is there"));
     assert!(sealed.packs.len() >= 2 && !sealed.infos.is_empty() && sealed.slots.len() >= 4);
 
     let secrets = secrets_in(&held);
-    assert!(secrets.contains(&Secret::new(domain_key)), "the domain's key is among them");
     let purposes = ["domain", "block", "nonce", "session-wrap", "session-commit", "slot", "text", "kept-tree"];
     let derived = |secret: &Secret| purposes.map(|purpose| secret.derive(purpose, b""));
     let mut sessions: Vec<Secret> = secrets.iter().flat_map(derived).collect();
@@ -138,12 +158,17 @@ fn nothing_that_a_write_only_machine_holds_opens_anything_that_is_stored() {
     assert_eq!(sealed.opened_by(&sessions, &owners), 0);
     assert_eq!(sealed.slots_opened_by(&secrets), 0);
 
-    // The same attempts succeed for who holds the owner's key file.
+    // The same attempts succeed for who holds the owner's key file, and each session is wrapped for nobody else.
     let key_file = std::fs::read_to_string(owner.path("key")).unwrap();
     let input = SlotInput::key_file(&key_file).unwrap();
     let secret = sealed.slots.iter().find_map(|slot| slot.open(&input).ok()).expect("a slot opens");
     assert!(sealed.opened_by(&[], &[secret]) >= 3);
+    assert!(sealed.session_records().all(|record| record.len() < 2 * WRAP), "one recipient each");
+    secrets
 }
+
+/// Bytes of what wraps a session for one recipient: the ciphertext of X-Wing alone.
+const WRAP: usize = 1_120;
 
 /// Whether a client of the repository has this key for manifests.
 fn is_signer(owner: &Machine, public: [u8; 32]) -> bool {
@@ -154,13 +179,19 @@ fn is_signer(owner: &Machine, public: [u8; 32]) -> bool {
 }
 
 #[test]
-fn what_it_stores_tells_no_names_and_no_content() {
+fn what_is_stored_tells_no_names_and_no_content() {
     let owner = managed();
-    let machine = crate::world::joined(&owner, "camera-of-anna", "write-only");
-    machine.write("a-telling-name", "a telling content, ".repeat(40));
-    upload(&machine, &["--tag", "a-telling-tag"]).ok();
+    for (name, role) in [("camera-of-anna", "write-only"), ("laptop-of-anna", "full")] {
+        let machine = joined(&owner, name, role);
+        machine.write("a-telling-name", format!("a telling content of a {role} client, ").repeat(40));
+        let mut backup = machine.command(&["backup", "source", "--no-wait", "--tag", "a-telling-tag"]);
+        if role == "full" {
+            backup.env("COPAL_KEY_FILE", owner.path("key")).args(["--label", "a-telling-label"]);
+        }
+        backup.ran().ok();
+    }
     owner.ok(&["ingest"]);
-    let words: [&[u8]; 5] = [b"telling", b"camera-of-anna", b"laptop", b"source", b"content"];
+    let words: [&[u8]; 5] = [b"telling", b"-of-anna", b"laptop", b"source", b"content"];
     for (name, bytes) in owner.objects() {
         for word in words {
             let is_in = bytes.windows(word.len()).any(|window| window == word);

@@ -317,7 +317,7 @@ fn damaged_credentials_are_named_and_nobody_is_asked_for_a_passphrase() {
 }
 
 #[test]
-fn its_manifests_name_its_own_domain_only_and_wrap_sessions_for_the_owner_alone() {
+fn its_manifests_name_its_own_domain() {
     let (owner, _machine) = saved();
     let manifest = owner.names("manifests/").remove(0);
     let shown = owner.json(&["cat", &manifest]);

@@ -1,8 +1,14 @@
 //! Craft: packs and claims made by hand, for what no honest client writes.
 
-use copal_engine::id::{ChunkId, DomainId, SourceId};
+use copal_engine::block::{BlockBuilder, SealTools};
+use copal_engine::compress::Parameters;
+use copal_engine::id::{ChunkId, DomainId, RepositoryId, SourceId};
+use copal_engine::keys::owner::KemPublic;
+use copal_engine::keys::secret::Secret;
+use copal_engine::keys::session::SessionKey;
 use copal_engine::manifest::SnapshotClaim;
 use copal_engine::pack::{Pack, PackKind, PackWriter, PageView};
+use copal_engine::seal::{BlockKind, Counters, SessionCipher};
 use copal_engine::time::Time;
 
 /// A page of a crafted pack: its id, its height, what it refers to.
@@ -29,6 +35,24 @@ pub fn spread_id(pack: u8, at: usize) -> ChunkId {
 pub fn data_pack(domain: DomainId, random: u8, ids: &[ChunkId]) -> Pack {
     let mut writer = writer(PackKind::Data, domain, random);
     writer.add_block(&[random; 300], 0, 0, ids.iter().copied(), []).expect("a small block fits");
+    writer.finish()
+}
+
+/// A data pack of one block that the owner can open: anybody can seal for the owner, whose key for that is public.
+///
+/// # Panics
+/// If the content is more than a block holds.
+pub fn sealed_pack(owner: &KemPublic, repository: RepositoryId, domain: DomainId, id: ChunkId, content: &[u8]) -> Pack {
+    let session = SessionKey::new(Secret::new([7; 32]));
+    let record = session.record(repository, domain, &[(owner, [8; 64])]);
+    let cipher = SessionCipher::new(&session, repository, record.id(repository));
+    let mut builder = BlockBuilder::new(BlockKind::Data, content.len());
+    builder.push(id, content, None);
+    let job = builder.take(Counters::new().next().expect("the first number")).expect("a block of one chunk");
+    let block = job.run(&mut SealTools::new(Parameters::of_level(1)), &cipher).expect("it reads back");
+    let sessions = vec![record.bytes().to_vec()];
+    let mut writer = PackWriter::new(PackKind::Data, domain, [9; 16], sessions).expect("one session record");
+    writer.add_block(&block.bytes, 0, block.counter, [id], []).expect("a small block fits");
     writer.finish()
 }
 

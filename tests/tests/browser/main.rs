@@ -242,7 +242,7 @@ fn a_revoked_client_is_told() {
 }
 
 #[test]
-fn an_enrolled_browser_backs_up_and_holds_no_key_that_opens_anything() {
+fn an_enrolled_browser_joins_once_and_what_it_backs_up_restores() {
     let browser = Browser::new();
     let owner = browser.owner.secret();
     let id = copal_engine::id::ClientId([9; 16]);

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use copal_engine::id::PackId;
+use copal_engine::index::{Bits, Mark};
 use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::root::Root;
 use copal_engine::state::{DoomedRecord, DoomedState, RunKind, StateDelta, write_run};
 use copal_engine::time::Time;
+use copal_service::commit::{Proposal, commit};
 use copal_service::error::JobError;
 use copal_service::prune::Options;
 use copal_tests::kit::craft::{data_pack, id};
 use copal_tests::kit::{DAY, World, noise as files};
+use futures::executor::block_on;
 
 use super::begin;
 
@@ -108,3 +111,32 @@ fn a_pack_that_no_prune_has_doomed_stays_until_it_is_as_old_as_an_orphan() {
     assert!(!world.has(&name));
     assert!(world.check().is_ok());
 }
+
+/// Writes a state without any snapshot, in which all that is stored is flagged since long ago.
+fn leave_everything_out(world: &World) {
+    let view = world.view();
+    let mut proposal = Proposal::default();
+    proposal.delta.snapshots = view.state.snapshots.keys().map(|key| (*key, None)).collect();
+    for (domain, index) in &view.indexes {
+        let entries = index.segments().iter().flat_map(|segment| segment.entries());
+        let marks = entries.map(|entry| ((entry.id, entry.location.pack.tag()), FLAGGED_LONG_AGO));
+        proposal.overlay.insert(*domain, marks.collect());
+    }
+    assert!(block_on(commit(&world.host(), &view, proposal)).unwrap().is_some());
+}
+
+#[test]
+fn what_a_forged_state_leaves_out_is_there_again_after_a_rebuild_before_the_next_prune() {
+    let (world, client) = begin();
+    let tree = files(1, 4, 3000);
+    let id = world.back_up(&client, &tree);
+    leave_everything_out(&world);
+    world.rebuild();
+    for _ in 0..10 {
+        world.prune(DAY);
+        world.wait(DAY);
+    }
+    assert_eq!(world.restore(id), Ok(tree));
+}
+
+const FLAGGED_LONG_AGO: Mark = Mark { time: Time(0), bits: Bits::FLAGGED };
