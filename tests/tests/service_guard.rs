@@ -96,6 +96,36 @@ fn what_was_forgotten_within_the_floor_stays_until_it_is_older() {
 }
 
 #[test]
+fn a_floor_and_a_hold_that_the_owner_lowers_stay_for_as_long_as_the_floor_said() {
+    for is_rebuilt in [false, true] {
+        let (world, client, [first, second, suspicious]) = ravaged();
+        world.change(&client, vec![guarded(1, Floor { last: 0, age: 10 * DAY }, HALF)]);
+        world.wait(2 * DAY);
+        // A thief of the owner's secret. In two steps it gets no further than in one, and by a policy of a century neither.
+        let century = Floor { last: 0, age: 36_500 * DAY };
+        world.change(&client, vec![guarded(1, Floor { last: 0, age: DAY }, None), guarded(1, Floor::default(), None)]);
+        world.change(&client, vec![Operation::Forget(vec![first, second, suspicious])]);
+        if is_rebuilt {
+            lose_state(&world);
+            world.rebuild();
+        }
+        for _ in 0..3 {
+            world.wait(2 * DAY);
+            assert_eq!((world.prune(DAY).protected, expire(&world).held.len()), (3, 1));
+        }
+        world.change(&client, vec![guarded(1, century, None), guarded(1, Floor::default(), None)]);
+        world.wait(300 * DAY);
+        assert_eq!(world.prune(DAY).protected, 3);
+        world.wait(70 * DAY);
+        for _ in 0..3 {
+            world.prune(DAY);
+            world.wait(2 * DAY);
+        }
+        assert_eq!(states(&world, [first, second, suspicious]), [SnapshotState::Gone; 3]);
+    }
+}
+
+#[test]
 fn who_floods_a_series_pushes_nothing_out_before_the_floor_lets_it() {
     let (world, client, [_, _, good]) = steady();
     world.change(&client, vec![guarded(2, Floor { last: 0, age: 30 * DAY }, None)]);
