@@ -2,149 +2,118 @@
 //!
 //! A new decoder is one line in [`targets`], and one in [`seeds`] so that mutations start from something valid.
 //! Beyond not panicking, a target asserts what must hold for input that it accepts. Whoever runs the targets bounds what they
-//! allocate ([`room_of`]).
+//! allocate ([`assert_room`]). The ordinary suite runs them over the corpus in `tests/fuzz/corpus/` and what it makes of that;
+//! `cargo xtask fuzz` has libFuzzer search for more.
 
+#[path = "fuzz/inside.rs"] // `tests/fuzz/main.rs` takes this file in by its path, and this name would be another one's there.
 mod inside;
+#[path = "fuzz/seeds.rs"]
+mod seeds;
 
-use core::time::Duration;
+use core::fmt::Debug;
+use std::path::{Path, PathBuf};
 
-use copal_engine::change::Change;
-use copal_engine::enrollment::Enrollment;
-use copal_engine::expiry::Expiry;
-use copal_engine::id::{ClientId, ObjectHash, TagId};
+use copal_engine::id::{ChunkId, ObjectHash, PackTag};
+use copal_engine::index::ranged::{EntrySearch, SegmentHead, Wanted};
 use copal_engine::index::{OverlayRun, Segment};
 use copal_engine::keys::session::SessionRecord;
-use copal_engine::keys::slot::Slot;
+use copal_engine::keys::text::{decode_key_file, decode_recovery, encode_recovery};
+use copal_engine::layout::{self, Prunable};
 use copal_engine::limits::BLOCK_BYTES;
+use copal_engine::pack;
 use copal_engine::path::TreePath;
-use copal_engine::receipt::Receipt;
-use copal_engine::repository::Descriptor;
-use copal_engine::retention::{Count, Policy, SignedPolicy, Span};
-use copal_engine::root::{Deletion, Root};
+use copal_engine::retention::SignedPolicy;
 use copal_engine::snapshot::SnapshotInfo;
-use copal_engine::state::{RunReader, StateFold};
-use copal_engine::time::Time;
-use copal_engine::wire::cbor::{Reader, Writer};
+use copal_engine::state::{RunReader, SegmentRecord, StateFold};
+use copal_engine::wire::cbor::Reader;
 use copal_engine::wire::cursor::Cursor;
 use copal_engine::wire::record::{self, Kind, Unverified};
 use copal_engine::wire::varint;
-use copal_engine::{pack, tree};
+
+pub use seeds::seeds;
 
 /// A decoder's name, and the decoder.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All decoders.
+/// All decoders. The name is also that of the folder of its corpus.
 pub fn targets() -> Vec<Target> {
     vec![
         ("cbor", cbor),
-        ("signed record", signed_record),
-        ("plain record", plain_record),
+        ("signed-record", signed_record),
+        ("plain-record", plain_record),
         ("varint", varints),
         ("path", path),
-        ("enrollment", |bytes| drop(Enrollment::decode(&String::from_utf8_lossy(bytes)))),
+        ("object-name", object_name),
+        ("key-text", key_text),
+        ("enrollment", inside::enrollment),
         ("pack", |bytes| drop(pack::parse(bytes))),
-        ("segment", |bytes| drop(Segment::parse(bytes).map(|segment| segment.verify()))),
-        ("overlay", |bytes| drop(OverlayRun::parse(bytes).map(|run| run.verify()))),
-        ("state run", |bytes| drop(RunReader::parse(bytes).map(|run| StateFold::default().add(&run)))),
-        ("slot", |bytes| drop(Slot::parse(bytes))),
-        ("session record", |bytes| drop(SessionRecord::parse(bytes))),
-        ("page", |bytes| drop(tree::decode(1, &[], bytes))),
-        ("page with references", inside::page),
-        ("block plaintext", inside::block_plaintext),
-        ("manifest body", inside::manifest_body),
-        ("client record body", inside::client_body),
-        ("request headers", inside::request_headers),
-        ("snapshot", |bytes| drop(SnapshotInfo::decode(bytes))),
-        ("descriptor", |bytes| drop(Descriptor::decode(1, bytes))),
-        ("root", |bytes| drop(Root::decode(1, bytes))),
-        ("deletion", |bytes| drop(Deletion::decode(bytes))),
-        ("receipt", |bytes| drop(Receipt::decode(ClientId([0; 16]), 1, bytes))),
-        ("change", |bytes| drop(Change::claimed_client(bytes))),
-        ("expiry", |bytes| drop(Expiry::decode(1, bytes))),
-        ("policy", |bytes| drop(SignedPolicy::decode(bytes))),
+        ("segment", segment),
+        ("segment-in-parts", segment_in_parts),
+        ("overlay", overlay),
+        ("state-run", |bytes| drop(RunReader::parse(bytes).map(|run| StateFold::default().add(&run)))),
+        ("slot", inside::slot),
+        ("session-record", |bytes| drop(SessionRecord::parse(bytes))),
+        ("page", inside::page),
+        ("block-plaintext", inside::block_plaintext),
+        ("manifest-body", inside::manifest_body),
+        ("client-record-bodies", inside::client_bodies),
+        ("request-headers", inside::request_headers),
+        ("snapshot", |bytes| reads_back(bytes, SnapshotInfo::decode, SnapshotInfo::encode)),
+        ("descriptor-body", inside::descriptor_body),
+        ("root-body", inside::root_body),
+        ("deletion-body", inside::deletion_body),
+        ("receipt-body", inside::receipt_body),
+        ("change-body", inside::change_body),
+        ("expiry-body", inside::expiry_body),
+        ("policy", |bytes| reads_back(bytes, SignedPolicy::decode, SignedPolicy::encode)),
     ]
-}
-
-/// Valid input of every kind, from which mutations start.
-pub fn seeds() -> Vec<Vec<u8>> {
-    let mut body = Writer::new();
-    body.map(4)
-        .key(0)
-        .uint(u64::MAX)
-        .key(1)
-        .time(Time(-1))
-        .key(2)
-        .bytes(&[7; 40])
-        .key(300)
-        .array(2)
-        .text("x")
-        .bool(true);
-    let body = body.finish();
-    let mut numbers = Vec::new();
-    (0..64).for_each(|shift| varint::put(&mut numbers, u64::MAX >> shift));
-    let rules = Policy {
-        daily: Some(Count::All),
-        within: Some(Span { days: 7, ..Span::default() }),
-        tags: vec![vec![TagId([1; 16])]],
-        floor: Some(Span { hours: 1, ..Span::default() }),
-        ..Policy::default()
-    };
-    let policy = SignedPolicy::new(rules, "CET-1CEST,M3.5.0,M10.5.0/3", Duration::from_secs(86_400), 30);
-    let mut seeds = golden_objects();
-    seeds.extend(inside::seeds(&seeds));
-    seeds.extend([
-        record::close(Kind::Root, &body),
-        [&b"copalrec\x03\x01"[..], &(body.len() as u32).to_le_bytes(), &body, &[9; 64]].concat(),
-        body,
-        numbers,
-        policy.expect("a sound policy").encode(),
-        b"home/ann/letter.txt".to_vec(),
-        b"COPAL-JOIN-1-040G2081040G2081".to_vec(),
-    ]);
-    seeds
-}
-
-/// The small objects of the golden repository: something of every kind.
-fn golden_objects() -> Vec<Vec<u8>> {
-    let mut folders = vec![crate::golden::path("repository")];
-    let mut objects = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("the golden repository is there").flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                objects.push(std::fs::read(&path).expect("its objects can be read"));
-            }
-        }
-    }
-    objects.retain(|object| object.len() <= 8 << 10);
-    objects.sort();
-    objects
 }
 
 /// Gets the name of a target, an input, and what gives one to the other.
 pub type Around = dyn Fn(&str, &[u8], &mut dyn FnMut());
 
-/// Gives each target `rounds` inputs: pseudo-random bytes and mutated seeds, the same for the same `seed`.
-/// Prints the input before it passes on a target's panic. `around` calls what it is given, and may look what that took.
+/// Gives each target its corpus, and then `rounds` inputs that are pseudo-random bytes or mutations of the corpus, the same for
+/// the same `seed`. Prints the input before it passes on a target's panic. `around` calls what it is given, and may look what
+/// that took.
 pub fn run(seed: u64, rounds: u32, around: &Around) {
-    let seeds = seeds();
     let mut random = Random(seed);
     for (name, target) in targets() {
-        for _ in 0..rounds {
-            let input = random.input(&seeds);
-            let _reported = Reported { name, input: &input };
-            around(name, &input, &mut || target(&input));
-        }
+        let corpus = corpus(name);
+        let one = |input: &[u8]| {
+            let _reported = Reported { name, input };
+            around(name, input, &mut || target(input));
+        };
+        corpus.iter().for_each(|input| one(input));
+        (0..rounds).for_each(|_| one(&random.input(&corpus)));
     }
 }
 
-/// Bytes that a target may allocate for an input. A block says how large it is unpacked, up to the limit; all else is a multiple
-/// of what was read.
-pub fn room_of(target: &str, input: &[u8]) -> usize {
-    let fixed = if target == "block plaintext" { BLOCK_BYTES as usize + (1 << 20) } else { 1 << 20 };
-    fixed + 64 * input.len()
+/// The inputs that are kept for a target.
+fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let files = std::fs::read_dir(&folder).unwrap_or_else(|_| panic!("no corpus: run `cargo xtask fuzz {target}`"));
+    let mut files: Vec<PathBuf> = files.map(|file| file.expect("listed a corpus").path()).collect();
+    files.sort();
+    files.iter().map(|file| std::fs::read(file).expect("read an input of a corpus")).collect()
+}
+
+/// Refuses that a target allocates more than it may: a multiple of what was read, and for a block what it says that it is
+/// unpacked, up to the limit.
+pub fn assert_room(target: &str, input: &[u8], most: usize) {
+    let fixed = if target == "block-plaintext" { BLOCK_BYTES as usize + (1 << 20) } else { 1 << 20 };
+    let room = fixed + 64 * input.len();
+    assert!(most <= room, "the target {target:?} allocated {most} bytes of {room} for {} bytes", input.len());
+}
+
+/// A decoder and its encoder: what is read is written as something that reads as the same. Fields that may be ignored are lost.
+fn reads_back<T, E>(bytes: &[u8], decode: impl Fn(&[u8]) -> Result<T, E>, encode: impl Fn(&T) -> Vec<u8>)
+where
+    T: PartialEq + Debug,
+    E: Debug,
+{
+    if let Ok(read) = decode(bytes) {
+        assert_eq!(decode(&encode(&read)).expect("it was written just now"), read);
+    }
 }
 
 fn cbor(bytes: &[u8]) {
@@ -186,6 +155,69 @@ fn path(bytes: &[u8]) {
         assert!(path.is_within(&parent) && parent < path);
         assert_eq!(parent.join(path.name()), Ok(path));
     }
+}
+
+fn object_name(bytes: &[u8]) {
+    let name = String::from_utf8_lossy(bytes);
+    let _ = (Prunable::parse(&name).map(|read| assert_eq!(read.to_string(), name)), layout::client_version(&name));
+}
+
+fn key_text(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for secret in [decode_recovery(&text), decode_key_file(&text)].into_iter().flatten() {
+        assert!(decode_recovery(&encode_recovery(&secret)).is_ok_and(|again| again.expose() == secret.expose()));
+    }
+}
+
+/// Lookups in what `verify` would refuse give wrong answers, but give them.
+fn segment(bytes: &[u8]) {
+    let Ok(segment) = Segment::parse(bytes) else { return };
+    let _ = segment.verify();
+    let ids = ids_at_the_end_of(bytes);
+    let _ = (segment.bounds(), ids.iter().map(|id| segment.find(id).count()).sum::<usize>());
+    segment.find_many(&ids, |_, _| {});
+}
+
+fn segment_in_parts(bytes: &[u8]) {
+    let Some(entries) = bytes.get(48..56).and_then(|count| count.try_into().ok()).map(u64::from_le_bytes) else {
+        return;
+    };
+    let [first, last] = [0, u8::MAX].map(|byte| ChunkId([byte; ChunkId::LEN]));
+    let record = SegmentRecord { entries, length: bytes.len() as u64, first, last };
+    let Ok(head) = SegmentHead::parse(bytes, &record) else { return };
+    let ids = ids_at_the_end_of(bytes);
+    for wanted in [Wanted::First, Wanted::All] {
+        let mut search = EntrySearch::new(&head, &ids, wanted);
+        for round in 0.. {
+            let parts = search.next_round();
+            if parts.is_empty() {
+                break;
+            }
+            let mut parts = parts.iter().map(|range| &bytes[range.start as usize..range.end as usize]).enumerate();
+            if parts.any(|(at, part)| search.take(at, part).is_err()) {
+                return;
+            }
+            assert!(round < 1_000, "each round narrows the search");
+        }
+        search.finish();
+    }
+}
+
+fn overlay(bytes: &[u8]) {
+    let Ok(run) = OverlayRun::parse(bytes) else { return };
+    let _ = run.verify();
+    ids_at_the_end_of(bytes).iter().for_each(|id| {
+        let _ = (run.of(id).count(), run.find(id, PackTag::NONE));
+    });
+    assert!(run.iter().count() <= run.len());
+}
+
+/// What is looked up in an index: ids that entries may have.
+fn ids_at_the_end_of(bytes: &[u8]) -> Vec<ChunkId> {
+    let mut ids: Vec<ChunkId> =
+        bytes.rchunks_exact(32).take(8).filter_map(|row| ChunkId::from_slice(&row[..24])).collect();
+    ids.sort_unstable();
+    ids
 }
 
 /// Prints the input if it is dropped by a panic.

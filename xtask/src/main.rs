@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `wasm`, `infra`, `lambda`, `stack`, `demo`, `bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `infra`, `lambda`, `stack`, `demo`, `fuzz`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -7,6 +7,7 @@ mod carried;
 mod command;
 mod elf;
 mod environment;
+mod fuzz;
 mod infra;
 mod lambda;
 mod module;
@@ -33,6 +34,8 @@ usage: cargo xtask <command>
   infra          check what is deployed in AWS: Terraform's tests, linters
   lambda         build the functions for both processors of Lambda, and check each zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
+  fuzz TARGET|all [SECONDS]
+                 search with libFuzzer for inputs that a decoder of tests/src/fuzz.rs does not stand, for a minute each by default
   demo           build everything, serve a new repository with the web app, and say where it is
   bench browser FOLDER
                  measure what a browser's worker does with the folder's files, and the same natively
@@ -52,6 +55,8 @@ fn main() -> ExitCode {
         ["wasm"] => webassembly(),
         ["web"] => page::test().map(exit),
         ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
+        ["fuzz", target] => fuzz::run(target, "60").map(|()| ExitCode::SUCCESS),
+        ["fuzz", target, seconds] => fuzz::run(target, seconds).map(|()| ExitCode::SUCCESS),
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["infra"] => infra::run().map(exit),
         ["lambda"] => lambda::run().map(exit),

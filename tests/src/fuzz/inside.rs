@@ -1,60 +1,157 @@
 //! Inside: decoders that lie behind a signature, a seal or a split of the input. The signature and the seal are made here, so
 //! that any bytes reach the decoder.
 
-use copal_engine::block::{OpenBlock, OpenTools, SealTools};
-use copal_engine::client::ClientHistory;
-use copal_engine::compress::Parameters;
-use copal_engine::id::{ChunkId, ClientId, DomainId, RepositoryId, SessionId};
+use std::cell::RefCell;
+use std::sync::LazyLock;
+
+use copal_engine::block::{OpenBlock, OpenTools};
+use copal_engine::change::Change;
+use copal_engine::client::{ClientError, ClientHistory};
+use copal_engine::enrollment::Enrollment;
+use copal_engine::expiry::Expiry;
+use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, RepositoryId, SessionId};
 use copal_engine::keys::domain::{DomainKey, DomainKeys};
 use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::secret::Secret;
 use copal_engine::keys::session::SessionKey;
+use copal_engine::keys::slot::Slot;
+use copal_engine::limits::BLOCK_BYTES;
 use copal_engine::manifest::Manifest;
-use copal_engine::path::TreePath;
-use copal_engine::request::{Request, Signatory, Terms, Unverified as UnverifiedRequest};
+use copal_engine::receipt::Receipt;
+use copal_engine::repository::{Descriptor, DescriptorError};
+use copal_engine::request::Unverified as UnverifiedRequest;
+use copal_engine::root::{Deletion, Root};
 use copal_engine::seal::{BlockKind, Counters, SessionCipher};
-use copal_engine::time::Time;
-use copal_engine::tree::{self, Content, Entry, EntryKind, Extras, Mode, Owner, Piece, TreeBuilder, TreeParams};
-use copal_engine::wire::record::{self, Kind, Unverified};
+use copal_engine::tree;
+use copal_engine::wire::cbor::Reader;
+use copal_engine::wire::record::{self, Kind, RecordError, Unsigned, label};
+use ed25519_dalek::SigningKey;
+use sha2::{Digest, Sha256};
 
-const REPOSITORY: RepositoryId = RepositoryId([3; 16]);
+use super::reads_back;
 
-fn owner() -> OwnerSecret {
-    OwnerSecret::new(REPOSITORY, Secret::new([1; 32]), Secret::new([2; 32]), Secret::new([3; 32]))
-}
+pub(super) const REPOSITORY: RepositoryId = RepositoryId([3; 16]);
 
-fn cipher() -> SessionCipher {
-    SessionCipher::new(&SessionKey::new(Secret::new([4; 32])), REPOSITORY, SessionId([5; 16]))
-}
+pub(super) static OWNER: LazyLock<OwnerSecret> =
+    LazyLock::new(|| OwnerSecret::new(REPOSITORY, Secret::new([1; 32]), Secret::new([2; 32]), Secret::new([3; 32])));
+pub(super) static SIGNING: LazyLock<SigningKey> = LazyLock::new(|| OWNER.signing_key());
+pub(super) static VERIFYING: LazyLock<[u8; 32]> = LazyLock::new(|| OWNER.verifying_key());
+static CIPHER: LazyLock<SessionCipher> =
+    LazyLock::new(|| SessionCipher::new(&SessionKey::new(Secret::new([4; 32])), REPOSITORY, SessionId([5; 16])));
+pub(super) static DOMAIN: LazyLock<DomainKeys> =
+    LazyLock::new(|| DomainKeys::new(&DomainKey::derive(&Secret::new([6; 32]), REPOSITORY, DomainId([7; 16]))));
 
 pub(super) fn manifest_body(bytes: &[u8]) {
-    let owner = owner();
-    let signed = record::sign(Kind::Manifest, REPOSITORY, bytes, &owner.signing_key());
-    if let Ok(found) = Manifest::verify(REPOSITORY, &owner.verifying_key(), ClientId([0; 16]), 1, &signed) {
-        let again = found.manifest.sign(REPOSITORY, &owner.signing_key());
-        assert_eq!(again, signed, "a body has one form");
-        let _ = (found.manifest.extent(), found.snapshot_id());
+    // Signing takes longer than all else: a body that names no manifest would be refused as soon as it is read.
+    let Some((client, number)) = client_and_number(bytes) else { return };
+    let signed = record::sign(Kind::Manifest, REPOSITORY, bytes, &SIGNING);
+    let Ok(found) = Manifest::verify(REPOSITORY, &VERIFYING, client, number, &signed) else { return };
+    let _ = (found.manifest.extent(), found.snapshot_id(), found.manifest.proven_packs(REPOSITORY, &VERIFYING));
+    let again = found.manifest.sign(REPOSITORY, &SIGNING);
+    let again = Manifest::verify(REPOSITORY, &VERIFYING, client, number, &again);
+    assert_eq!(again.expect("it was written just now").manifest, found.manifest);
+}
+
+/// Two versions of a client, the length of the first before both.
+pub(super) fn client_bodies(bytes: &[u8]) {
+    let Some((length, both)) = bytes.split_first_chunk() else { return };
+    let Some((first, second)) = both.split_at_checked(u16::from_le_bytes(*length).into()) else { return };
+    let client = client_and_number(first).map_or(ClientId([0; 16]), |(client, _)| client);
+    let read = |signed: &dyn Fn(&[u8]) -> Vec<u8>| {
+        ClientHistory::read(REPOSITORY, &VERIFYING, client, &[(1, signed(first)), (2, signed(second))])
+    };
+    // Signing takes longer than all else.
+    let malformed =
+        |error: &ClientError| matches!(error, ClientError::Record { source: RecordError::Malformed { .. }, .. });
+    if !read(&|body| unsigned(Kind::Client, body)).refused.iter().any(malformed) {
+        drop(read(&|body| record::sign(Kind::Client, REPOSITORY, body, &SIGNING)));
     }
 }
 
-pub(super) fn client_body(bytes: &[u8]) {
-    let owner = owner();
-    let signed = record::sign(Kind::Client, REPOSITORY, bytes, &owner.signing_key());
-    let versions = [(1, signed.clone()), (2, signed)];
-    drop(ClientHistory::read(REPOSITORY, &owner.verifying_key(), ClientId([0; 16]), &versions));
+pub(super) fn descriptor_body(bytes: &[u8]) {
+    let read = |signed: &[u8]| Descriptor::decode(number(bytes), signed);
+    if let Err(DescriptorError::Record(RecordError::Signature { .. })) = read(&unsigned(Kind::Descriptor, bytes)) {
+        drop(read(&record::sign(Kind::Descriptor, REPOSITORY, bytes, &SIGNING)));
+    }
+}
+
+pub(super) fn change_body(bytes: &[u8]) {
+    let record = unsigned(Kind::Change, bytes);
+    let claimed = Change::claimed_client(&record);
+    let vouched = Change::vouched(number(bytes), ObjectHash::of(&record), &record);
+    assert_eq!(claimed.ok(), vouched.ok().map(|change| change.client));
+}
+
+pub(super) fn root_body(bytes: &[u8]) {
+    let encode = |root: &Root| root.encode().expect("it was read from as many bytes");
+    reads_back(&record::close(Kind::Root, bytes), |bytes_of| Root::decode(number(bytes), bytes_of), encode);
+}
+
+pub(super) fn deletion_body(bytes: &[u8]) {
+    reads_back(&record::close(Kind::Deletion, bytes), Deletion::decode, Deletion::encode);
+}
+
+pub(super) fn receipt_body(bytes: &[u8]) {
+    let (client, number) = client_and_number(bytes).unwrap_or((ClientId([0; 16]), 0));
+    reads_back(&record::close(Kind::Receipt, bytes), |bytes| Receipt::decode(client, number, bytes), Receipt::encode);
+}
+
+pub(super) fn expiry_body(bytes: &[u8]) {
+    reads_back(&record::close(Kind::Expiry, bytes), |read| Expiry::decode(number(bytes), read), Expiry::encode);
+}
+
+pub(super) fn slot(bytes: &[u8]) {
+    if let Ok(slot) = Slot::parse(&[bytes, ObjectHash::of(bytes).as_bytes()].concat()) {
+        let _ = (slot.cost(), slot.unwrap(&Secret::new([8; 32])));
+    }
+}
+
+/// A line as it is, and a line of these bytes with their checksum.
+pub(super) fn enrollment(bytes: &[u8]) {
+    drop(Enrollment::decode(&String::from_utf8_lossy(bytes)));
+    let line = enrollment_line(bytes);
+    if let Ok(read) = Enrollment::decode(&line) {
+        assert_eq!(*read.encode(), line);
+    }
+}
+
+fn enrollment_line(body: &[u8]) -> String {
+    let checksum = Sha256::digest([&label("join"), body].concat());
+    let bytes = [body, &checksum[..8]].concat();
+    let bit = |at: usize| bytes.get(at / 8).map_or(0, |byte| usize::from(byte >> (7 - at % 8) & 1));
+    let digit = |at: usize| (5 * at..5 * at + 5).fold(0, |value, at| value << 1 | bit(at));
+    let digits =
+        (0..(8 * bytes.len()).div_ceil(5)).map(|at| char::from(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"[digit(at)]));
+    "COPAL-JOIN-1-".chars().chain(digits).collect()
+}
+
+/// What a body says under its first two keys, as manifests, client records and receipts do.
+fn client_and_number(body: &[u8]) -> Option<(ClientId, u64)> {
+    let mut reader = Reader::new(body).ok()?;
+    let mut fields = reader.map().ok()?;
+    let client = ClientId(fields.required(0).ok()?.fixed().ok()?);
+    Some((client, fields.required(1).ok()?.uint().ok()?))
+}
+
+/// The number that a body says it has, if it says one.
+fn number(body: &[u8]) -> u64 {
+    let read = || Reader::new(body).ok()?.map().ok()?.required(0).ok()?.uint().ok();
+    read().unwrap_or(1)
+}
+
+/// A record that nobody has signed.
+fn unsigned(kind: Kind, body: &[u8]) -> Vec<u8> {
+    Unsigned::new(kind, REPOSITORY, body).with(&[0; 64])
 }
 
 pub(super) fn block_plaintext(bytes: &[u8]) {
-    let cipher = cipher();
-    let counter = Counters::new().next().expect("a session has a first block");
-    for kind in [BlockKind::Data, BlockKind::Tree] {
-        let number = counter.get();
-        let sealed = cipher.seal(kind, Counters::new().next().expect("the same"), bytes);
-        let Ok(block) = OpenBlock::open(&cipher, kind, number, &sealed, &mut OpenTools::new()) else { continue };
-        let items = (0..block.len()).map(|at| block.chunk(at).expect("it holds so many").len());
-        assert!(items.sum::<usize>() <= copal_engine::limits::BLOCK_BYTES as usize);
-        assert_eq!(block.chunk(block.len()), None);
-    }
+    thread_local!(static TOOLS: RefCell<OpenTools> = RefCell::new(OpenTools::new()));
+    let sealed = CIPHER.seal(BlockKind::Data, Counters::new().next().expect("a session has a first block"), bytes);
+    let open = |tools: &mut OpenTools| OpenBlock::open(&CIPHER, BlockKind::Data, 0, &sealed, tools);
+    let Ok(block) = TOOLS.with_borrow_mut(open) else { return };
+    let items = (0..block.len()).map(|at| block.chunk(at).expect("it holds so many").len());
+    assert!(items.sum::<usize>() <= BLOCK_BYTES as usize);
+    assert_eq!(block.chunk(block.len()), None);
 }
 
 pub(super) fn request_headers(bytes: &[u8]) {
@@ -63,7 +160,7 @@ pub(super) fn request_headers(bytes: &[u8]) {
     let [digest, input, signature] = core::array::from_fn(|_| lines.next().unwrap_or_default());
     let Ok(request) = UnverifiedRequest::parse(digest, input, signature) else { return };
     let _ = request.verify_time(0);
-    let _ = request.verify("GET", "https://localhost/v1/health", &owner().verifying_key());
+    let _ = request.verify("GET", "https://localhost/v1/health", &VERIFYING);
     let _ = request.verify_body(bytes);
 }
 
@@ -71,66 +168,7 @@ pub(super) fn request_headers(bytes: &[u8]) {
 pub(super) fn page(bytes: &[u8]) {
     let [height, references, plaintext @ ..] = bytes else { return };
     let ids: Vec<ChunkId> = (0..*references).map(|at| ChunkId([at; 24])).collect();
-    let keys = domain_keys();
-    let id = keys.page_id(*height, &ids, plaintext);
-    let opened = tree::VerifiedPage::open(&keys, id, *height, &ids, plaintext);
-    assert_eq!(opened.is_ok(), tree::decode(*height, &ids, plaintext).is_ok());
-}
-
-fn domain_keys() -> DomainKeys {
-    DomainKeys::new(&DomainKey::derive(&Secret::new([6; 32]), REPOSITORY, DomainId([7; 16])))
-}
-
-/// What mutations start from.
-pub(super) fn seeds(objects: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let body =
-        |kind| move |object: &Vec<u8>| Unverified::parse(kind, object).ok().map(|read| read.claimed_body().to_vec());
-    let mut seeds: Vec<Vec<u8>> = objects.iter().filter_map(body(Kind::Manifest)).collect();
-    seeds.extend(objects.iter().filter_map(body(Kind::Client)));
-    let mut tools = SealTools::new(Parameters::of_level(3));
-    for raw in [b"abcabcabc".repeat(50), (0..=255).collect()] {
-        let lengths = [100, raw.len() as u32 - 100];
-        seeds.extend(tools.plaintext(0, &lengths, &raw).ok());
-    }
-    let request = Request { method: "GET", uri: "https://localhost/v1/health", digest: Request::digest(b"") };
-    let terms = Terms { created: 1, expires: 60, nonce: [9; 16], signatory: Signatory::Owner };
-    let headers = request.sign(&terms, &owner().signing_key());
-    seeds.push([headers.content_digest, headers.input, headers.signature].join("\n").into_bytes());
-    seeds.extend(pages());
-    seeds
-}
-
-fn pages() -> Vec<Vec<u8>> {
-    let params = TreeParams::new(4, 4, 64, 2_000).expect("sound sizes");
-    let mut builder = TreeBuilder::new(params, domain_keys());
-    for at in 0..40_u8 {
-        let pieces = (0..at % 5).map(|piece| Piece { id: ChunkId([at ^ piece; 24]), length: 9 }).collect::<Vec<_>>();
-        let content = match at % 5 {
-            0 => Content::None,
-            1 => Content::Inline(vec![at; 9].into()),
-            _ => Content::Chunks(pieces.clone()),
-        };
-        let content_bytes = if at % 5 == 1 { 9 } else { 9 * pieces.len() as u64 };
-        let hole = content_bytes..content_bytes + 4096;
-        let extras = Extras {
-            holes: if at % 2 == 0 { vec![hole] } else { Vec::new() },
-            xattrs: vec![(b"user.name".to_vec(), vec![at; 5])],
-            ..Extras::default()
-        };
-        let entry = Entry {
-            path: TreePath::new(format!("folder {}/file {at:02}", at / 10)).expect("a path"),
-            mode: Mode::new(EntryKind::File, 0o644),
-            owner: Owner::default().into(),
-            mtime: Time(at.into()),
-            ctime: Time(0),
-            birth: None,
-            inode: at.into(),
-            size: content_bytes + extras.holes.iter().map(|hole| hole.end - hole.start).sum::<u64>(),
-            content,
-            extras,
-        };
-        builder.push(&entry).expect("a sound entry");
-    }
-    let pages = builder.finish().expect("a small tree").pages;
-    pages.iter().map(|page| [&[page.height, page.references.len() as u8][..], &page.plaintext].concat()).collect()
+    let id = DOMAIN.page_id(*height, &ids, plaintext);
+    let opened = tree::VerifiedPage::open(&DOMAIN, id, *height, &ids, plaintext);
+    assert_eq!(opened.ok().map(|page| page.into_content()), tree::decode(*height, &ids, plaintext).ok());
 }
