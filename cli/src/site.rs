@@ -252,6 +252,14 @@ impl Site {
         }
     }
 
+    /// The other machine of an `ssh://` repository, as it takes orders; none elsewhere.
+    pub fn taking_orders(&self) -> Option<GatewayStore> {
+        match &self.reached {
+            Reached::Gateway(gateway) => gateway.taking_orders(),
+            _ => None,
+        }
+    }
+
     /// Tells a gateway's store where this machine keeps its keys, and whom it trusts.
     pub fn introduce(&self, introduction: Introduction) {
         if let Reached::Gateway(gateway) = &self.reached {

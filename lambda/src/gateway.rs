@@ -38,6 +38,7 @@ pub fn gateway(environment: &Environment, store: Arc<dyn Store>, presigner: Arc<
         suspected: None,
         // They are functions of their own, with alarms of their own.
         jobs: None,
+        runner: None,
     };
     // Another request may reach another process: what one remembers says nothing.
     Gateway::new(settings, None)

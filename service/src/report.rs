@@ -74,39 +74,11 @@ async fn delete_expired(host: &Host<'_>) -> Result<(), JobError> {
 
 /// A prune's report as it is kept.
 pub fn of_prune(report: &prune::Report) -> Value {
-    json!({
-        "entries_flagged": report.entries_flagged,
-        "entries_removed": report.entries_removed,
-        "entries_wanted": report.entries_wanted,
-        "packs_dead": report.packs_dead,
-        "packs_rewritten": report.packs_rewritten,
-        "bytes_copied": report.bytes_copied,
-        "orphans": report.orphans,
-        "spared": report.spared,
-        "objects_deleted": report.objects_deleted,
-        "bytes_deleted": report.bytes_deleted,
-        "bytes_planned": report.bytes_planned,
-        "bytes_pending": report.bytes_pending,
-        "pending_from": report.pending_from.map(|time| time.0),
-        "bytes_postponed": report.bytes_postponed,
-        "dead_bytes": report.dead_bytes,
-        "trapped_bytes": report.trapped_bytes,
-        "lost": report.lost,
-        "unread": report.unread,
-        "protected": report.protected,
-        "held": report.held,
-        "unproven_copies": report.unproven_copies,
-        "is_full": report.is_full,
-        "is_unfinished": report.is_unfinished,
-    })
+    json!(report)
 }
 
 /// A check's report as it is kept.
 pub fn of_check(report: &check::Report) -> Value {
-    let finding = |of: &check::Finding| {
-        let snapshots: Vec<String> = of.snapshots.iter().map(ToString::to_string).collect();
-        json!({ "kind": of.kind.name(), "object": of.object, "why": of.why, "snapshots": snapshots })
-    };
     json!({
         "root": report.root,
         "packs_read": report.packs_read,
@@ -115,7 +87,7 @@ pub fn of_check(report: &check::Report) -> Value {
         "domains_left": report.domains_left,
         "has_unnamed": report.has_unnamed,
         "findings_in_all": report.findings.len(),
-        "findings": report.findings.iter().take(FINDINGS).map(finding).collect::<Vec<_>>(),
+        "findings": report.findings.iter().take(FINDINGS).collect::<Vec<_>>(),
     })
 }
 

@@ -28,6 +28,9 @@ pub struct Serve {
     /// Serve one client on standard input and output, as ssh runs it for ssh:// repositories.
     #[arg(long, conflicts_with_all = ["listen", "tls_cert", "metrics_listen", "web", "public_url"])]
     pub stdio: bool,
+    /// Also run the keyless jobs that this client orders: ingest, prune and check. Without it the client deletes nothing.
+    #[arg(long, requires = "stdio")]
+    pub jobs: bool,
     /// Certificate chain, in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,

@@ -72,12 +72,16 @@ impl<'a> Context<'a> {
     /// Where a repository is. Nobody is asked for a passphrase of something that is not there.
     pub(super) fn site(&self) -> Result<Site, Failure> {
         self.reach().map_err(|failure| match failure {
-            Failure::NoRepository { location } => match self.met().first() {
-                Some(met) => Failure::RepositoryGone { location, met: Hex(*met).short() },
-                None => Failure::NoRepository { location },
-            },
+            Failure::NoRepository { location } => self.no_repository(location),
             failure => failure,
         })
+    }
+
+    pub(super) fn no_repository(&self, location: String) -> Failure {
+        match self.met().first() {
+            Some(met) => Failure::RepositoryGone { location, met: Hex(*met).short() },
+            None => Failure::NoRepository { location },
+        }
     }
 
     fn reach(&self) -> Result<Site, Failure> {

@@ -14,6 +14,7 @@ use crate::dump::DumpError;
 use crate::history::Snapshot;
 use crate::materialize::WriteError;
 use crate::reader::ReadError;
+use crate::remote::OrderError;
 use crate::report::Failure;
 use crate::report::field::{Hex, PathField};
 use crate::repository::{ClientError, InitError, JoinError, OpenError};
@@ -89,6 +90,14 @@ pub(super) fn of_job(error: JobError) -> Failure {
         JobError::Damaged { object, why } => Failure::Damaged { object, cause: why.into() },
         JobError::StateLost { evidence } => Failure::Damaged { object: "the index".into(), cause: evidence.into() },
         other => Failure::Other(other.into()),
+    }
+}
+
+pub(super) fn of_order(error: OrderError) -> Failure {
+    match error {
+        OrderError::Store(error) => of_store(error),
+        OrderError::Damaged { object, why } => Failure::Damaged { object, cause: why.into() },
+        other => Failure::Order(other),
     }
 }
 

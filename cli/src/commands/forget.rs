@@ -20,6 +20,7 @@ use crate::args::forget::Forget;
 use crate::changes;
 use crate::exit::Exit;
 use crate::history::{History, Snapshot};
+use crate::location::Location;
 use crate::pick::Intent;
 use crate::report::Failure;
 use crate::report::field::{Hex, PathsField, Stamp};
@@ -145,7 +146,11 @@ fn report(
         forgotten,
         freeable_bytes: None,
         freeable_from: None,
-        pruned_by: if repository.site().is_behind_gateway() { Decider::Service } else { Decider::Client },
+        pruned_by: if matches!(repository.site().location(), Location::Https(_)) {
+            Decider::Service
+        } else {
+            Decider::Client
+        },
         guarded,
         dry_run: options.dry_run,
     };

@@ -20,6 +20,7 @@ mod key;
 mod ls;
 mod marks;
 mod opening;
+mod orders;
 mod place;
 mod policy;
 mod prune;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use copal_service::error::JobError;
+use copal_service::gateway::JobOrder;
 use copal_service::host::Entropy;
 use copal_service::prune::{self as job, prune};
 use copal_store::{StoreError, reserve};
@@ -14,11 +15,14 @@ use crate::args;
 use crate::backup::{BackupError, rewrite};
 use crate::entropy::SystemEntropy;
 use crate::exit::Exit;
+use crate::location::Location;
+use crate::remote::OrderError;
 use crate::report::Failure;
 use crate::report::field::Stamp;
 use crate::report::human;
 use crate::report::upkeep::PruneReport;
 use crate::repository::{ClientError, Repository};
+use crate::site::Site;
 use crate::wait::wait;
 
 /// How a prune goes about it.
@@ -33,27 +37,54 @@ pub(super) struct Options {
 }
 
 pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Result<Exit, Failure> {
+    let repack_most = options.max_repack.map(|size| size.0);
+    let (grace, is_dry_run, is_keyless) = (options.grace.map(|span| span.0), options.dry_run, options.keyless);
+    let options = Options { grace, is_dry_run, repack_most, is_keyless };
+    // Only the owner may shorten the grace period there; whoever has given a secret wants to be the owner.
+    let is_owners = !is_keyless && (grace.is_some() || context.secrets().is_given());
+    if !is_owners && let Some(site) = context.taking_orders()? {
+        return there(context, &site, &options);
+    }
     let mut repository = context.open()?;
     repository.give_reserve();
     context.ingest(&repository)?;
-    let repack_most = options.max_repack.map(|size| size.0);
-    let (grace, is_dry_run, is_keyless) = (options.grace.map(|span| span.0), options.dry_run, options.keyless);
-    act(context, &repository, Options { grace, is_dry_run, repack_most, is_keyless })
+    act(context, &repository, options)
+}
+
+/// Lets the machine of an `ssh://` repository prune, and reports.
+fn there(context: &Context<'_>, site: &Site, options: &Options) -> Result<Exit, Failure> {
+    let started = Instant::now();
+    warn_of_grace(context, options.grace, options.is_dry_run);
+    let (grace, repack_most) = (options.grace.map(|grace| grace.as_secs()), options.repack_most);
+    let order = JobOrder::Prune { grace, repack_most, dry_run: options.is_dry_run };
+    report(context, &context.order(site, &order)?, &Anew::default(), options.is_dry_run, started)
+}
+
+fn warn_of_grace(context: &Context<'_>, grace: Option<Duration>, is_dry_run: bool) {
+    if grace.is_some_and(|grace| grace.is_zero()) && !is_dry_run {
+        context.report.warn("without a grace period a backup that runs at the same time, anywhere, may lose data");
+    }
 }
 
 /// Prunes and reports.
 pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Options) -> Result<Exit, Failure> {
     let started = Instant::now();
-    if repository.site().is_behind_gateway() && !options.is_dry_run {
+    let is_ssh = matches!(repository.site().location(), Location::Ssh(_));
+    if repository.site().is_behind_gateway() && !is_ssh && !options.is_dry_run {
         return Err(Failure::NoJobThere("prunes"));
     }
     if !options.is_dry_run {
         context.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
     }
-    let mut how = service_options(repository, &options)?;
-    if how.grace.is_zero() && !options.is_dry_run {
-        context.report.warn("without a grace period a backup that runs at the same time, anywhere, may lose data");
+    if is_ssh {
+        match there(context, repository.site(), &options) {
+            // A dry run changes nothing: this machine works it out with its key.
+            Err(Failure::Order(OrderError::Closed | OrderError::Old)) if options.is_dry_run => {}
+            done => return done,
+        }
     }
+    let mut how = service_options(repository, &options)?;
+    warn_of_grace(context, Some(how.grace), options.is_dry_run);
     if !options.is_keyless && !options.is_dry_run && repository.descriptor.is_some() {
         context.prove(repository, u64::MAX)?;
     }
@@ -62,6 +93,17 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     if !options.is_dry_run {
         wait(reserve::keep(repository.store(), |bytes| SystemEntropy.fill(bytes))).map_err(of_store)?;
     }
+    report(context, &done, &anew, options.is_dry_run, started)
+}
+
+/// Says what a prune did, wherever it ran.
+fn report(
+    context: &Context<'_>,
+    done: &job::Report,
+    anew: &Anew,
+    is_dry_run: bool,
+    started: Instant,
+) -> Result<Exit, Failure> {
     if done.is_full {
         let left = human::size(done.bytes_postponed);
         context.report.warn(&format!("there was no room to write anew {left} that lie in packs with much dead data"));
@@ -77,7 +119,7 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
         entries_removed: done.entries_removed,
         packs_deleted: done.packs_dead + done.packs_rewritten,
         packs_rewritten: done.packs_rewritten,
-        bytes_freed: if options.is_dry_run { done.bytes_planned + anew.freed } else { done.bytes_deleted },
+        bytes_freed: if is_dry_run { done.bytes_planned + anew.freed } else { done.bytes_deleted },
         bytes_rewritten: done.bytes_copied + anew.bytes,
         bytes_pending: done.bytes_pending,
         pending_until: done.pending_from.filter(|_| done.bytes_pending > 0).map(Stamp),
@@ -87,7 +129,7 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
         snapshots_stay: done.protected,
         chunks_repeated: done.unproven_copies,
         seconds: started.elapsed().as_secs_f64(),
-        dry_run: options.is_dry_run,
+        dry_run: is_dry_run,
     })?;
     Ok(if done.lost > 0 || done.unread > 0 { Exit::Damage } else { Exit::Done })
 }

@@ -8,6 +8,7 @@ use copal_engine::request::Signatory;
 use copal_store::Op;
 use ed25519_dalek::SigningKey;
 
+use super::orders::ORDERED;
 use super::problem::Asked;
 use crate::repository::kept_request_key;
 
@@ -66,7 +67,8 @@ impl Identity {
         self.known().is_unknown = false;
     }
 
-    /// Whose key signs a request; none if there is none. What the owner alone may write, the owner signs.
+    /// Whose key signs a request; none if there is none. What the owner alone may write, the owner signs, and orders, of
+    /// which only the owner's may be unusual.
     pub(super) fn signer(&self, repository: RepositoryId, asked: &Asked<'_>) -> Option<(Signatory, SigningKey)> {
         let mut known = self.known();
         if let Some((client, key)) = &known.joining {
@@ -80,7 +82,7 @@ impl Identity {
             known.client = kept_request_key(&state.join(repository.to_string()));
         }
         let is_owners = matches!(asked.op, Op::Create | Op::Delete)
-            && ["copal/", "keys/", "clients/", "reader/"].iter().any(|folder| asked.key.starts_with(folder));
+            && ["copal/", "keys/", "clients/", "reader/", ORDERED].iter().any(|start| asked.key.starts_with(start));
         let owner = known.owner.clone().map(|key| (Signatory::Owner, key));
         let client = known.client.clone().map(|(id, key)| (Signatory::Client(id), key));
         // A client that was just made is not registered before the owner has said so.

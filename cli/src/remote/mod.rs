@@ -2,6 +2,7 @@
 //! rest of the command sees a store like any other.
 
 mod identity;
+mod orders;
 mod pieces;
 mod pipe;
 mod problem;
@@ -34,6 +35,7 @@ use reply::{Answerer, Question, Reply, object_most};
 use wire::Wire;
 
 pub use identity::Introduction;
+pub use orders::OrderError;
 pub use pipe::SshAddress;
 pub(crate) use pipe::{CONNECTION_WINDOW, STREAM_WINDOW};
 
@@ -42,7 +44,7 @@ pub struct GatewayStore {
     /// Without a slash at its end.
     address: String,
     wire: Wire,
-    identity: Identity,
+    identity: Arc<Identity>,
     repository: Mutex<Option<Arc<About>>>,
 }
 
@@ -69,7 +71,7 @@ impl GatewayStore {
     }
 
     fn new(address: String, wire: Wire) -> Self {
-        Self { address, wire, identity: Identity::default(), repository: Mutex::new(None) }
+        Self { address, wire, identity: Arc::default(), repository: Mutex::new(None) }
     }
 
     /// The same store, patiently.

@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::Request;
@@ -17,6 +17,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use super::reply::{Question, Reply};
 use super::runtime;
 use super::wire::WireError;
+use crate::wait::Patience;
 
 /// Where a repository lies on a machine that ssh reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,28 +59,47 @@ impl core::fmt::Display for SshAddress {
 /// A connection through ssh, made when it is first needed, and again when it is lost.
 pub(super) struct Pipe {
     address: SshAddress,
-    open: tokio::sync::Mutex<Option<Open>>,
+    /// Whether the other end is asked to take orders, which older programs do not know.
+    takes_orders: bool,
+    open: tokio::sync::Mutex<Option<SendRequest<Full<Bytes>>>>,
+    /// The newest program. It ends when its input does.
+    child: Mutex<Option<Child>>,
     /// Whether anybody has answered yet.
     has_answered: AtomicBool,
 }
 
-struct Open {
-    sender: SendRequest<Full<Bytes>>,
-    /// Ends when its input does.
-    child: Mutex<Child>,
-}
-
-impl Drop for Open {
+impl Drop for Pipe {
     fn drop(&mut self) {
-        let child = self.child.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         // It ends by itself once the pipe is closed; nobody waits for a machine that does not answer.
-        let _ = child.try_wait();
+        self.child().as_mut().map(Child::try_wait);
     }
 }
 
 impl Pipe {
     pub(super) fn new(address: SshAddress) -> Self {
-        Self { address, open: tokio::sync::Mutex::new(None), has_answered: AtomicBool::new(false) }
+        let (open, child, has_answered) = Default::default();
+        Self { address, takes_orders: false, open, child, has_answered }
+    }
+
+    pub(super) fn taking_orders(&self) -> Self {
+        let mut pipe = Self::new(self.address.clone());
+        pipe.takes_orders = true;
+        pipe
+    }
+
+    /// How the program has ended, which is waited for shortly; none if anybody has answered.
+    pub(super) fn exit_code(&self) -> Option<i32> {
+        let mut patience = Patience::of(ENDS_WITHIN);
+        loop {
+            let status = self.child().as_mut()?.try_wait().ok()?;
+            if status.is_some() || self.has_answered.load(Ordering::Relaxed) || !patience.pause(|| false) {
+                return status?.code();
+            }
+        }
+    }
+
+    fn child(&self) -> MutexGuard<'_, Option<Child>> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) async fn send(&self, question: Question) -> Result<Reply, WireError> {
@@ -105,8 +125,8 @@ impl Pipe {
 
     async fn connected(&self) -> Result<SendRequest<Full<Bytes>>, WireError> {
         let mut open = self.open.lock().await;
-        if let Some(open) = open.as_ref().filter(|open| !open.sender.is_closed()) {
-            return Ok(open.sender.clone());
+        if let Some(sender) = open.as_ref().filter(|sender| !sender.is_closed()) {
+            return Ok(sender.clone());
         }
         let mut child = self.command().spawn().map_err(|error| WireError {
             may_pass: false,
@@ -116,6 +136,10 @@ impl Pipe {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(broken(io::ErrorKind::BrokenPipe.into()));
         };
+        // The one before has ended with its pipe.
+        if let Some(mut before) = self.child().replace(child) {
+            let _ = before.try_wait();
+        }
         let connected = runtime::run(async move {
             let reader = Receiver::from_owned_fd(OwnedFd::from(output)).map_err(broken)?;
             let writer = Sender::from_owned_fd(OwnedFd::from(input)).map_err(broken)?;
@@ -131,7 +155,7 @@ impl Pipe {
             Ok(sender)
         });
         let sender: SendRequest<Full<Bytes>> = connected.await?;
-        *open = Some(Open { sender: sender.clone(), child: Mutex::new(child) });
+        *open = Some(sender.clone());
         Ok(sender)
     }
 
@@ -142,7 +166,8 @@ impl Pipe {
         }
         // ssh gives this to a shell on the other machine.
         let path = self.address.path.replace('\'', "'\\''");
-        command.arg(&self.address.host).arg(format!("copal serve --stdio --repository '{path}'"));
+        let jobs = if self.takes_orders { " --jobs" } else { "" };
+        command.arg(&self.address.host).arg(format!("copal serve --stdio{jobs} --repository '{path}'"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command
     }
@@ -155,6 +180,8 @@ fn program() -> std::ffi::OsString {
 
 /// How long it is waited for the other machine is told to ssh (`ServerAliveInterval`).
 const SSH_DECIDES: Duration = Duration::MAX;
+/// So soon a program ends that does not understand its command line.
+const ENDS_WITHIN: Duration = Duration::from_secs(3);
 /// Bytes that may be under way, of one answer and of all.
 pub(crate) const STREAM_WINDOW: u32 = 8 << 20;
 pub(crate) const CONNECTION_WINDOW: u32 = 32 << 20;

@@ -50,6 +50,22 @@ impl Wire {
         Self::Pipe(Pipe::new(address))
     }
 
+    /// The same way to an end that takes orders; none over the web.
+    pub(super) fn taking_orders(&self) -> Option<Self> {
+        match self {
+            Self::Web(_) => None,
+            Self::Pipe(pipe) => Some(Self::Pipe(pipe.taking_orders())),
+        }
+    }
+
+    /// How the program at the other end has ended, if it has and nobody ever answered.
+    pub(super) fn exit_code(&self) -> Option<i32> {
+        match self {
+            Self::Web(_) => None,
+            Self::Pipe(pipe) => pipe.exit_code(),
+        }
+    }
+
     /// Names a file of certificates to trust besides the system's.
     pub(super) fn trust(&self, file: PathBuf) {
         if let Self::Web(web) = self {

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use super::failure::Failure;
 use crate::location::BadLocation;
 use crate::places::PlaceError;
+use crate::remote::OrderError;
 use crate::secrets::{Kind, SecretError};
 
 impl Failure {
@@ -65,6 +66,13 @@ impl Failure {
             Self::NoJobThere(_) => {
                 "leave it to the service's schedule, or name the store itself with -r: s3://... or a directory"
             }
+            Self::Order(OrderError::Closed) => {
+                "in its authorized_keys, put --jobs into the command of this login's key (command=\"copal serve --stdio --jobs --repository ...\"), or use another login"
+            }
+            Self::Order(OrderError::Old) => "update copal there, or log in and run the command there",
+            Self::Order(OrderError::Refused(_)) => {
+                "give the passphrase (COPAL_PASSWORD_FILE) or a key file (--key-file), so that the owner signs it; or leave the option out"
+            }
             Self::NoSnapshot { .. } => {
                 "\"copal snapshots\" lists what there is; --client, --host, --path, --tag and --label narrow \"latest\""
             }
@@ -117,6 +125,7 @@ impl Failure {
             Self::Store(error) => return advice_on_store(error),
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
             Self::Secret(_)
+            | Self::Order(_)
             | Self::UnfitStore { .. }
             | Self::Freed { .. }
             | Self::NoObject { .. }

@@ -12,6 +12,7 @@ use super::rows::SnapshotRow;
 use crate::exit::Exit;
 use crate::location::BadLocation;
 use crate::places::PlaceError;
+use crate::remote::OrderError;
 use crate::repository::Costly;
 use crate::secrets::{Kind, SecretError};
 
@@ -107,6 +108,9 @@ pub enum Failure {
     /// Behind a gateway the service alone writes the state and deletes.
     #[error("through a gateway nobody {0}: the service beside the store does")]
     NoJobThere(&'static str),
+    /// The other machine did not run a job.
+    #[error(transparent)]
+    Order(OrderError),
     /// The owner has revoked the client that this machine is.
     #[error("this machine's client {client} was revoked by the owner")]
     Revoked {
@@ -292,7 +296,11 @@ impl Failure {
             Self::WrongSecret(_) | Self::BadSecret { .. } => "wrong_passphrase",
             Self::CostlySlot(_) => "costly_slot",
             Self::UnfitStore { .. } => "unfit_store",
-            Self::NotPermitted { .. } | Self::NoJobThere(_) | Self::Revoked { .. } | Self::WriteOnly => "not_permitted",
+            Self::NotPermitted { .. }
+            | Self::NoJobThere(_)
+            | Self::Order(_)
+            | Self::Revoked { .. }
+            | Self::WriteOnly => "not_permitted",
             Self::Enrollment(_) => "enrollment",
             Self::NoSnapshot { .. } | Self::Freed { .. } => "no_snapshot",
             Self::AmbiguousSnapshot { .. } | Self::NoneOfThisHost { .. } => "ambiguous_snapshot",

@@ -19,7 +19,7 @@ use copal_service::check::{self, Depth};
 use copal_service::compact::compact_until;
 use copal_service::error::JobError;
 use copal_service::expire::expire_until;
-use copal_service::gateway::{Arrival, read_facts};
+use copal_service::gateway::{Arrival, JobRunner, read_facts};
 use copal_service::host::Host;
 use copal_service::ingest::{self, Scope};
 use copal_service::metrics::{self, DAMAGE, STOPS};
@@ -27,77 +27,29 @@ use copal_service::scratch::Files;
 use copal_service::view::Parts;
 use copal_service::{policy, prune, report, view};
 use copal_store::Store;
-use copal_store::reserve::{self, Reserve};
 
 use self::singly::{Care, named};
 use super::metrics::Metrics;
+use super::note::JobNote;
+use super::ordered::{Ordered, prune_options, pruned};
 use super::watch::{Stopped, Watch};
 use crate::args::serve::Serve;
 use crate::entropy::SystemEntropy;
 use crate::site::of_a_run;
 use crate::wait::wait;
 
-/// What became of a job, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JobNote {
-    /// It could not do its work.
-    Failed {
-        /// Which.
-        job: &'static str,
-        /// Why.
-        why: String,
-    },
-    /// An earlier process was killed while it did its work: it waits for its next time.
-    Killed {
-        /// Which.
-        job: &'static str,
-    },
-    /// Ingest of a client panicked, or was killed: the client is left alone for a while.
-    Aside {
-        /// Whose.
-        client: ClientId,
-    },
-    /// It does its work without the policy, which cannot be read.
-    NoPolicy {
-        /// Which.
-        job: &'static str,
-        /// Why.
-        why: String,
-    },
-    /// A manifest was rejected.
-    Rejected {
-        /// Whose.
-        client: ClientId,
-        /// Its number.
-        number: u64,
-        /// Why.
-        why: String,
-    },
-    /// The certificate's files have changed.
-    Certificate {
-        /// Why they cannot be used; the certificate before stays.
-        why: Option<String>,
-    },
-    /// The bucket's server heeds headers that were not signed, so that nothing is presigned.
-    Unbound,
-    /// A check found damage.
-    Damage {
-        /// So many things are wrong.
-        findings: u64,
-    },
-}
-
 /// The threads of the jobs.
 pub(super) struct Jobs {
     arrivals: SyncSender<Arrival>,
     suspects: SyncSender<Vec<PackId>>,
+    work: Work,
     ending: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// What the jobs work with.
 #[derive(Clone)]
-struct Work {
+pub(super) struct Work {
     store: Arc<dyn Store>,
     owner: Option<OwnerFingerprint>,
     metrics: Arc<Metrics>,
@@ -125,7 +77,7 @@ impl Upkeep {
 }
 
 /// What a job reads of indexes.
-enum Indexes {
+pub(super) enum Indexes {
     /// Pieces, or a part after the other.
     Pieces,
     /// A domain's at a time: that of a far store lies in files meanwhile.
@@ -146,10 +98,12 @@ impl Jobs {
         // More than that are found by looking at all clients.
         let (arrivals, arrived) = sync_channel(1_024);
         let every = options.ingest_every.0;
+        // A client that orders jobs waits for their reports: what nobody announced is for the ingest it may order.
+        let first = if options.jobs { every } else { Duration::ZERO };
         let own = work.clone();
         let mut threads = vec![{
             let ending = ending.clone();
-            thread::spawn(move || own.ingest_arrivals(&arrived, every, &ending))
+            thread::spawn(move || own.ingest_arrivals(&arrived, first, every, &ending))
         }];
         let plan = [
             (Upkeep::Expire, options.expire_every.0),
@@ -162,8 +116,9 @@ impl Jobs {
         // Who is told to wait asks again, or the next check finds it.
         let (suspects, suspected) = sync_channel(64);
         let also_ending = ending.clone();
-        threads.push(thread::spawn(move || work.keep_up(&plan, &suspected, &also_ending)));
-        Self { arrivals, suspects, ending, threads }
+        let own = work.clone();
+        threads.push(thread::spawn(move || own.keep_up(&plan, &suspected, &also_ending)));
+        Self { arrivals, suspects, work, ending, threads }
     }
 
     /// Tells that a client may have uploaded a manifest or a change.
@@ -182,6 +137,11 @@ impl Jobs {
         }
     }
 
+    /// Runs jobs that a client orders.
+    pub(super) fn runner(&self) -> Arc<dyn JobRunner> {
+        Arc::new(Ordered::new(self.work.clone()))
+    }
+
     /// Lets what has arrived be decided, and upkeep come to the end of its step; what is left goes on in another process.
     pub(super) fn finish(self) {
         self.ending.store(true, Ordering::Relaxed);
@@ -194,10 +154,10 @@ impl Jobs {
 
 impl Work {
     /// Decides about what arrives, and now and then about what arrived unannounced.
-    fn ingest_arrivals(&self, arrived: &Receiver<Arrival>, every: Duration, ending: &AtomicBool) {
+    fn ingest_arrivals(&self, arrived: &Receiver<Arrival>, first: Duration, every: Duration, ending: &AtomicBool) {
         let pause = if every.is_zero() { NEVER } else { every };
-        let mut next = Instant::now();
-        let mut care = Care::after(self.killed("ingest").as_deref(), next);
+        let mut next = Instant::now() + first;
+        let mut care = Care::after(self.killed("ingest").as_deref(), Instant::now());
         care.aside().for_each(|client| (self.note)(&JobNote::Aside { client }));
         loop {
             let is_ending = ending.load(Ordering::Relaxed);
@@ -292,12 +252,10 @@ impl Work {
                 Ok(())
             }),
             Upkeep::Prune => self.run(job.name(), "", Indexes::Whole, |host, descriptor, metrics| {
-                let sizes = [descriptor.parameters.pack_target.into(), descriptor.parameters.tree_pack_target.into()];
                 let grace = wait(prune::grace(host))?;
-                let options = prune::Options { grace, budget: budget.clone(), ..prune::Options::new(sizes) };
-                let store = Reserve::new(host.store);
-                metrics.pruned(&wait(report::prune(&Host { store: &store, ..*host }, &options))?);
-                Ok(wait(reserve::keep(host.store, |bytes| host.entropy.fill(bytes)))?)
+                let options = prune::Options { grace, budget: budget.clone(), ..prune_options(descriptor) };
+                metrics.pruned(&pruned(host, &options)?);
+                Ok(())
             }),
             Upkeep::Check => self.run(job.name(), "", Indexes::Whole, |host, _, metrics| {
                 let policy = wait(async {
@@ -337,6 +295,21 @@ impl Work {
         indexes: Indexes,
         act: impl FnOnce(&Host<'_>, &Descriptor, &mut metrics::Metrics) -> Result<(), JobError>,
     ) -> Result<(), Stopped> {
+        let done = self.run_silently(job, what, indexes, act);
+        if let Err(stopped) = &done {
+            (self.note)(&JobNote::Failed { job, why: stopped.to_string() });
+        }
+        done
+    }
+
+    /// Like `run`, but the caller says why a job failed.
+    pub(super) fn run_silently(
+        &self,
+        job: &'static str,
+        what: &str,
+        indexes: Indexes,
+        act: impl FnOnce(&Host<'_>, &Descriptor, &mut metrics::Metrics) -> Result<(), JobError>,
+    ) -> Result<(), Stopped> {
         let store = match indexes {
             Indexes::Whole if self.store.is_far() => of_a_run(&self.store),
             Indexes::Whole | Indexes::Pieces => self.store.clone(),
@@ -358,9 +331,6 @@ impl Work {
         metrics.ended(done.is_err(), started.elapsed());
         metrics.count(STOPS, matches!(done, Err(Stopped::Panicked(_))).into());
         self.metrics.take(job, &metrics);
-        if let Err(stopped) = &done {
-            (self.note)(&JobNote::Failed { job, why: stopped.to_string() });
-        }
         done
     }
 }

@@ -7,6 +7,8 @@ mod hosts;
 mod jobs;
 mod listen;
 mod metrics;
+mod note;
+mod ordered;
 mod page;
 mod pin;
 mod presign;
@@ -39,8 +41,9 @@ use page::Page;
 use unmade::Unmade;
 use watch::Watch;
 
-pub use jobs::JobNote;
 pub use listen::Listening;
+pub use note::JobNote;
+pub use ordered::ingested;
 
 /// Why a repository cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -212,5 +215,6 @@ fn settings(
         arrived: Some(Arc::new(move |arrival: Arrival| announce(arrival))),
         suspected: Some(Arc::new(move |packs: Vec<PackId>| suspect(packs))),
         jobs: Some(Arc::new(move || watch.health())),
+        runner: options.jobs.then(|| jobs.runner()),
     }
 }

@@ -13,7 +13,7 @@ mod turn;
 use copal_engine::id::PackId;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
-use copal_service::check::{Depth, Harm, Needed, Order, Share, due, inspect};
+use copal_service::check::{self, Depth, Harm, Needed, Order, Share, due, inspect};
 use copal_service::error::JobError;
 use copal_service::view::{self, View};
 use copal_service::witness::Witnessed;
@@ -80,6 +80,16 @@ pub struct Outcome {
     pub asked: u64,
     /// Whether the newest state could not be read, so that only records were checked.
     pub is_state_lost: bool,
+}
+
+impl Outcome {
+    /// What the service alone has found, which opens nothing.
+    pub fn of_service(found: check::Report) -> Self {
+        let mut findings = Findings::default();
+        found.findings.into_iter().for_each(|finding| findings.add(finding, None));
+        let (packs_read, bytes_read) = (found.packs_read, found.bytes_read);
+        Self { damage: findings.finish(), packs_read, bytes_read, ..Self::default() }
+    }
 }
 
 /// Checks the repository. What was learned about packs is noted in the state, so that backups heal it. Where the newest

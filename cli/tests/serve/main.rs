@@ -3,6 +3,7 @@
 #[path = "../kit/mod.rs"]
 mod kit;
 mod jobs;
+mod ordered;
 mod server;
 mod strangers;
 mod stolen;

@@ -17,6 +17,7 @@ pub use harm::{Harm, note};
 pub use needed::Needed;
 
 use copal_engine::id::{ObjectHash, PackId, SnapshotId};
+use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::error::JobError;
@@ -48,7 +49,8 @@ pub enum Depth {
 }
 
 /// What is wrong with something.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// It is not there.
     Missing,
@@ -77,7 +79,7 @@ impl Kind {
 }
 
 /// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// What is wrong with it.
     pub kind: Kind,
@@ -86,13 +88,16 @@ pub struct Finding {
     /// In words.
     pub why: String,
     /// The snapshots it harms, of those that are kept or guarded.
+    #[serde(with = "snapshots")]
     pub snapshots: Vec<SnapshotId>,
     /// The pack it is about, if it is one.
+    #[serde(skip)]
     pub pack: Option<PackId>,
 }
 
 /// What a check found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Report {
     /// Everything that is wrong.
     pub findings: Vec<Finding>,
@@ -101,6 +106,7 @@ pub struct Report {
     /// Bytes of them.
     pub bytes_read: u64,
     /// The last of them that belongs to the share.
+    #[serde(skip)]
     pub last_read: Option<PackId>,
     /// The root that was checked.
     pub root: u64,
@@ -306,6 +312,21 @@ async fn inspect_state(
 
 fn hash_in(name: &str) -> Option<ObjectHash> {
     ObjectHash::from_hex(name.rsplit('/').next()?).ok()
+}
+
+mod snapshots {
+    use copal_engine::id::SnapshotId;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(ids: &[SnapshotId], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(ids.iter().map(ToString::to_string))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<SnapshotId>, D::Error> {
+        let ids = Vec::<String>::deserialize(from)?;
+        ids.iter().map(|id| SnapshotId::from_hex(id)).collect::<Result<_, _>>().map_err(D::Error::custom)
+    }
 }
 
 /// The job, in the names of what it notes.

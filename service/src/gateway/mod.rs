@@ -6,6 +6,7 @@ mod call;
 mod cors;
 mod facts;
 mod holdings;
+mod jobs;
 mod ledger;
 mod memory;
 mod objects;
@@ -34,6 +35,7 @@ use copal_store::{Key, Store, StoreError};
 use crate::host::Entropy;
 use bodies::{Bodies, Pace};
 pub use facts::{Facts, read_facts};
+pub use jobs::{Ingested, JobOrder, JobRunner, Rejection};
 pub use memory::Memory;
 pub use problem::{PROBLEM, Problem, TYPES};
 pub use quota::Quota;
@@ -69,6 +71,8 @@ pub struct Settings {
     pub suspected: Option<Arc<dyn Fn(Vec<PackId>) + Send + Sync>>,
     /// Tells how the jobs are that run beside the gateway.
     pub jobs: Option<Arc<dyn Fn() -> Vec<JobHealth> + Send + Sync>>,
+    /// Runs jobs that callers order; without one nobody may order any.
+    pub runner: Option<Arc<dyn JobRunner>>,
 }
 
 /// How a job is that runs beside the gateway.
@@ -153,6 +157,7 @@ impl Gateway {
             .route("/v1/uploads", post(transfers::uploads))
             .route("/v1/downloads", post(transfers::downloads))
             .route("/v1/suspects", post(transfers::suspects))
+            .route("/v1/jobs", post(jobs::order))
             .route("/v1/objects", get(objects::list))
             .route(
                 "/v1/objects/{*key}",

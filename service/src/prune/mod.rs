@@ -22,6 +22,7 @@ use copal_engine::id::{ChunkId, DomainId, PackId};
 use copal_engine::layout::Place;
 use copal_engine::pack::PackKind;
 use copal_engine::time::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::compact;
@@ -81,7 +82,8 @@ pub async fn grace(host: &Host<'_>) -> Result<Duration, JobError> {
 }
 
 /// What a prune did, or would do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Report {
     /// Index entries that nothing kept needs any more, flagged for the first time.
     pub entries_flagged: u64,
@@ -108,6 +110,7 @@ pub struct Report {
     /// Bytes that another prune will free once the grace period is over.
     pub bytes_pending: u64,
     /// When it is over for the first of them.
+    #[serde(with = "nanoseconds")]
     pub pending_from: Option<Time>,
     /// Bytes of blocks without any present entry, in packs that stay.
     pub dead_bytes: u64,
@@ -213,6 +216,20 @@ impl Report {
             is_unfinished: self.is_unfinished || now.is_unfinished,
             ..now
         };
+    }
+}
+
+/// A time as reports hold it.
+mod nanoseconds {
+    use copal_engine::time::Time;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &Option<Time>, to: S) -> Result<S::Ok, S::Error> {
+        time.map(|time| time.0).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Time>, D::Error> {
+        Ok(Option::deserialize(from)?.map(Time))
     }
 }
 

@@ -146,6 +146,7 @@ impl World {
             arrived: None,
             suspected: None,
             jobs: None,
+            runner: None,
         };
         change(&mut settings);
         Self { store, router: Gateway::new(settings, Some(Memory::default())).router() }

@@ -1,4 +1,5 @@
 mod kit;
+mod orders;
 mod refusals;
 mod routes;
 mod unmade;

@@ -1,0 +1,83 @@
+//! Orders: keyless jobs that the `copal` on the other machine of an `ssh://` repository runs beside the repository.
+
+use std::sync::{Arc, Mutex};
+
+use axum::http::Method;
+use copal_service::gateway::JobOrder;
+use copal_store::{Op, StoreError};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::problem::{Asked, of_reply};
+use super::reply::Question;
+use super::{About, GatewayStore};
+
+/// Why there is no report of an ordered job.
+#[derive(Debug, thiserror::Error)]
+pub enum OrderError {
+    /// The login's forced command does not allow it.
+    #[error("the other machine runs no jobs for this login")]
+    Closed,
+    /// The program there is older than orders.
+    #[error("the copal on the other machine is too old to run jobs for others")]
+    Old,
+    /// The job, or one of its options, is not for this caller.
+    #[error("the other machine refuses this job: {0}")]
+    Refused(String),
+    /// There is no repository.
+    #[error("there is no repository")]
+    NoRepository,
+    /// The job met damage that it cannot go on with.
+    #[error("{object} is damaged: {why}")]
+    Damaged {
+        /// The object's name.
+        object: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Anything else.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl GatewayStore {
+    /// The same gateway by a connection of its own, whose other end takes orders. None over the web, where the service
+    /// has a schedule.
+    pub fn taking_orders(&self) -> Option<Self> {
+        let (address, identity) = (self.address.clone(), Arc::clone(&self.identity));
+        let repository: Mutex<Option<Arc<About>>> = Mutex::default();
+        Some(Self { address, wire: self.wire.taking_orders()?, identity, repository })
+    }
+
+    /// Orders a job, waits for its end, and gives its report. An order is sent once: whoever repeats a job decides so.
+    pub async fn order<T: DeserializeOwned>(&self, order: &JobOrder) -> Result<T, OrderError> {
+        let asked = Asked { op: Op::Create, key: ORDERED };
+        let question = Question::new(Method::POST, "/v1/jobs").sending(json!(order).to_string().into());
+        let reply = match self.ask(&asked, question.taking(REPORT_MOST)).await {
+            Ok(reply) => reply,
+            // It did not understand its command line.
+            Err(_) if self.wire.exit_code() == Some(USAGE) => return Err(OrderError::Old),
+            Err(error) => return Err(error.into()),
+        };
+        let body: Value = serde_json::from_slice(&reply.bytes).unwrap_or_default();
+        let said = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
+        Err(match reply.problem().as_deref() {
+            None => return Ok(reply.json(&asked)?),
+            Some("not-here") => OrderError::Closed,
+            Some("not-found") => OrderError::Old,
+            Some("no-repository") => OrderError::NoRepository,
+            Some("not-permitted" | "bad-request" | "client-revoked") => OrderError::Refused(said("detail")),
+            Some("damaged") if body["object"].is_string() => {
+                OrderError::Damaged { object: said("object"), why: said("why") }
+            }
+            Some(_) => of_reply(&asked, &reply).into(),
+        })
+    }
+}
+
+/// What an order asks for.
+pub(super) const ORDERED: &str = "the report of a job";
+/// A report that names every object of a large repository is shorter.
+const REPORT_MOST: u64 = 1 << 30;
+/// How a command ends whose command line makes no sense.
+const USAGE: i32 = 2;

@@ -1,0 +1,121 @@
+//! Ordered: jobs that a client on the pipe orders, one at a time. When the pipe ends, the process ends and its job with
+//! it: every job may be killed at any point, and the next run goes on.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::http::StatusCode;
+use copal_engine::layout;
+use copal_engine::receipt::{IngestBy, Outcome};
+use copal_engine::repository::Descriptor;
+use copal_service::budget::Budget;
+use copal_service::error::JobError;
+use copal_service::gateway::{Ingested, JobOrder, JobRunner, Problem, Rejection};
+use copal_service::host::Host;
+use copal_service::ingest::{Scope, ingest};
+use copal_service::view::{self, Parts};
+use copal_service::{clients, objects, prune, report};
+use copal_store::reserve::{self, Reserve};
+use serde_json::{Value, json};
+
+use super::jobs::{Indexes, Work};
+use super::watch::Stopped;
+use crate::wait::wait;
+
+/// Runs ordered jobs.
+pub(super) struct Ordered {
+    work: Work,
+    /// Held by the job that runs.
+    turn: Arc<Mutex<()>>,
+}
+
+impl Ordered {
+    pub(super) fn new(work: Work) -> Self {
+        Self { work, turn: Arc::default() }
+    }
+}
+
+#[async_trait]
+impl JobRunner for Ordered {
+    async fn run(&self, order: JobOrder) -> Result<Value, Problem> {
+        let (work, turn) = (self.work.clone(), self.turn.clone());
+        let ran = tokio::task::spawn_blocking(move || {
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            run(&work, &order)
+        });
+        ran.await.unwrap_or_else(|error| Err(stopped(&error)))
+    }
+}
+
+fn run(work: &Work, order: &JobOrder) -> Result<Value, Problem> {
+    let (job, indexes) = match order {
+        JobOrder::Ingest {} => ("ingest", Indexes::Pieces),
+        JobOrder::Prune { .. } => ("prune", Indexes::Whole),
+        JobOrder::Check { .. } => ("check", Indexes::Whole),
+    };
+    let mut answer = Value::Null;
+    let done = work.run_silently(job, "", indexes, |host, descriptor, _| {
+        answer = match order {
+            JobOrder::Ingest {} => json!(ingested(host, IngestBy::Service)?),
+            JobOrder::Prune { grace, repack_most, dry_run } => {
+                let grace = match grace {
+                    Some(seconds) => Duration::from_secs(*seconds),
+                    None => wait(prune::grace(host))?,
+                };
+                let (repack_most, is_dry_run) = (repack_most.unwrap_or(u64::MAX), *dry_run);
+                let options = prune::Options { grace, repack_most, is_dry_run, ..prune_options(descriptor) };
+                json!(pruned(host, &options)?)
+            }
+            JobOrder::Check { parts } => {
+                json!(wait(report::check(host, JobOrder::depth(*parts), &Budget::unlimited()))?)
+            }
+        };
+        Ok(())
+    });
+    match done {
+        Ok(()) => Ok(answer),
+        Err(Stopped::Failed(error)) => Err(Problem::of_job(error)),
+        Err(panicked) => Err(stopped(&panicked)),
+    }
+}
+
+fn stopped(why: &impl ToString) -> Problem {
+    Problem::new("job-stopped", StatusCode::INTERNAL_SERVER_ERROR, why.to_string())
+}
+
+/// Decides about all that clients have uploaded.
+pub fn ingested(host: &Host<'_>, by: IngestBy) -> Result<Ingested, JobError> {
+    let receipts = wait(ingest(host, by, Scope::All, &|_| false))?;
+    let rejected = receipts.iter().filter(|receipt| receipt.outcome == Outcome::Rejected).map(|receipt| {
+        let words = receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text()));
+        let why = words.collect::<Vec<_>>().join("; ");
+        Rejection { client: receipt.client, number: receipt.number, why }
+    });
+    let rejected: Vec<Rejection> = rejected.collect();
+    let view = wait(view::read_parts(host.store, &Parts::RECORDS))?;
+    let mut waiting = 0;
+    for client in wait(clients::below(host.store, "manifests/"))? {
+        let decided = view.state.heads.get(&client).map_or(0, |head| head.number);
+        let listed = wait(objects::list(host.store, &format!("manifests/{client}/")))?;
+        let numbers = listed.iter().filter_map(|object| layout::trailing_number(object.key.as_str()));
+        waiting += numbers.filter(|number| *number > decided).count() as u64;
+    }
+    let accepted = (receipts.len() - rejected.len()) as u64;
+    Ok(Ingested { accepted, rejected, waiting, root: view.number() })
+}
+
+/// Prune with the sizes of packs that the descriptor says.
+pub(super) fn prune_options(descriptor: &Descriptor) -> prune::Options {
+    prune::Options::new([descriptor.parameters.pack_target.into(), descriptor.parameters.tree_pack_target.into()])
+}
+
+/// Prunes, if need be in the room of the reserve, and then fills the reserve again.
+pub(super) fn pruned(host: &Host<'_>, options: &prune::Options) -> Result<prune::Report, JobError> {
+    let store = Reserve::new(host.store);
+    let done = wait(report::prune(&Host { store: &store, ..*host }, options))?;
+    if !options.is_dry_run {
+        wait(reserve::keep(host.store, |bytes| host.entropy.fill(bytes)))?;
+    }
+    Ok(done)
+}

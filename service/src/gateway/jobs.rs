@@ -1,0 +1,161 @@
+//! Jobs: one run of a keyless job beside the store, ordered by a caller and answered with the job's report.
+//!
+//! The host decides whether its callers may order jobs at all (`copal serve --stdio --jobs`). Over ssh the login has the
+//! rights on the store anyway, so an unsigned order is taken: it can start nothing that `copal serve` does not do by its
+//! own clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use copal_engine::client::Role;
+use copal_engine::id::ClientId;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Gateway;
+use super::call::Call;
+use super::facts::host;
+use super::problem::Problem;
+use super::rights::Caller;
+use crate::check::Depth;
+use crate::error::JobError;
+use crate::prune;
+
+/// A job, with its options.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "job", rename_all = "lowercase", deny_unknown_fields)]
+pub enum JobOrder {
+    /// Answered with an [`Ingested`].
+    Ingest {},
+    /// Answered with a [`prune::Report`].
+    Prune {
+        /// The grace period in seconds; the policy's if none is given.
+        grace: Option<u64>,
+        /// Repack at most so many bytes.
+        repack_most: Option<u64>,
+        /// Whether nothing is changed.
+        dry_run: bool,
+    },
+    /// Answered with a [`crate::check::Report`].
+    Check {
+        /// Read one of so many shares of the packs; none without it.
+        parts: Option<u32>,
+    },
+}
+
+/// What an ordered ingest decided.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ingested {
+    /// Manifests accepted.
+    pub accepted: u64,
+    /// Manifests rejected.
+    pub rejected: Vec<Rejection>,
+    /// Manifests that wait for an earlier one of their client.
+    pub waiting: u64,
+    /// The number of the newest root.
+    pub root: u64,
+}
+
+/// A rejected manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejection {
+    /// Whose.
+    #[serde(with = "client")]
+    pub client: ClientId,
+    /// Its number.
+    pub number: u64,
+    /// Why.
+    pub why: String,
+}
+
+/// Runs ordered jobs.
+#[async_trait]
+pub trait JobRunner: Send + Sync {
+    /// Runs a job to its end; gives its report.
+    async fn run(&self, order: JobOrder) -> Result<Value, Problem>;
+}
+
+impl JobOrder {
+    /// Refuses what no run could mean.
+    fn verify(&self) -> Result<(), Problem> {
+        match self {
+            Self::Prune { grace: Some(grace), .. } if *grace > GRACE_MOST => {
+                Err(Problem::bad_request(format!("grace: {grace} s is more than the {GRACE_MOST} s allowed")))
+            }
+            Self::Check { parts: Some(0) } => Err(Problem::bad_request("parts: it has to be at least 1")),
+            _ => Ok(()),
+        }
+    }
+
+    /// How much an ordered check reads.
+    pub fn depth(parts: Option<u32>) -> Depth {
+        parts.map_or(Depth::Structure, |parts| Depth::Data { part: 1, parts })
+    }
+}
+
+/// `POST /v1/jobs`.
+pub(super) async fn order(State(gateway): State<Arc<Gateway>>, mut call: Call) -> Result<Response, Problem> {
+    let facts = call.facts()?.clone();
+    let Some(runner) = &gateway.settings.runner else {
+        let detail = "this gateway runs no jobs for its callers";
+        return Err(Problem::new("not-here", StatusCode::NOT_IMPLEMENTED, detail));
+    };
+    match call.caller {
+        Caller::Nobody | Caller::Owner | Caller::Client { role: Role::Full, .. } => {}
+        Caller::Client { .. } | Caller::Joining { .. } => {
+            return Err(Problem::not_permitted("a client that may only write runs no jobs"));
+        }
+    }
+    let (bytes, _) = call.read(&gateway, ORDER_BYTES).await?;
+    let order: JobOrder = serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(error.to_string()))?;
+    order.verify()?;
+    if let JobOrder::Prune { grace: Some(grace), dry_run: false, .. } = order
+        && call.caller != Caller::Owner
+    {
+        let settings = &gateway.settings;
+        let usual = prune::grace(&host(settings.store.as_ref(), settings.entropy.as_ref(), &facts)).await?;
+        // It would free at once what can still be taken back, and what a running backup still counts on.
+        if Duration::from_secs(grace) < usual {
+            let usual = usual.as_secs();
+            let detail = format!("only the owner may order a grace period shorter than the repository's {usual} s");
+            return Err(Problem::not_permitted(detail));
+        }
+    }
+    Ok(Json(runner.run(order).await?).into_response())
+}
+
+/// What a failed job is to its caller. The damaged object is named in a field of its own.
+impl Problem {
+    /// The problem of an ordered job that failed.
+    pub fn of_job(error: JobError) -> Self {
+        let (object, why) = match &error {
+            JobError::Damaged { object, why } => (object.clone(), why.to_string()),
+            JobError::StateLost { evidence } => ("the index".to_owned(), evidence.clone()),
+            _ => return error.into(),
+        };
+        Self::from(error).with("object", json!(object)).with("why", json!(why))
+    }
+}
+
+mod client {
+    use copal_engine::id::ClientId;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(client: &ClientId, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(client)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ClientId, D::Error> {
+        ClientId::from_hex(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+const ORDER_BYTES: u64 = 4 << 10;
+/// A hundred years, so that no sum of times overflows.
+const GRACE_MOST: u64 = 100 * 365 * 24 * 3600;
