@@ -80,9 +80,9 @@ async fn fold(host: &Host<'_>, by: IngestBy, report: &mut Report) -> Result<(), 
 async fn decide(host: &Host<'_>, view: &View, report: &mut Report) -> Result<Option<Expiry>, JobError> {
     let Some((root, _)) = &view.root else { return Ok(None) };
     let Some((change, _)) = root.change_head else { return Ok(None) };
-    let Some((number, policy)) = policy::guarding(host, view).await? else { return Ok(None) };
-    report.held = held(&policy, &view.state.snapshots, Time(i64::MAX));
     let time = host.now().await?;
+    let Some((number, policy)) = policy::guarding(host, view, time).await? else { return Ok(None) };
+    report.held = held(&policy, &view.state.snapshots, Time(i64::MAX));
     let expirable = expirable(&policy, &view.state.snapshots, time);
     let snapshots: Vec<SnapshotId> = expirable.into_iter().take(CHANGE_SNAPSHOTS).collect();
     if snapshots.is_empty() {

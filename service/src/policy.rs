@@ -31,9 +31,10 @@ pub async fn current(host: &Host<'_>, view: &View) -> Result<Option<(u64, Signed
     Ok(Some((number, policy)))
 }
 
-/// The policy in force and the number of its change, guarding what replaced policies still guard.
-pub async fn guarding(host: &Host<'_>, view: &View) -> Result<Option<(u64, SignedPolicy)>, JobError> {
+/// The policy in force and the number of its change, guarding what replaced policies still guard at a time of the store.
+pub async fn guarding(host: &Host<'_>, view: &View, now: Time) -> Result<Option<(u64, SignedPolicy)>, JobError> {
     let lingering = view.root.as_ref().and_then(|(root, _)| root.lingering);
+    let lingering = lingering.filter(|lingering| now < lingering.until);
     let lingering = lingering.filter(|_| !is_planted(Fault::FloorLowered) && !is_planted(Fault::GuardIgnored));
     let joined = |policy| match lingering {
         Some(lingering) => lingering.join(policy),
@@ -67,7 +68,7 @@ pub(crate) struct Guarded {
 impl Guarded {
     /// What is guarded of a state at a time of the store.
     pub(crate) async fn of(host: &Host<'_>, view: &View, now: Time) -> Result<Self, JobError> {
-        let Some((_, policy)) = guarding(host, view).await? else { return Ok(Self::default()) };
+        let Some((_, policy)) = guarding(host, view, now).await? else { return Ok(Self::default()) };
         let snapshots = &view.state.snapshots;
         let floor = policy.floor().age;
         let held = held(&policy, snapshots, Time(i64::MAX));

@@ -103,7 +103,9 @@ fn a_floor_and_a_hold_that_the_owner_lowers_stay_for_as_long_as_the_floor_said()
         world.wait(2 * DAY);
         // A thief of the owner's secret. In two steps it gets no further than in one, and by a policy of a century neither.
         let century = Floor { last: 0, age: 36_500 * DAY };
-        world.change(&client, vec![guarded(1, Floor { last: 0, age: DAY }, None), guarded(1, Floor::default(), None)]);
+        let set = |floor| world.change(&client, vec![guarded(1, floor, None)]);
+        set(Floor { last: 0, age: DAY });
+        set(Floor::default());
         world.change(&client, vec![Operation::Forget(vec![first, second, suspicious])]);
         if is_rebuilt {
             lose_state(&world);
@@ -113,7 +115,8 @@ fn a_floor_and_a_hold_that_the_owner_lowers_stay_for_as_long_as_the_floor_said()
             world.wait(2 * DAY);
             assert_eq!((world.prune(DAY).protected, expire(&world).held.len()), (3, 1));
         }
-        world.change(&client, vec![guarded(1, century, None), guarded(1, Floor::default(), None)]);
+        set(century);
+        set(Floor::default());
         world.wait(300 * DAY);
         assert_eq!(world.prune(DAY).protected, 3);
         world.wait(70 * DAY);

@@ -109,6 +109,8 @@ fn an_unreadable_change_before_the_newest_policy_takes_nothing_from_it() {
 fn an_expiry_tells_of_a_policy_that_was_the_last_change_and_is_gone() {
     let (world, client, snapshots) = begin();
     world.change(&client, vec![policy(2)]);
+    // What the policy before has guarded goes on for a day.
+    world.wait(DAY);
     assert_eq!(expire(&world).unwrap(), snapshots[..1]);
     for _ in 0..3 {
         try_prune(&world).unwrap();

@@ -70,7 +70,8 @@ fn release(context: &Context<'_>, options: &Release) -> Result<Exit, Failure> {
     let repository = context.open()?;
     context.ingest(&repository)?;
     let view = context.view(&repository)?;
-    let policy = wait(in_force::guarding(&repository.host(), &view)).map_err(of_job)?;
+    let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
+    let policy = wait(in_force::guarding(&repository.host(), &view, now)).map_err(of_job)?;
     let held = policy.map(|(_, policy)| held(&policy, &view.state.snapshots, Time(i64::MAX)));
     let held = held.unwrap_or_default();
     let mut snapshots: Vec<SnapshotId> = Vec::new();
@@ -144,7 +145,8 @@ fn show(context: &Context<'_>) -> Result<Exit, Failure> {
     }
     let shown = found.map(|(change, policy)| (change, to_toml(&policy, &names)));
     let (change, policy) = shown.unzip();
-    let lingers = lingering(&view).map(Into::into);
+    let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
+    let lingers = lingering(&view).filter(|lingering| now < lingering.until).map(Into::into);
     context.report.answer(&PolicyShown { change, policy, lingers })?;
     Ok(Exit::Done)
 }

@@ -63,7 +63,7 @@ impl Pass<'_> {
         if expiry.time > self.now {
             return Ok(Err("it was decided later than now".into()));
         }
-        let policy = match policy::guarding(self.host, &self.view).await {
+        let policy = match policy::guarding(self.host, &self.view, self.now).await {
             // Nobody can tell what it keeps.
             Err(JobError::Damaged { object, why }) => {
                 return Ok(Err(format!("the policy in force cannot be read: {object}: {why}")));
