@@ -1,4 +1,4 @@
-//! Guard: what stays of every series whatever the rules of a policy say, as policies and roots hold it.
+//! Guard: what keeps snapshots of a series against the rules of the policy itself, as policies and roots hold it.
 
 use core::ops::RangeInclusive;
 use core::time::Duration;
@@ -32,10 +32,10 @@ pub struct Hold {
     pub least: u64,
 }
 
-/// What a policy guards.
-pub type Guard = (Floor, Option<Hold>);
+/// What a policy guards: the floor, and what raises a hold.
+pub(crate) type Guard = (Floor, Option<Hold>);
 
-/// What replaced policies guard beside the policy in force.
+/// A floor and a hold of policies that were replaced: they go on beside those of the policy in force.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Lingering {
     /// Until this time of the store.
@@ -47,6 +47,11 @@ pub struct Lingering {
 }
 
 impl Lingering {
+    /// Whether it still counts at a time of the store.
+    pub fn lasts(&self, now: Time) -> bool {
+        now < self.until
+    }
+
     /// Writes it as a root has it.
     pub(crate) fn put(&self, writer: &mut Writer) {
         let counts = [!self.floor.is_nothing(), self.hold.is_some()];

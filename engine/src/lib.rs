@@ -29,7 +29,7 @@ pub mod pack;
 pub mod receipt;
 pub mod state;
 pub mod index;
-pub mod guard;
+pub(crate) mod guard;
 pub mod root;
 pub mod tree;
 pub mod snapshot;

@@ -33,7 +33,7 @@ pub struct Root {
     pub policy: Option<(u64, ObjectHash)>,
     /// The last expiry folded in, believed or not.
     pub expiry_head: Option<(u64, ObjectHash)>,
-    /// What policies that were replaced still guard.
+    /// The floor and the hold of policies that were replaced, as far as they go on.
     pub lingering: Option<Lingering>,
 }
 

@@ -5,12 +5,12 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use copal_engine::extent::Extent;
-use copal_engine::guard::{Floor, Hold, Lingering};
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag, SnapshotId, SourceId, TagId};
 use copal_engine::index::{Bits, Mark, NewSegment, SegmentWriter, write_overlay};
 use copal_engine::layout::{Place, Prunable};
 use copal_engine::pack::{Pack, PackKind, PackWriter, PageRow};
 use copal_engine::receipt::{Outcome, Reason};
+use copal_engine::retention::{Floor, Hold, Lingering};
 use copal_engine::root::{Deletion, Root};
 use copal_engine::state::{
     ClientHead, Decision, DoomedRecord, DoomedState, OverlayRecord, PackClaim, PackRecord, Run, RunKind, RunReader,

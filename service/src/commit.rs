@@ -31,7 +31,7 @@ pub struct Proposal {
     pub change_head: Option<(u64, ObjectHash)>,
     /// The change that holds the policy in force, if that changed.
     pub policy: Option<(u64, ObjectHash)>,
-    /// What replaced policies still guard, if that changed.
+    /// The floor and the hold of replaced policies that go on, if that changed.
     pub lingering: Option<Lingering>,
     /// The last expiry folded in, if that moved.
     pub expiry_head: Option<(u64, ObjectHash)>,
@@ -85,7 +85,7 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
         change_head: proposal.change_head.or(before.and_then(|root| root.change_head)),
         policy: proposal.policy.or(before.and_then(|root| root.policy)),
         expiry_head: proposal.expiry_head.or(before.and_then(|root| root.expiry_head)),
-        lingering: lingering.filter(|lingering| time < lingering.until),
+        lingering: lingering.filter(|lingering| lingering.lasts(time)),
     };
     create(host.store, root, &view.unreached).await
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use copal_engine::change::Change;
 use copal_engine::id::SnapshotId;
 use copal_engine::layout;
-use copal_engine::retention::{Floor, Held, SignedPolicy, held, protected};
+use copal_engine::retention::{Floor, Held, Lingering, SignedPolicy, held, protected};
 use copal_engine::time::Time;
 
 use crate::error::JobError;
@@ -31,16 +31,12 @@ pub async fn current(host: &Host<'_>, view: &View) -> Result<Option<(u64, Signed
     Ok(Some((number, policy)))
 }
 
-/// The policy in force and the number of its change, guarding what replaced policies still guard at a time of the store.
+/// The policy in force and the number of its change, with the floor and the hold that count at a time of the store.
 pub async fn guarding(host: &Host<'_>, view: &View, now: Time) -> Result<Option<(u64, SignedPolicy)>, JobError> {
     let lingering = view.root.as_ref().and_then(|(root, _)| root.lingering);
-    let lingering = lingering.filter(|lingering| now < lingering.until);
     let lingering = lingering.filter(|_| !is_planted(Fault::FloorLowered) && !is_planted(Fault::GuardIgnored));
-    let joined = |policy| match lingering {
-        Some(lingering) => lingering.join(policy),
-        None => policy,
-    };
-    Ok(current(host, view).await?.map(|(number, policy)| (number, joined(policy))))
+    let current = current(host, view).await?;
+    Ok(current.map(|(number, policy)| (number, Lingering::join(lingering, policy, now))))
 }
 
 /// The policy that a change brings into force: its last one that can be read and that the owner has signed. Who has a

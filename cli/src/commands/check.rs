@@ -1,23 +1,19 @@
 //! `check`: verifies the repository.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use copal_service::error::JobError;
 use copal_service::gateway::JobOrder;
 use copal_service::view::{self, Parts};
-use copal_store::{Store, StoreError};
 
 use super::context::{CLIENTS, Context};
-use super::failure::{of_change, of_store, of_verify};
+use super::failure::{of_change, of_verify};
 use crate::args::check::{Check, ReadData};
 use crate::exit::Exit;
 use crate::remote::OrderError;
 use crate::report::progress::Progress;
 use crate::report::summary::CheckReport;
 use crate::report::{Failure, human};
-use crate::repository::list_descriptors;
 use crate::site::Site;
 use crate::verify::{self, Outcome, verify};
 use crate::wait::wait;
@@ -65,7 +61,12 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
         context.report.note(&format!("{packs} not needed any more; prune removes what is left of them"));
     }
     let is_state_lost = outcome.is_state_lost;
-    let exit = answer(context, outcome, Some((repository.store().as_ref(), repository.state_dir())), started)?;
+    // What is there may be whole and older than it was. That it cannot be read is among the findings.
+    let lost = match wait(view::read_parts(repository.store().as_ref(), &Parts::NOTHING)) {
+        Ok(view) => context.older(repository.store().as_ref(), repository.state_dir(), &view, CLIENTS)?,
+        Err(_) => Vec::new(),
+    };
+    let exit = answer(context, outcome, &lost, started)?;
     if is_state_lost {
         context.report.note("the index cannot be read: \"copal rebuild-index\" makes it again");
     }
@@ -80,38 +81,20 @@ fn there(context: &Context<'_>, site: &Site, options: &Check, started: Instant) 
         ReadData::All => Some(1),
     };
     let outcome = Outcome::of_service(context.order(site, &JobOrder::Check { parts })?);
-    let (store, mut met) = (site.store(), None);
-    // A machine that has met nothing there has nothing to compare, and needs no key.
-    if !context.met().is_empty() {
-        let descriptors = list_descriptors(store.as_ref()).map_err(of_store)?;
-        let newest = descriptors.iter().rev().find_map(|(_, read)| read.as_ref().ok());
-        met = newest.map(|of| context.places().map(|places| places.state_of(of.repository))).transpose()?;
-    }
     if !outcome.damage.is_empty() {
         context.report.note("\"copal check --full\" also says which files are hit");
     }
-    answer(context, outcome, met.as_deref().map(|state_dir| (store.as_ref(), state_dir)), started)
+    answer(context, outcome, &context.older_there(site)?, started)
 }
 
 /// Says what was found, and what is gone of the state that this machine has met.
 fn answer(
     context: &Context<'_>,
     outcome: Outcome,
-    met: Option<(&dyn Store, &Path)>,
+    lost: &[(String, String)],
     started: Instant,
 ) -> Result<Exit, Failure> {
-    // What is there may be whole and older than it was.
-    let read = met.map(|(store, state_dir)| (store, state_dir, wait(view::read_parts(store, &Parts::NOTHING))));
-    let lost = match read {
-        Some((store, state_dir, Ok(view))) => context.older(store, state_dir, &view, CLIENTS)?,
-        Some((_, _, Err(JobError::Store(StoreError::Denied { .. })))) => {
-            context.report.note("without its key this machine cannot tell whether the repository is older than it was");
-            Vec::new()
-        }
-        // That is among the findings.
-        Some((_, _, Err(_))) | None => Vec::new(),
-    };
-    for (object, why) in &lost {
+    for (object, why) in lost {
         context.report.warn(&format!("{object} is lost: {why}"));
     }
     let ok = outcome.damage.is_empty() && lost.is_empty();

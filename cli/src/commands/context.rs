@@ -1,16 +1,12 @@
 //! Context: what every command starts from: the options that all take, and the repository they name.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use copal_engine::id::RepositoryId;
 use copal_engine::keys::slot::SlotInput;
-use copal_engine::layout;
 use copal_engine::receipt::IngestBy;
-use copal_service::error::JobError;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::view::{self, Parts, View};
-use copal_store::Store;
 use copal_store::limit::Rates;
 
 use super::failure::{of_change, of_client, of_job, of_open, of_site, of_store};
@@ -29,7 +25,7 @@ use crate::places::{Places, this_host};
 use crate::remote::Introduction;
 use crate::report::field::Hex;
 use crate::report::{Failure, Report, human};
-use crate::repository::{Costly, Credentials, Enrolled, LocalClient, Met, Repository, list_descriptors};
+use crate::repository::{Costly, Credentials, Enrolled, LocalClient, Repository};
 use crate::secrets::{Credential, Kind, Sources, Terminal};
 use crate::site::{Means, Site};
 use crate::verify;
@@ -162,9 +158,7 @@ impl<'a> Context<'a> {
         if directories.is_empty() {
             return Ok(None);
         }
-        let descriptors = list_descriptors(site.store().as_ref()).map_err(of_store)?;
-        let newest = descriptors.iter().rev().find_map(|(_, read)| read.as_ref().ok());
-        let of_this = newest.map(|descriptor| Credentials::find(&places.state_of(descriptor.repository)));
+        let of_this = self.state_there(site)?.map(|state_dir| Credentials::find(&state_dir));
         if let Some(credentials) = of_this.transpose().map_err(of_client)?.flatten() {
             return Ok(Some(credentials));
         }
@@ -269,60 +263,6 @@ impl<'a> Context<'a> {
     /// The same without any index, for who asks for no chunk: it may be large, and a part of it may be unreadable.
     pub(super) fn records(&self, repository: &Repository) -> Result<View, Failure> {
         wait(view::read_parts(repository.store().as_ref(), &Parts::RECORDS)).map_err(of_job)
-    }
-
-    /// What is lost of the state, as far as this machine or anything in the repository knows, each with the object it is
-    /// about: every command that reads says so. If there is no state at all, none of them has anything to say.
-    pub(super) fn lost(&self, repository: &Repository, view: &View) -> Result<Vec<(String, String)>, Failure> {
-        for why in &view.passed {
-            self.report.warn(&format!("{why}: it is passed over"));
-        }
-        let mut lost = Vec::new();
-        match wait(view::lost_newer(&repository.host(), view)) {
-            Ok(None) => {}
-            Ok(Some((_, evidence))) if view.root.is_none() => return Err(of_job(JobError::StateLost { evidence })),
-            Ok(Some((number, evidence))) => lost.push((layout::root(number), evidence)),
-            // It may tell of a newer root.
-            Err(error) => lost.extend([error.blame().map_err(of_job)?]),
-        }
-        let store = repository.store().as_ref();
-        lost.extend(self.older(store, repository.state_dir(), view, CLIENTS)?);
-        if !lost.is_empty() {
-            self.report.note(&format!("what is shown may lack what is newer: {}", Failure::REMEDY_OLDER));
-        }
-        Ok(lost)
-    }
-
-    /// What of the state that this machine has met is not there any more. If all is, the state is remembered.
-    pub(super) fn older(
-        &self,
-        store: &dyn Store,
-        state_dir: &Path,
-        view: &View,
-        clients: &str,
-    ) -> Result<Vec<(String, String)>, Failure> {
-        let now = Met::now(store, view.root.as_ref(), clients).map_err(of_store)?;
-        let lost = Met::of_machine(state_dir).lost_in(&now, store).map_err(of_store)?;
-        if lost.is_empty() {
-            now.keep(state_dir);
-        }
-        Ok(lost)
-    }
-
-    /// Refuses to write on an older state than this machine has met.
-    pub(super) fn refuse_older(&self, store: &dyn Store, state_dir: &Path, clients: &str) -> Result<(), Failure> {
-        let view = wait(view::read_parts(store, &Parts::NOTHING)).map_err(of_job)?;
-        match self.older(store, state_dir, &view, clients)?.into_iter().next() {
-            Some((object, why)) => Err(Failure::Older { object, why }),
-            None => Ok(()),
-        }
-    }
-
-    /// Remembers the state as it is now: after a write of this machine.
-    pub(super) fn remember(&self, store: &dyn Store, state_dir: &Path, clients: &str) -> Result<(), Failure> {
-        let view = wait(view::read_parts(store, &Parts::NOTHING)).map_err(of_job)?;
-        Met::now(store, view.root.as_ref(), clients).map_err(of_store)?.keep(state_dir);
-        Ok(())
     }
 
     /// The snapshots. What cannot be listed is told, and what is lost.

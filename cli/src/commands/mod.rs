@@ -19,6 +19,7 @@ mod init;
 mod key;
 mod ls;
 mod marks;
+mod met;
 mod opening;
 mod orders;
 mod place;

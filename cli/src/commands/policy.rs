@@ -146,12 +146,12 @@ fn show(context: &Context<'_>) -> Result<Exit, Failure> {
     let shown = found.map(|(change, policy)| (change, to_toml(&policy, &names)));
     let (change, policy) = shown.unzip();
     let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
-    let lingers = lingering(&view).filter(|lingering| now < lingering.until).map(Into::into);
+    let lingers = lingering(&view).filter(|lingering| lingering.lasts(now)).map(Into::into);
     context.report.answer(&PolicyShown { change, policy, lingers })?;
     Ok(Exit::Done)
 }
 
-/// What replaced policies still guard.
+/// The floor and the hold of replaced policies, as the newest root has them.
 fn lingering(view: &View) -> Option<Lingering> {
     view.root.as_ref().and_then(|(root, _)| root.lingering)
 }

@@ -43,6 +43,9 @@ pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Resul
     // Only the owner may shorten the grace period there; whoever has given a secret wants to be the owner.
     let is_owners = !is_keyless && (grace.is_some() || context.secrets().is_given());
     if !is_owners && let Some(site) = context.taking_orders()? {
+        if !is_dry_run && let Some((object, why)) = context.older_there(&site)?.into_iter().next() {
+            return Err(Failure::Older { object, why });
+        }
         return there(context, &site, &options);
     }
     let mut repository = context.open()?;

@@ -67,8 +67,8 @@ impl Identity {
         self.known().is_unknown = false;
     }
 
-    /// Whose key signs a request; none if there is none. What the owner alone may write, the owner signs, and orders, of
-    /// which only the owner's may be unusual.
+    /// Whose key signs a request; none if there is none. The owner signs what only the owner may write, and signs orders,
+    /// since only the owner may shorten the grace period.
     pub(super) fn signer(&self, repository: RepositoryId, asked: &Asked<'_>) -> Option<(Signatory, SigningKey)> {
         let mut known = self.known();
         if let Some((client, key)) = &known.joining {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use copal_engine::guard::Lingering;
+use copal_engine::retention::Lingering;
 use serde::Serialize;
 
 use super::Answer;
@@ -18,7 +18,7 @@ pub struct PolicySummary {
     pub would_expire: u64,
     /// Suspicious snapshots of today that hold their series under it.
     pub would_hold: u64,
-    /// What the policies before guard all the same, if that is more.
+    /// The floor and the hold of replaced policies that go on beside those of this one.
     pub lingers: Option<LingeringField>,
     /// Whether nothing was signed because `--dry-run` was given.
     pub dry_run: bool,
@@ -53,11 +53,11 @@ pub struct PolicyShown {
     pub change: Option<u64>,
     /// The policy as a file for `policy set`.
     pub policy: Option<String>,
-    /// What the policies before guard beside it.
+    /// The floor and the hold of replaced policies that go on beside those of this one.
     pub lingers: Option<LingeringField>,
 }
 
-/// What replaced policies still guard.
+/// The floor and the hold of replaced policies, as far as they go on.
 #[derive(Serialize, Clone, Debug)]
 pub struct LingeringField {
     /// Until when.

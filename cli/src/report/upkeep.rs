@@ -176,7 +176,7 @@ impl Answer for PruneReport {
     }
 }
 
-/// What to do about chunks that are stored again without proof.
+/// Tells people what to do about chunks that unproven packs repeat.
 pub(super) const REPEATED: &str = "\"copal check --full\" proves what is sound and names the packs that lie.";
 
 /// What `tag`, `pin`, `unpin` or `undelete` changed.

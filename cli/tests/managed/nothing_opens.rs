@@ -1,5 +1,5 @@
-//! What a thief of a machine can open without the passphrase: nothing. Everything that a machine keeps, its cache aside, is
-//! tried as every kind of key there is, on everything that the repository stores.
+//! A thief of a machine opens nothing without the passphrase. These tests take every file that a machine keeps, except its
+//! cache, and try its bytes as every kind of key on every object that the repository stores.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -134,7 +134,7 @@ fn nothing_that_a_full_machine_keeps_opens_anything_that_is_stored() {
 fn opens_nothing(owner: &Machine, machine: &Machine, keys: &str, found: Vec<Vec<u8>>) -> Vec<Secret> {
     let mut paths = Vec::new();
     files(&machine.path("home"), &mut paths);
-    // What its keys are comes first; the others say what it has met.
+    // The file of the signing keys comes first. The other files note what the machine has met.
     paths.sort_by_key(|path| !path.ends_with(keys));
     assert!(paths[0].ends_with(keys), "{paths:?}");
     let mut held: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).unwrap()).collect();

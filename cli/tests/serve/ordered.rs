@@ -70,6 +70,20 @@ fn a_prune_over_ssh_frees_room_and_neither_machine_holds_a_key() {
 }
 
 #[test]
+fn a_machine_that_has_met_a_newer_state_orders_no_prune() {
+    let owner = forgotten();
+    let ssh = fake_ssh(&owner);
+    with_key(&ssh, &owner, &["snapshots"]).ok();
+    // Roots are named so that the newest comes first.
+    fs::remove_file(owner.object(&owner.names("roots/")[0])).unwrap();
+    let before = owner.names("packs/");
+    let refused = over(&ssh, &owner, &owner, &["prune", "--keyless", "--json"]).ran().exits(4);
+    assert_eq!(refused.kind(), "older_state", "{refused}");
+    over(&ssh, &owner, &owner, &["check", "--json"]).ran().exits(4);
+    assert_eq!(owner.names("packs/"), before);
+}
+
+#[test]
 fn the_owner_may_shorten_the_grace_period_over_ssh() {
     let owner = forgotten();
     let ssh = fake_ssh(&owner);

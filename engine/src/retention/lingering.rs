@@ -1,6 +1,5 @@
-//! Lingering: what replaced policies still guard. Who signs a policy that guards less ends nothing at once: what was
-//! guarded before stays so for as long as the floor said. So a thief who knows the passphrase, too, gains nothing by
-//! lowering the floor first.
+//! Lingering: the floor and the hold of a replaced policy go on for as long as that floor said. So a thief who knows the
+//! passphrase, too, gains nothing by signing a policy without them first.
 
 use core::time::Duration;
 
@@ -9,9 +8,10 @@ use crate::guard::{Floor, Guard, Hold, Lingering};
 use crate::time::Time;
 
 impl Lingering {
-    /// What lingers after a policy was replaced at a time. A policy that guards as much as the one before adds nothing.
+    /// What lingers once `new` replaces `old` at a time; `before` is what lingered until then. If `new` guards at least as
+    /// much as `old`, the replacement adds nothing.
     pub fn after(before: Option<Self>, old: &SignedPolicy, new: &SignedPolicy, now: Time) -> Option<Self> {
-        let before = before.filter(|before| now < before.until);
+        let before = before.filter(|before| before.lasts(now));
         let (floor, hold) = (old.floor(), old.hold());
         if joined((new.floor(), new.hold()), (floor, hold)) == (new.floor(), new.hold()) {
             return before;
@@ -22,14 +22,15 @@ impl Lingering {
         Some(Self { until: until.max(before.until), floor, hold })
     }
 
-    /// The policy in force, guarding what lingers, too.
-    pub fn join(self, policy: SignedPolicy) -> SignedPolicy {
-        let (floor, hold) = joined((policy.floor(), policy.hold()), (self.floor, self.hold));
-        policy.guarding((floor, hold))
+    /// The policy in force with the floor and the hold that count at a time: its own, joined with what lingers.
+    pub fn join(lingering: Option<Self>, policy: SignedPolicy, now: Time) -> SignedPolicy {
+        let Some(lingering) = lingering.filter(|lingering| lingering.lasts(now)) else { return policy };
+        let guard = joined((policy.floor(), policy.hold()), (lingering.floor, lingering.hold));
+        policy.guarding(guard)
     }
 }
 
-/// What keeps all that either keeps.
+/// The guard that keeps whatever one of two guards keeps.
 fn joined((floor, hold): Guard, (other, held): Guard) -> Guard {
     let floor = Floor { last: floor.last.max(other.last), age: floor.age.max(other.age) };
     let strictest = |one: Hold, two: Hold| Hold { share: one.share.min(two.share), least: one.least.min(two.least) };
@@ -60,7 +61,8 @@ mod tests {
     fn a_lowered_floor_stays_for_as_long_as_it_was() {
         let after = Lingering::after(None, &policy(2, 30, None), &policy(0, 0, None), day(100)).unwrap();
         assert_eq!((after.until, after.floor), (day(130), policy(2, 30, None).floor()));
-        assert_eq!(after.join(policy(5, 1, None)).floor(), policy(5, 30, None).floor());
+        let floor = |now| Lingering::join(Some(after), policy(5, 1, None), now).floor();
+        assert_eq!([floor(day(129)), floor(day(130))], [policy(5, 30, None).floor(), policy(5, 1, None).floor()]);
     }
 
     #[test]
@@ -77,7 +79,7 @@ mod tests {
         let lowered = [(1, 30, Some((50, 1000))), (2, 29, Some((50, 1000))), (2, 30, None), (2, 30, Some((51, 1000)))];
         for (last, days, hold) in lowered.into_iter().chain([(2, 30, Some((50, 1001)))]) {
             let after = Lingering::after(None, &old, &policy(last, days, hold), day(100)).unwrap();
-            let joined = after.join(policy(last, days, hold));
+            let joined = Lingering::join(Some(after), policy(last, days, hold), day(100));
             assert_eq!((joined.floor(), joined.hold()), (old.floor(), old.hold()));
         }
     }

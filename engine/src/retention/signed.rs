@@ -73,7 +73,7 @@ impl SignedPolicy {
         Self { floor, hold, ..self }.bounded()
     }
 
-    /// The same rules with another guard. It is for asking, and may be longer than what can be signed.
+    /// The same rules with another guard, to decide by: nobody signs it, so it may be longer than the format allows.
     pub(super) fn guarding(self, (floor, hold): Guard) -> Self {
         Self { floor, hold, ..self }
     }

@@ -129,9 +129,8 @@ pub(super) async fn order(State(gateway): State<Arc<Gateway>>, mut call: Call) -
     Ok(Json(runner.run(order).await?).into_response())
 }
 
-/// What a failed job is to its caller. The damaged object is named in a field of its own.
 impl Problem {
-    /// The problem of an ordered job that failed.
+    /// What a caller is told of an ordered job that failed. Of damage it names the object in a field of its own.
     pub fn of_job(error: JobError) -> Self {
         let (object, why) = match &error {
             JobError::Damaged { object, why } => (object.clone(), why.to_string()),

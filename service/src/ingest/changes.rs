@@ -61,7 +61,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// A policy comes into force. What the one before guarded goes on for as long as that had said.
+    /// Notes what a policy that `by` replaces guards all the same. `before` is the one before, if this pass brought it.
     async fn replace(&mut self, before: Option<SignedPolicy>, by: &SignedPolicy) -> Result<(), JobError> {
         let before = match before {
             Some(before) => Some(before),

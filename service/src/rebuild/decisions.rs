@@ -294,13 +294,9 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The policy in force, guarding what replaced ones still guard.
+    /// The policy in force, with the floor and the hold that count now.
     fn guarding(&self) -> Option<SignedPolicy> {
-        let policy = self.policy.as_ref()?.policy.clone();
-        Some(match self.lingering.filter(|lingering| self.now < lingering.until) {
-            Some(lingering) => lingering.join(policy),
-            None => policy,
-        })
+        Some(Lingering::join(self.lingering, self.policy.as_ref()?.policy.clone(), self.now))
     }
 
     /// What the policy in force does not keep now.

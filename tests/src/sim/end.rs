@@ -87,15 +87,15 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
     let owed: BTreeSet<_> =
         before.state.snapshots.keys().copied().filter(|(of, number)| is_owed(*of, *number)).collect();
     let host = world.repository.host(world.store, world.entropy);
-    let lost = world.store.lose(|lost| lost);
+    let lost = world.store.lost();
     let rebuilt = loop {
         match alone(rebuild::rebuild(&host)) {
-            // Of a long rebuild some answer is always lost, where many are.
-            Err(JobError::Store(error)) if error.is_transient() => drop(world.store.lose(|lost| lost / 2)),
+            // A rebuild makes hundreds of calls: if the store went on losing one answer in fifty, no attempt would succeed.
+            Err(JobError::Store(error)) if error.is_transient() => world.store.lose(world.store.lost() / 2),
             other => break other,
         }
     };
-    world.store.lose(|_| lost);
+    world.store.lose(lost);
     if let Ok(report) = &rebuilt {
         world.store.watch.note(|| format!("{report:?}"));
     }

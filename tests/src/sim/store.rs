@@ -80,12 +80,14 @@ impl SimStore {
         (chance.lost, chance.naps, chance.stale) = (0, 0, 0);
     }
 
-    /// From now on so many answers are lost in a thousand; gives how many were before.
-    pub(super) fn lose(&self, change: impl FnOnce(u32) -> u32) -> u32 {
-        let mut chance = self.chance.lock().expect("nothing panics while it holds the chance");
-        let before = chance.lost;
-        chance.lost = change(before);
-        before
+    /// How many answers are lost in a thousand.
+    pub(super) fn lost(&self) -> u32 {
+        self.chance.lock().expect("nothing panics while it holds the chance").lost
+    }
+
+    /// From now on so many answers are lost in a thousand.
+    pub(super) fn lose(&self, lost: u32) {
+        self.chance.lock().expect("nothing panics while it holds the chance").lost = lost;
     }
 
     /// Whether the caller of the last step has fallen asleep.

@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use copal_engine::guard::{Floor, Hold, Lingering};
 use copal_engine::id::{DomainId, OwnerFingerprint, SourceId};
+use copal_engine::retention::{Floor, Hold, Lingering};
 use copal_engine::shown::is_unseen;
 
 use super::super::clients::*;

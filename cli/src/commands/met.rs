@@ -1,0 +1,97 @@
+//! Met: what this machine has seen of a repository's state, and what of it is not there any more.
+
+use std::path::{Path, PathBuf};
+
+use copal_engine::layout;
+use copal_service::error::JobError;
+use copal_service::view::{self, Parts, View};
+use copal_store::{Store, StoreError};
+
+use super::context::{CLIENTS, Context};
+use super::failure::{of_job, of_store};
+use crate::report::Failure;
+use crate::repository::{Met, Repository, list_descriptors};
+use crate::site::Site;
+use crate::wait::wait;
+
+impl Context<'_> {
+    /// What is lost of the state, as far as this machine or anything in the repository knows, each with the object it is
+    /// about: every command that reads says so. If there is no state at all, none of them has anything to say.
+    pub(super) fn lost(&self, repository: &Repository, view: &View) -> Result<Vec<(String, String)>, Failure> {
+        for why in &view.passed {
+            self.report.warn(&format!("{why}: it is passed over"));
+        }
+        let mut lost = Vec::new();
+        match wait(view::lost_newer(&repository.host(), view)) {
+            Ok(None) => {}
+            Ok(Some((_, evidence))) if view.root.is_none() => return Err(of_job(JobError::StateLost { evidence })),
+            Ok(Some((number, evidence))) => lost.push((layout::root(number), evidence)),
+            // It may tell of a newer root.
+            Err(error) => lost.extend([error.blame().map_err(of_job)?]),
+        }
+        let store = repository.store().as_ref();
+        lost.extend(self.older(store, repository.state_dir(), view, CLIENTS)?);
+        if !lost.is_empty() {
+            self.report.note(&format!("what is shown may lack what is newer: {}", Failure::REMEDY_OLDER));
+        }
+        Ok(lost)
+    }
+
+    /// What of the state that this machine has met is not there any more. If all is, the state is remembered.
+    pub(super) fn older(
+        &self,
+        store: &dyn Store,
+        state_dir: &Path,
+        view: &View,
+        clients: &str,
+    ) -> Result<Vec<(String, String)>, Failure> {
+        let now = Met::now(store, view.root.as_ref(), clients).map_err(of_store)?;
+        let lost = Met::of_machine(state_dir).lost_in(&now, store).map_err(of_store)?;
+        if lost.is_empty() {
+            now.keep(state_dir);
+        }
+        Ok(lost)
+    }
+
+    /// Refuses to write on an older state than this machine has met.
+    pub(super) fn refuse_older(&self, store: &dyn Store, state_dir: &Path, clients: &str) -> Result<(), Failure> {
+        let view = wait(view::read_parts(store, &Parts::NOTHING)).map_err(of_job)?;
+        match self.older(store, state_dir, &view, clients)?.into_iter().next() {
+            Some((object, why)) => Err(Failure::Older { object, why }),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers the state as it is now: after a write of this machine.
+    pub(super) fn remember(&self, store: &dyn Store, state_dir: &Path, clients: &str) -> Result<(), Failure> {
+        let view = wait(view::read_parts(store, &Parts::NOTHING)).map_err(of_job)?;
+        Met::now(store, view.root.as_ref(), clients).map_err(of_store)?.keep(state_dir);
+        Ok(())
+    }
+
+    /// Where this machine keeps what belongs to the repository of a site; none if no descriptor there can be read.
+    pub(super) fn state_there(&self, site: &Site) -> Result<Option<PathBuf>, Failure> {
+        let descriptors = list_descriptors(site.store().as_ref()).map_err(of_store)?;
+        let newest = descriptors.iter().rev().find_map(|(_, read)| read.as_ref().ok());
+        newest.map(|descriptor| Ok(self.places()?.state_of(descriptor.repository))).transpose()
+    }
+
+    /// What of the state that this machine has met is gone from the other machine of a site. It needs no key where this
+    /// machine has met nothing.
+    pub(super) fn older_there(&self, site: &Site) -> Result<Vec<(String, String)>, Failure> {
+        if self.met().is_empty() {
+            return Ok(Vec::new());
+        }
+        let Some(state_dir) = self.state_there(site)? else { return Ok(Vec::new()) };
+        match wait(view::read_parts(site.store().as_ref(), &Parts::NOTHING)) {
+            Ok(view) => self.older(site.store().as_ref(), &state_dir, &view, CLIENTS),
+            Err(JobError::Store(StoreError::Denied { .. })) => {
+                self.report
+                    .note("without its key this machine cannot tell whether the repository is older than it was");
+                Ok(Vec::new())
+            }
+            // The job says what is wrong with it.
+            Err(_) => Ok(Vec::new()),
+        }
+    }
+}
