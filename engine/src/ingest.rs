@@ -9,6 +9,35 @@ use crate::limits::RECEIPT_NAMES;
 use crate::manifest::VerifiedManifest;
 use crate::pack::{PackKind, PackTable};
 use crate::receipt::Reason;
+use crate::state::{SnapshotRecord, SnapshotState};
+use crate::time::Time;
+
+/// The snapshot that a manifest commits, accepted at a time of the store; none if it commits none.
+pub fn snapshot_of(
+    verified: &VerifiedManifest,
+    by_full_client: bool,
+    accepted: Time,
+    now: Time,
+) -> Option<SnapshotRecord> {
+    let manifest = &verified.manifest;
+    let claim = manifest.snapshot.as_ref()?;
+    Some(SnapshotRecord {
+        id: verified.hash.snapshot(),
+        domain: manifest.domain,
+        root: claim.root,
+        partial: claim.partial,
+        client_time: claim.client_time,
+        accepted,
+        source: claim.source,
+        tags: claim.tags.clone(),
+        state: SnapshotState::Kept,
+        pinned: false,
+        state_time: now,
+        by_full_client,
+        extent: manifest.extent(),
+        released: false,
+    })
+}
 
 /// What was found where a manifest names a pack.
 #[derive(Clone, Debug)]

@@ -119,7 +119,7 @@ fn run(reader: &mut Reader<'_>) -> Result<RunRef, DecodeError> {
     })
 }
 
-/// The names that a prune is about to delete under a root.
+/// The names that a prune is about to delete under a root, or the root that a prune stands by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
     /// The number of the root that dooms them.
@@ -130,6 +130,8 @@ pub struct Deletion {
     pub time: Time,
     /// The names of the objects.
     pub names: Vec<Prunable>,
+    /// A root whose state the writer has verified or made: number and hash. What later roots say is compared with it.
+    pub baseline: Option<(u64, ObjectHash)>,
 }
 
 impl Deletion {
@@ -147,11 +149,15 @@ impl Deletion {
     /// If there are more names than [`Deletion::NAMES`], so that no reader would take the record.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.map(4).key(0).uint(self.root_number).key(1).bytes(&self.random).key(2).time(self.time);
+        writer.map(4 + u64::from(self.baseline.is_some()));
+        writer.key(0).uint(self.root_number).key(1).bytes(&self.random).key(2).time(self.time);
         writer.key(3).array(self.names.len());
         self.names.iter().for_each(|name| {
             writer.text(&name.to_string());
         });
+        if let Some((number, hash)) = self.baseline {
+            writer.key(4).array(2).uint(number).bytes(hash.as_bytes());
+        }
         let body = writer.finish();
         assert!(body.len() <= RECORD_BYTES, "a record of deletions holds at most {} names", Self::NAMES);
         close(Kind::Deletion, &body)
@@ -171,6 +177,7 @@ impl Deletion {
             random: fields.required(1)?.fixed()?,
             time: fields.required(2)?.time()?,
             names: fields.required(3)?.list(RECORD_BYTES, prunable)?,
+            baseline: fields.optional(4)?.map(link).transpose()?,
         };
         fields.end()?;
         Ok(deletion)
@@ -216,7 +223,7 @@ mod tests {
 
     fn deletion() -> Deletion {
         let names = vec![Prunable::Pack(Place::Packs, PackId([0xab; 32])), Prunable::Run(ObjectHash([0xef; 32]))];
-        Deletion { root_number: 3, random: [5; 16], time: Time(-1), names }
+        Deletion { root_number: 3, random: [5; 16], time: Time(-1), names, baseline: Some((4, ObjectHash([4; 32]))) }
     }
 
     #[test]

@@ -421,7 +421,7 @@ fn roots_are_as_they_always_were() {
 #[test]
 fn deletion_record_is_as_it_always_was() {
     let names = vec![Prunable::Pack(Place::Packs, PackId([0x11; 32])), Prunable::Run(ObjectHash([0xbb; 32]))];
-    let deletion = Deletion { root_number: 7, random: RANDOM, time: Time(NOW), names };
+    let deletion = Deletion { root_number: 7, random: RANDOM, time: Time(NOW), names, baseline: None };
     assert_eq!(
         hex(&deletion.encode()),
         "636f70616c7265631301b4000000a40007015022222222222222222222222222222222021b18d75b8423f30000038278\
@@ -429,5 +429,17 @@ fn deletion_record_is_as_it_always_was() {
          3131313131313131313131313131313131313131313131313131784673746174652f6262626262626262626262626262\
          626262626262626262626262626262626262626262626262626262626262626262626262626262626262626262626262\
          6262eea3204fa261b083b17bc1937fd0b1994b6c267e277c2dbf04e0ef9fcc7e7534"
+    );
+}
+
+#[test]
+fn baseline_record_is_as_it_always_was() {
+    let root = Some((8, ObjectHash([0x33; 32])));
+    let baseline = Deletion { root_number: 7, random: RANDOM, time: Time(NOW), names: Vec::new(), baseline: root };
+    assert_eq!(
+        hex(&baseline.encode()),
+        "636f70616c726563130146000000a50007015022222222222222222222222222222222021b18d75b8423f30000038004\
+         82085820333333333333333333333333333333333333333333333333333333333333333332652601c05a265a0bb935b3\
+         c6b14e10028012584521680accce9ceeb4a21402"
     );
 }

@@ -55,6 +55,7 @@ impl Failure {
             Failure::Job(JobError::Store(_)) => "Store",
             Failure::Job(JobError::Damaged { .. }) => "Damaged",
             Failure::Job(JobError::StateLost { .. }) => "StateLost",
+            Failure::Job(JobError::Contradicted { .. }) => "Contradicted",
             Failure::Job(JobError::Contended { .. }) => "Contended",
             Failure::Job(_) => "Job",
             Failure::Panicked(_) => "Panicked",

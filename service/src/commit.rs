@@ -12,6 +12,7 @@ use copal_engine::root::Root;
 use copal_engine::state::{self, Older, OverlayRecord, RunKind, RunReader, RunRef, State, StateDelta};
 use copal_store::{Created, Store};
 
+use crate::baseline;
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
 use crate::host::Host;
@@ -39,6 +40,8 @@ pub struct Proposal {
     pub removed_ids: BTreeSet<(DomainId, ChunkId)>,
     /// The number of a rebuilt root, which has no base.
     pub rebuilt_as: Option<u64>,
+    /// Whether the writer stands by the root: what other writers make of it is compared with it.
+    pub is_baseline: bool,
 }
 
 /// Writes the runs and the next root. Gives the root if this writer won; none if another one did, and then everything
@@ -87,7 +90,13 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
         expiry_head: proposal.expiry_head.or(before.and_then(|root| root.expiry_head)),
         lingering: lingering.filter(|lingering| lingering.lasts(time)),
     };
-    create(host.store, root, &view.unreached).await
+    let bytes = root.encode().map_err(|_| JobError::RootSize { number })?;
+    let hash = ObjectHash::of(&bytes);
+    // Told before: what this root removes nobody else accounts for.
+    if proposal.is_baseline {
+        baseline::note(host, view.number(), (number, hash)).await?;
+    }
+    create(host.store, (root, hash), bytes, &view.unreached).await
 }
 
 /// Refuses to write on this root where something tells of a newer one that is gone.
@@ -103,12 +112,11 @@ async fn refuse_older(host: &Host<'_>, view: &View) -> Result<(), JobError> {
 /// or, of a root without a base, no newer root is.
 async fn create(
     store: &dyn Store,
-    root: Root,
+    (root, hash): (Root, ObjectHash),
+    bytes: Vec<u8>,
     unreached: &BTreeSet<u64>,
 ) -> Result<Option<(Root, ObjectHash)>, JobError> {
     let number = root.number;
-    let bytes = root.encode().map_err(|_| JobError::RootSize { number })?;
-    let hash = ObjectHash::of(&bytes);
     let name = layout::root(number);
     if !objects::create_own(store, &name, Bytes::from(bytes)).await? {
         return Ok(None);

@@ -33,6 +33,14 @@ pub enum JobError {
         /// What shows it.
         evidence: String,
     },
+    /// The newest state says what nobody has signed. Nothing is removed on it.
+    #[error("the state of root {root} does not follow from what clients have signed: {why}")]
+    Contradicted {
+        /// The number of its root.
+        root: u64,
+        /// What shows it.
+        why: String,
+    },
     /// Other writers kept winning.
     #[error("other writers were faster {attempts} times in a row")]
     Contended {

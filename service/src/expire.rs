@@ -12,6 +12,7 @@ use copal_engine::retention::{Held, expirable, held};
 use copal_engine::state::{RunKind, SnapshotState};
 use copal_engine::time::Time;
 
+use crate::baseline;
 use crate::budget::Budget;
 use crate::error::JobError;
 use crate::host::Host;
@@ -78,12 +79,19 @@ async fn fold(host: &Host<'_>, by: IngestBy, report: &mut Report) -> Result<(), 
 
 /// The expiry that follows the last one; none if there is nothing to expire.
 async fn decide(host: &Host<'_>, view: &View, report: &mut Report) -> Result<Option<Expiry>, JobError> {
-    let Some((root, _)) = &view.root else { return Ok(None) };
+    let Some((root, hash)) = &view.root else { return Ok(None) };
     let Some((change, _)) = root.change_head else { return Ok(None) };
     let time = host.now().await?;
     let Some((number, policy)) = policy::guarding(host, view, time).await? else { return Ok(None) };
     report.held = held(&policy, &view.state.snapshots, Time(i64::MAX));
-    let expirable = expirable(&policy, &view.state.snapshots, time);
+    if expirable(&policy, &view.state.snapshots, time).is_empty() {
+        return Ok(None);
+    }
+    // A state may hold snapshots that nobody has made, which push others out of a rule.
+    let mut whole = view::read_root(host.store, (root.number, *hash), &Parts::RECORDS).await?;
+    let Some((_, agreed)) = baseline::verify(host, None, &whole).await? else { return Ok(None) };
+    agreed.dated.date(&mut whole.state);
+    let expirable = expirable(&policy, &whole.state.snapshots, time);
     let snapshots: Vec<SnapshotId> = expirable.into_iter().take(CHANGE_SNAPSHOTS).collect();
     if snapshots.is_empty() {
         return Ok(None);

@@ -50,13 +50,15 @@ pub enum Fault {
     FloorLowered,
     /// Blocks of packs that nobody has proven are moved.
     UnprovenMoved,
+    /// A prune believes whatever state it finds.
+    StateBelieved,
     /// A root that a full client says it has seen, and that is not there, stops everybody.
     RootUnbounded,
 }
 
 impl Fault {
     /// All mistakes.
-    pub const ALL: [Fault; 23] = [
+    pub const ALL: [Fault; 24] = [
         Fault::WinUnchecked,
         Fault::BaseUnchecked,
         Fault::DeletedFirst,
@@ -79,6 +81,7 @@ impl Fault {
         Fault::FloorNotAwaited,
         Fault::FloorLowered,
         Fault::UnprovenMoved,
+        Fault::StateBelieved,
         Fault::RootUnbounded,
     ];
 }

@@ -4,6 +4,7 @@
 //! [`Store`]: copal_store::Store
 #![forbid(unsafe_code)]
 
+mod baseline;
 pub mod budget;
 pub mod check;
 pub mod clients;

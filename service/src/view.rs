@@ -5,7 +5,7 @@ mod newest;
 
 pub use lost::lost_newer;
 pub(crate) use lost::{is_told_far, lost_by_deletions, lost_by_receipts, refuse_rootless, tells_of};
-pub(crate) use newest::{Listed, newest_heads, newest_reached};
+pub(crate) use newest::{Listed, newest_heads, newest_reached, read_root};
 pub use newest::{is_superseded, is_there, newest_number, read, read_parts};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -269,6 +269,12 @@ async fn read_index(
         Err(gone) => return Ok(Err(gone)),
     };
     Ok(Ok(Index::new(domain, segments, overlay).map_err(|error| JobError::damaged("index/", error))?))
+}
+
+/// The overlay of a domain, as a state names it.
+pub(crate) async fn overlay_of(store: &dyn Store, state: &State, domain: DomainId) -> Result<Overlay<Bytes>, JobError> {
+    let read = read_overlay(store, state, domain).await?;
+    read.map_err(|gone| JobError::StateLost { evidence: format!("{gone}, which the baseline names, is gone") })
 }
 
 async fn read_overlay(

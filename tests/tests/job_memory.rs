@@ -92,6 +92,7 @@ fn needed(chunks: u64) -> Needed {
             proposal.delta.segments.insert((DOMAIN, segment.hash), Some(segment.record));
             put(&store, layout::segment(segment.hash), segment.bytes).await.expect("there is room");
         }
+        proposal.is_baseline = true;
         let empty = view::read_parts(&store, &Parts::RECORDS).await.expect("there is nothing yet");
         commit(&host, &empty, proposal).await.expect("there is room").expect("nobody else writes");
     });

@@ -84,7 +84,7 @@ fn add_segment(world: &World, number: u8) -> u64 {
     segment.add_pack(pack.id, Place::Packs, &pack.table).expect("they fit");
     let segment = segment.finish().expect("there are entries");
     let length = segment.bytes.len() as u64;
-    let mut proposal = Proposal::default();
+    let mut proposal = Proposal { is_baseline: true, ..Proposal::default() };
     proposal.delta.segments.insert((domain, segment.hash), Some(segment.record));
     proposal.segments.push((segment.hash, segment.bytes));
     let entropy = SeededEntropy::new(u64::from(number) + 50);

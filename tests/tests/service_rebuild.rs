@@ -120,7 +120,7 @@ fn a_record_that_names_what_kept_snapshots_need_takes_nothing_from_them() {
         let packs = world.names("packs/");
         let names = packs.iter().filter(is_named).map(|name| Prunable::parse(name).unwrap()).collect();
         let random = [only as u8; 16];
-        let forged = Deletion { root_number: world.view().number(), random, time: Time(0), names };
+        let forged = Deletion { root_number: world.view().number(), random, time: Time(0), names, baseline: None };
         world.put(&forged.name(), forged.encode());
         world.destroy_all("roots/");
         let report = world.rebuild();

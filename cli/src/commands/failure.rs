@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use copal_engine::layout;
 use copal_engine::repository::DescriptorError;
 use copal_engine::wire::record::RecordError;
 use copal_service::error::JobError;
@@ -89,6 +90,10 @@ pub(super) fn of_job(error: JobError) -> Failure {
         JobError::Store(error) => of_store(error),
         JobError::Damaged { object, why } => Failure::Damaged { object, cause: why.into() },
         JobError::StateLost { evidence } => Failure::Damaged { object: "the index".into(), cause: evidence.into() },
+        JobError::Contradicted { root, why } => {
+            let cause = format!("{why}; \"copal check\" says what else is damaged");
+            Failure::Damaged { object: layout::root(root), cause: cause.into() }
+        }
         other => Failure::Other(other.into()),
     }
 }

@@ -32,7 +32,7 @@ fn change(machine: &Machine, changed: impl FnOnce(&View) -> Proposal) {
     let (repository, owner_key) = (descriptor.repository, descriptor.owner_key);
     let host = Host { store: &store, entropy: &SystemEntropy, scratch: &Files::default(), repository, owner_key };
     let view = wait(view::read(&store)).unwrap();
-    let proposal = changed(&view);
+    let proposal = Proposal { is_baseline: true, ..changed(&view) };
     assert!(wait(commit(&host, &view, proposal)).unwrap().is_some());
 }
 

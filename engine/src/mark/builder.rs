@@ -98,8 +98,34 @@ impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
             copies.sort_unstable_by_key(|copy| inventory.lies_at(*copy));
         }
         inventory.crowds = crowds;
+        if self.rows.iter().any(|(_, is_read)| !is_read) {
+            doubt_pages(&mut inventory, |pack| self.rows[pack as usize].1);
+        }
         Ok(inventory)
     }
+}
+
+/// What a page refers to is not known where only copies tell that are believed less than one that cannot be read: these may be
+/// made up, and the other one may come back.
+fn doubt_pages<B: AsRef<[u8]>>(inventory: &mut Inventory<'_, B>, is_read: impl Fn(u32) -> bool) {
+    let mut doubted = Vec::new();
+    let pages = inventory.copies().filter(|(_, item)| inventory.graph.is_page(item.id));
+    let mut pages = pages.map(|(_, item)| (item.id, inventory.block(item.block).pack)).peekable();
+    while let Some((id, first)) = pages.next() {
+        let (mut told, mut untold) = (None, None);
+        let mut next = Some(first);
+        while let Some(pack) = next {
+            let of = &inventory.packs[pack as usize];
+            let best = if is_read(pack) { &mut told } else { &mut untold };
+            *best = (*best).max(Some(of.trust));
+            next = pages.next_if(|(of, _)| *of == id).map(|(_, pack)| pack);
+        }
+        if untold > told {
+            doubted.push(id);
+        }
+    }
+    drop(pages);
+    doubted.into_iter().for_each(|id| inventory.graph.is_read.unset(id));
 }
 
 /// Finds the blocks that segments name.

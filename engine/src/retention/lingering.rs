@@ -22,6 +22,12 @@ impl Lingering {
         Some(Self { until: until.max(before.until), floor, hold })
     }
 
+    /// Whether it keeps all that another one keeps, for as long.
+    pub fn covers(&self, other: &Self) -> bool {
+        let guard = (self.floor, self.hold);
+        self.until >= other.until && joined(guard, (other.floor, other.hold)) == guard
+    }
+
     /// The policy in force with the floor and the hold that count at a time: its own, joined with what lingers.
     pub fn join(lingering: Option<Self>, policy: SignedPolicy, now: Time) -> SignedPolicy {
         let Some(lingering) = lingering.filter(|lingering| lingering.lasts(now)) else { return policy };

@@ -1,11 +1,11 @@
 locals {
   prune = [
     {
-      # GetObject, HeadObject: policy, who signed it, references in tree packs, blocks that are copied, whether a dooming root is still there, how long ago the state was rebuilt, where to go on.
+      # GetObject, HeadObject: policy, who signed it and every manifest since the last run, references in tree packs, blocks that are copied, whether a dooming root is still there, how long ago the state was rebuilt, where to go on.
       Sid      = "Read"
       Effect   = "Allow"
       Action   = "s3:GetObject"
-      Resource = [for folder in ["copal", "clients", "packs", "moved", "receipts", "changes", "expiries", "deletions", "roots", "state", "index", "work"] : "${local.objects}${folder}/*"]
+      Resource = [for folder in ["copal", "clients", "packs", "moved", "manifests", "receipts", "changes", "expiries", "deletions", "roots", "state", "index", "work"] : "${local.objects}${folder}/*"]
     },
     {
       # PutObject: copied blocks, what expired, what is about to be deleted, the state after it, the report, where the next run goes on.

@@ -11,6 +11,7 @@ use copal_engine::state::ClientHead;
 use copal_engine::time::Time;
 
 use super::{Kind, Report};
+use crate::baseline;
 use crate::clients::{self, Known};
 use crate::error::JobError;
 use crate::host::Host;
@@ -38,7 +39,22 @@ pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> 
         check_owed(host, owed, report).await?;
     }
     check_claims(host, view, report).await?;
+    check_baseline(host, view, report).await?;
     check_newest(host, view, report).await
+}
+
+/// A state that says what nobody has signed stops every prune.
+async fn check_baseline(host: &Host<'_>, view: &View, report: &mut Report) -> Result<(), JobError> {
+    match baseline::verify(host, None, view).await {
+        Ok(_) => {}
+        Err(error @ JobError::Contradicted { .. }) => report.add(Kind::Damaged, layout::root(view.number()), error),
+        Err(JobError::StateLost { evidence }) => report.add_once(Kind::Missing, "roots/".into(), evidence),
+        Err(error) => {
+            let (object, why) = error.blame()?;
+            report.add_once(Kind::Damaged, object, why);
+        }
+    }
+    Ok(())
 }
 
 /// Says whether the state is the newest that anything knows of.

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use copal_engine::client::{ClientRecord, Role};
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag};
 use copal_engine::index::{Bits, Mark, NewSegment, Segment, SegmentWriter, merge};
-use copal_engine::ingest::Finding;
+use copal_engine::ingest::{Finding, snapshot_of};
 use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::manifest::VerifiedManifest;
 use copal_engine::pack::PackTable;
-use copal_engine::state::{Decision, DoomedRecord, DoomedState, PackClaim, PackRecord, SnapshotRecord, SnapshotState};
+use copal_engine::state::{Decision, DoomedRecord, DoomedState, PackClaim, PackRecord};
 use copal_engine::time::Time;
 use copal_store::StoreError;
 
@@ -62,23 +62,7 @@ impl Pass<'_> {
             };
             self.proposal.delta.packs.insert(id, Some(pack));
         }
-        if let Some(claim) = &manifest.snapshot {
-            let snapshot = SnapshotRecord {
-                id: verified.hash.snapshot(),
-                domain,
-                root: claim.root,
-                partial: claim.partial,
-                client_time: claim.client_time,
-                accepted: self.now,
-                source: claim.source,
-                tags: claim.tags.clone(),
-                state: SnapshotState::Kept,
-                pinned: false,
-                state_time: self.now,
-                by_full_client,
-                extent: manifest.extent(),
-                released: false,
-            };
+        if let Some(snapshot) = snapshot_of(verified, by_full_client, self.now, self.now) {
             self.proposal.delta.snapshots.insert((manifest.client, manifest.number), Some(snapshot));
         }
         Ok(())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use copal_engine::change::{Change, Operation, VerifiedChange};
+use copal_engine::client::Role;
 use copal_engine::id::{ClientId, ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::retention::{Lingering, SignedPolicy};
@@ -140,14 +141,25 @@ pub(crate) async fn verify_change(
     before: Option<ObjectHash>,
     bytes: &[u8],
 ) -> Result<Option<VerifiedChange>, JobError> {
+    let signed = signed_change(host, number, before, bytes).await?;
+    Ok(signed.filter(|(_, counts)| *counts).map(|(verified, _)| verified))
+}
+
+/// The same, also of a client that was revoked since and whose change may have counted before; and whether it counts now.
+pub(crate) async fn signed_change(
+    host: &Host<'_>,
+    number: u64,
+    before: Option<ObjectHash>,
+    bytes: &[u8],
+) -> Result<Option<(VerifiedChange, bool)>, JobError> {
     let Ok(client) = Change::claimed_client(bytes) else { return Ok(None) };
     let Some(record) = clients::read(host, client).await? else { return Ok(None) };
-    let is_trusted = record.accepts_change(number, ObjectHash::of(bytes));
-    let Some(keys) = record.keys.filter(|_| is_trusted) else { return Ok(None) };
+    let counts = record.accepts_change(number, ObjectHash::of(bytes));
+    let Some(keys) = record.keys.filter(|_| record.role == Role::Full) else { return Ok(None) };
     let Ok(verified) = Change::verify(host.repository, &keys.manifest, client, number, bytes) else { return Ok(None) };
     let is_vouched = verified.change.is_signed_by_owner(host.repository, &host.owner_key);
     let follows = before.is_none_or(|before| verified.change.previous == before);
-    Ok((is_vouched && follows).then_some(verified))
+    Ok((is_vouched && follows).then_some((verified, counts)))
 }
 
 /// Whether the client that they name has signed these bytes for this number. Then it is known what they say, whether it

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use copal_engine::id::ObjectHash;
+use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::layout::{self, Prunable};
 use copal_engine::root::{Deletion, Root};
 use copal_engine::state::{DoomedRecord, DoomedState};
@@ -50,11 +50,11 @@ pub(super) fn doomed_by(proposal: &Proposal) -> impl Iterator<Item = Prunable> +
 /// Deletes the objects that a root lists as doomed, as far as nothing needs them. The names are recorded first, so that a
 /// rebuild of the state does not take one that is half deleted, and the root must still be there. Whoever writes states
 /// can doom: a pack that no prune has, neither this run (`own`) nor one that has left a record, stays until it is as old
-/// as an orphan, so that none goes that a client is about to name.
+/// as an orphan, so that none goes that a client is about to name; those that are `claimed` stay.
 pub(super) async fn delete_doomed(
     host: &Host<'_>,
     (view, (root, hash)): (&View, (&Root, ObjectHash)),
-    own: &BTreeSet<Prunable>,
+    (own, claimed): (&BTreeSet<Prunable>, &BTreeSet<PackId>),
     report: &mut Report,
 ) -> Result<Cleared, JobError> {
     let doomed = view.state.doomed.iter().filter(|(_, record)| record.state == DoomedState::Doomed);
@@ -66,6 +66,7 @@ pub(super) async fn delete_doomed(
     let mut names = Vec::new();
     for (name, need) in needs(host, view, doomed).await? {
         match need {
+            _ if matches!(name, Prunable::Pack(_, id) if claimed.contains(&id)) => cleared.spared.push(name),
             Need::None => names.push(name),
             Need::Unknown => {}
             Need::Named => cleared.spared.push(name),
@@ -97,7 +98,7 @@ pub(super) async fn delete_doomed(
         if part.is_empty() {
             continue;
         }
-        record(host, root.number, &part).await?;
+        record(host, (root.number, hash), &part).await?;
         if !view::is_there(host.store, root.number, hash).await? {
             return Ok(Cleared::default());
         }
@@ -110,11 +111,12 @@ pub(super) async fn delete_doomed(
     Ok(cleared)
 }
 
-/// Records names that a root dooms, so that every prune may delete them.
-pub(super) async fn record(host: &Host<'_>, root_number: u64, names: &[Prunable]) -> Result<(), JobError> {
+/// Records names that a root dooms, so that every prune may delete them. The root was verified.
+pub(super) async fn record(host: &Host<'_>, root: (u64, ObjectHash), names: &[Prunable]) -> Result<(), JobError> {
+    let root_number = root.0;
     for names in names.chunks(Deletion::NAMES) {
         let (random, time) = (host.random(), host.now().await?);
-        let deletion = Deletion { root_number, random, time, names: names.to_vec() };
+        let deletion = Deletion { root_number, random, time, names: names.to_vec(), baseline: Some(root) };
         let name = objects::key(layout::deletion(root_number, &random));
         host.store.create(&name, Bytes::from(deletion.encode())).await?;
     }

@@ -4,7 +4,7 @@ use core::slice;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::ObjectHash;
+use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::layout::{self, Prunable};
 use copal_engine::root::Root;
 use copal_engine::state::DoomedState;
@@ -13,6 +13,7 @@ use copal_store::Stat;
 
 use super::Report;
 use super::deletion::doom;
+use crate::baseline;
 use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted, windows};
@@ -48,7 +49,7 @@ impl Stored {
 /// left out stay as long after it, and for the grace period; so do the runs that it found, for what they tell another one.
 pub(super) async fn doom_orphans(
     host: &Host<'_>,
-    view: &View,
+    (view, claimed): (&View, &BTreeSet<PackId>),
     stored: &Stored,
     (now, is_rebuilt): (Time, bool),
     proposal: &mut Proposal,
@@ -66,7 +67,10 @@ pub(super) async fn doom_orphans(
     let named_runs = runs_named(host).await?;
     for name in old {
         let is_named = match name {
-            Prunable::Pack(_, pack) => view.state.packs.contains_key(&pack) || proposal.delta.packs.contains_key(&pack),
+            Prunable::Pack(_, pack) => {
+                let is_known = |pack| view.state.packs.contains_key(pack) || proposal.delta.packs.contains_key(pack);
+                is_known(&pack) || claimed.contains(&pack)
+            }
             Prunable::Segment(hash) => {
                 view.state.segments.keys().chain(proposal.delta.segments.keys()).any(|(_, named)| *named == hash)
             }
@@ -109,7 +113,9 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
     let newest = view::newest_number(host.store).await?;
     let passed = listed.len() - numbers.filter(|number| *number <= newest).count();
     let old = listed.iter().skip(windows().roots_kept.saturating_add(passed));
+    let baseline = baseline::newest(host).await?.map_or(u64::MAX, |(number, _)| number);
     let old = old.filter(|root| now.since(Time(root.stat.created.0)) >= windows().roots_age);
+    let old = old.filter(|root| layout::root_number(root.key.as_str()).is_some_and(|number| number < baseline));
     let mut old: Vec<_> = old.collect();
     if old.is_empty() {
         return Ok(());

@@ -15,6 +15,7 @@ mod repack;
 mod run;
 mod sabotage;
 mod tables;
+mod verified;
 
 use core::time::Duration;
 

@@ -54,7 +54,9 @@ async fn time_of(host: &Host<'_>, listed: &Listed, is_root: bool) -> Result<Opti
     };
     let is_told = match is_root {
         true => Root::decode(layout::root_number(name).unwrap_or(0), &bytes).map_or(true, |root| root.rebuilt),
-        false => Deletion::decode(&bytes).map_or(true, |deletion| deletion.names.is_empty()),
+        false => {
+            Deletion::decode(&bytes).map_or(true, |deletion| deletion.names.is_empty() && deletion.baseline.is_none())
+        }
     };
     Ok(is_told.then_some(created))
 }

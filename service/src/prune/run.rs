@@ -16,6 +16,7 @@ use super::domain::{Part, Work};
 use super::kept::{bury, roots_of};
 use super::notes::Notes;
 use super::tables::Tables;
+use super::verified::Verified;
 use super::{Options, Report, Sparse, garbage, rebuilt};
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
@@ -46,6 +47,7 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
         is_lean: false,
         begins: Progress::default(),
         planned: 0,
+        verified: Verified::default(),
     };
     // Who has no end to fear looks at everything.
     if options.budget.is_limited() && !options.is_dry_run {
@@ -82,10 +84,11 @@ pub(super) async fn sparse(
     let guarded = Guarded::of(host, &view, now).await?;
     let mut standings = Standings::default();
     standings.learn(host, view.state.packs.values()).await?;
-    let (standings, floor, rebuilt) = (&standings, guarded.floor, None);
-    let part =
-        Part { host, view: &view, options, stored: &stored, domain, now, rebuilt, standings, floor, is_first: true };
-    part.sparse(&roots_of(&view, domain, now, options.grace, &guarded), trapped_most, most).await
+    let (view, stored, standings, floor) = (&view, &stored, &standings, guarded.floor);
+    // Nothing is removed here: whoever says that something is flagged may.
+    let (rebuilt, flags, is_first) = (None, None, true);
+    let part = Part { host, view, options, stored, domain, now, rebuilt, standings, floor, flags, is_first };
+    part.sparse(&roots_of(view, domain, now, options.grace, &guarded), trapped_most, most).await
 }
 
 /// What a run knows, whatever root it decides on.
@@ -110,6 +113,7 @@ struct Run<'a> {
     begins: Progress,
     /// The number of the root whose dooms a plan has told of.
     planned: u64,
+    verified: Verified,
 }
 
 /// A segment or run that was written for a root that did not win.
@@ -144,6 +148,10 @@ impl Run<'_> {
                 return Err(JobError::StateLost { evidence });
             }
             let Some((root, hash)) = view.root.clone() else { return Ok(()) };
+            if !self.verified.take(self.host, &view).await? {
+                lost += 1;
+                continue;
+            }
             // What an earlier root doomed, of this run or of one that was interrupted.
             let cleared = self.delete_doomed(&view, (&root, hash)).await?;
             if is_superseded(self.host, &view).await? {
@@ -165,6 +173,9 @@ impl Run<'_> {
             };
             if self.options.is_dry_run || is_empty(&decided.proposal) {
                 self.report.take(decided.report);
+                if !self.options.is_dry_run {
+                    without_room(self.verified.note(self.host, &view).await)?;
+                }
                 return self.note_progress(decided.after, false).await;
             }
             self.keep_plan(&view, &decided).await?;
@@ -233,12 +244,12 @@ impl Run<'_> {
                 without_room(report::plan(self.host, root.0.number, &names, None).await)?;
             }
         }
-        delete_doomed(self.host, (view, root), &self.own, &mut self.report).await
+        delete_doomed(self.host, (view, root), (&self.own, &self.verified.agreed.claimed), &mut self.report).await
     }
 
     /// Everything the next root changes.
     async fn decide(&mut self, view: &mut View, cleared: &Cleared, is_first: bool) -> Result<Decided, JobError> {
-        let mut proposal = Proposal::default();
+        let mut proposal = Proposal { delta: self.verified.date(view), ..Proposal::default() };
         let mut report = Report::default();
         // Taken after the root was read: a pack that a root names and this lacks is gone.
         let stored = garbage::Stored::list(self.host).await?;
@@ -261,11 +272,12 @@ impl Run<'_> {
         };
         let (mut after, mut last) = (None, None);
         if !self.is_lean {
-            let guarded = Guarded::of(self.host, view, now).await?;
+            let mut guarded = Guarded::of(self.host, view, now).await?;
             self.standings.learn(self.host, view.state.packs.values()).await?;
             let (standings, floor) = (&self.standings, guarded.floor);
             report.protected = guarded.protected.len() as u64;
             report.held = guarded.held.len() as u64;
+            guarded.protected.extend(&self.verified.agreed.spared);
             for domain in progress::behind(view.domains(), self.begins.after) {
                 // One domain is decided however little time there is.
                 if last.is_some() && self.options.budget.is_over() {
@@ -274,9 +286,22 @@ impl Run<'_> {
                 }
                 let options = self.options;
                 view.turn_to(self.host.store, domain).await?;
+                self.verified.revive(view, domain, now, &mut proposal);
                 let host = self.host;
-                let part =
-                    Part { host, view, options, stored: &stored, domain, now, rebuilt, standings, floor, is_first };
+                let flags = self.verified.flags(host, view, domain).await?;
+                let part = Part {
+                    host,
+                    view,
+                    options,
+                    stored: &stored,
+                    domain,
+                    now,
+                    rebuilt,
+                    standings,
+                    floor,
+                    flags,
+                    is_first,
+                };
                 let roots = roots_of(view, domain, now, options.grace, &guarded);
                 part.propose(&roots, &mut work, &mut proposal, &mut report).await?;
                 last = Some(domain);
@@ -294,7 +319,15 @@ impl Run<'_> {
         unused.for_each(|pack| doom(view, Prunable::Pack(Place::Moved, *pack), now, &mut proposal));
         self.doom_left_over(view, now, &mut proposal).await?;
         let ages = (now, rebuilt.is_some());
-        garbage::doom_orphans(self.host, view, &stored, ages, &mut proposal, &mut report).await?;
+        garbage::doom_orphans(
+            self.host,
+            (view, &self.verified.agreed.claimed),
+            &stored,
+            ages,
+            &mut proposal,
+            &mut report,
+        )
+        .await?;
         garbage::expire_spent(view, now, &mut proposal);
         let has_more = report.bytes_postponed > 0 && self.may_copy > 0 && (has_put_off || !used.is_empty());
         Ok(Decided { proposal, report, has_more, after })
@@ -321,17 +354,18 @@ impl Run<'_> {
         let doomed: Vec<Prunable> = doomed_by(&proposal).collect();
         // Decided on a root that is not the newest: no more is written for nothing.
         let won = match view::is_superseded(self.host.store, view).await? {
-            false => commit(self.host, view, proposal).await,
+            false => commit(self.host, view, Proposal { is_baseline: true, ..proposal }).await,
             true => Ok(None),
         };
-        if let Ok(Some((root, _))) = &won {
+        if let Ok(Some((root, hash))) = &won {
             // The root has decided about everything that was there.
             self.notes.take();
             self.copies.clear();
             self.left_over.clear();
+            self.verified.forget_dates();
             // A run that may end here leaves what it doomed to the next one.
             if self.options.budget.is_limited() && !doomed.is_empty() {
-                without_room(record(self.host, root.number, &doomed).await)?;
+                without_room(record(self.host, (root.number, *hash), &doomed).await)?;
             }
             self.own.extend(doomed);
             return Ok(true);
@@ -360,13 +394,16 @@ impl Run<'_> {
                 self.report.is_unfinished = true;
                 return Ok(());
             }
-            let view = view::read_parts(self.host.store, &Parts::RECORDS).await?;
+            let mut view = view::read_parts(self.host.store, &Parts::RECORDS).await?;
             let Some((root, hash)) = view.root.clone() else { return Ok(()) };
+            if !self.verified.take(self.host, &view).await? {
+                continue;
+            }
             let cleared = self.delete_doomed(&view, (&root, hash)).await?;
             if cleared.is_empty() && self.left_over.is_empty() {
                 return Ok(());
             }
-            let mut proposal = Proposal::default();
+            let mut proposal = Proposal { delta: self.verified.date(&mut view), ..Proposal::default() };
             let now = self.host.now().await?;
             clear(&view, &cleared, now, &mut proposal);
             self.doom_left_over(&view, now, &mut proposal).await?;

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use copal_engine::id::SnapshotId;
+use copal_engine::ingest::snapshot_of;
 use copal_engine::layout;
 use copal_engine::manifest::VerifiedManifest;
 use copal_engine::receipt::{Outcome, Reason};
-use copal_engine::state::{Decision, SnapshotRecord, SnapshotState};
+use copal_engine::state::Decision;
 use copal_engine::time::Time;
 
 use super::Report;
@@ -89,24 +90,8 @@ impl<'a> Answering<'a> {
         accepted: Time,
         proposal: &mut Proposal,
     ) {
-        let manifest = &verified.manifest;
-        let Some(claim) = &manifest.snapshot else { return };
-        let record = SnapshotRecord {
-            id: verified.hash.snapshot(),
-            domain: manifest.domain,
-            root: claim.root,
-            partial: claim.partial,
-            client_time: claim.client_time,
-            accepted: accepted.min(self.now),
-            source: claim.source,
-            tags: claim.tags.clone(),
-            state: SnapshotState::Kept,
-            pinned: false,
-            state_time: self.now,
-            by_full_client: chain.is_full,
-            extent: manifest.extent(),
-            released: false,
-        };
+        let accepted = accepted.min(self.now);
+        let Some(record) = snapshot_of(verified, chain.is_full, accepted, self.now) else { return };
         proposal.delta.snapshots.insert((chain.client, link.number), Some(record));
     }
 }

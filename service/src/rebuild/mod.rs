@@ -22,6 +22,7 @@ use copal_engine::root::Deletion;
 use copal_engine::state::{ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 
+use crate::baseline;
 use crate::clients;
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
@@ -123,9 +124,10 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>, seen: u64
     }
     let nothing = View::default();
     let committed = commit(host, &nothing, proposal).await?;
-    let (root, _) = committed.ok_or(JobError::Contended { attempts: 1 })?;
+    let (root, hash) = committed.ok_or(JobError::Contended { attempts: 1 })?;
     report.root = root.number;
     leave_evidence(host, root.number, now).await?;
+    baseline::note(host, root.number, (root.number, hash)).await?;
     for (client, decision, time) in unanswered {
         write_receipt(host, &receipt(client, &decision, root.number, time, IngestBy::Service)).await?;
     }
@@ -198,7 +200,7 @@ async fn fold(host: &Host<'_>, read: &Read<'_>, deleted: &Deleted, mut report: R
 /// then nobody writes on an older one.
 async fn leave_evidence(host: &Host<'_>, root_number: u64, time: Time) -> Result<(), JobError> {
     let random = host.random();
-    let nothing = Deletion { root_number, random, time, names: Vec::new() };
+    let nothing = Deletion { root_number, random, time, names: Vec::new(), baseline: None };
     let name = objects::key(layout::deletion(root_number, &random));
     host.store.create(&name, Bytes::from(nothing.encode())).await?;
     Ok(())

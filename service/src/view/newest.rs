@@ -105,6 +105,22 @@ async fn attempt(store: &dyn Store, parts: &Parts, unreached: &BTreeSet<u64>) ->
     }
 }
 
+/// Parts of what a root names that is known by its number and hash.
+pub(crate) async fn read_root(
+    store: &dyn Store,
+    (number, hash): (u64, ObjectHash),
+    parts: &Parts,
+) -> Result<View, JobError> {
+    let name = layout::root(number);
+    let lost = |evidence| JobError::StateLost { evidence };
+    let bytes = objects::read(store, &name).await?.filter(|bytes| ObjectHash::of(bytes) == hash);
+    let bytes = bytes.ok_or_else(|| lost(format!("{name} is not there as it was")))?;
+    let root = Root::decode(number, &bytes).map_err(|error| JobError::damaged(&name, error))?;
+    let read = read_state(store, &root, parts).await?;
+    let (state, indexes) = read.map_err(|gone| lost(format!("{gone}, which {name} names, is gone")))?;
+    Ok(View { root: Some((root, hash)), state, indexes, ..View::default() })
+}
+
 /// The newest root that counts, and the heads it names.
 pub(crate) async fn newest_heads(store: &dyn Store) -> Result<View, JobError> {
     read_parts(store, &Parts { kinds: &[RunKind::Heads], domains: Some(BTreeSet::new()) }).await

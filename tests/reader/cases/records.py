@@ -162,6 +162,9 @@ class Records(unittest.TestCase):
         stored = octets(PACKS, "deletion_record_is_as_it_always_was")
         deletion = Record(stored, f"deletions/{7:020}-{'22' * 16}")
         self.assertEqual(deletion["objects"], [f"packs/11/{'11' * 32}", f"state/{'bb' * 32}"])
+        stored = octets(PACKS, "baseline_record_is_as_it_always_was")
+        baseline = Record(stored, f"deletions/{7:020}-{'22' * 16}")["baseline"]
+        self.assertEqual(baseline, [8, b"\x33" * 32])
 
 
 class Structures(unittest.TestCase):

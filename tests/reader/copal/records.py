@@ -278,7 +278,13 @@ POLICY = fields(
 """What a change's policy holds."""
 
 DELETION = fields(
-    {0: ("number", U64), 1: ("random", ID), 2: ("time", TIME), 3: ("objects", array(text(limits.BODY), limits.BODY))}
+    {
+        0: ("number", U64),
+        1: ("random", ID),
+        2: ("time", TIME),
+        3: ("objects", array(text(limits.BODY), limits.BODY)),
+        4: ("baseline", _NUMBERED_HASH, True),
+    }
 )
 
 KINDS = {

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use copal_engine::index::{Bits, Mark};
 use copal_engine::layout;
 use copal_engine::repository::IngestBy;
 use copal_engine::retention::Signed;
 use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
 use copal_service::check::{self, Depth};
+use copal_service::commit::{Proposal, commit};
 use copal_service::error::JobError;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::prune::{self, Options};
@@ -55,6 +58,9 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
         damage(world, random);
     }
     let Some(before) = world.store.watch.begin_rebuild() else { return };
+    if random.chance(300) {
+        forge(world, random);
+    }
     let losses: [&[&str]; 7] = [
         &["roots/"],
         &["index/"],
@@ -134,6 +140,39 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
         return;
     };
     world.store.watch.broken(format!("a rebuild: {error}"));
+}
+
+/// Whoever may create roots and states writes one, and prunes run on it for days. Then the owner rebuilds the index.
+fn forge(world: &World<'_>, random: &mut Random) {
+    let memory = &world.store.memory;
+    let host = world.repository.host(memory, world.entropy);
+    let Ok(view) = block_on(view::read(memory)) else { return };
+    if view.state.snapshots.is_empty() {
+        return;
+    }
+    world.store.watch.note(|| "SOMEBODY FORGES A STATE".to_owned());
+    let mut proposal = Proposal::default();
+    if random.chance(300) {
+        proposal.delta.packs = view.state.packs.keys().map(|id| (*id, None)).collect();
+    }
+    if random.chance(300) {
+        proposal.delta.segments = view.state.segments.keys().map(|key| (*key, None)).collect();
+    }
+    if proposal.delta.is_empty() || random.chance(500) {
+        proposal.delta.snapshots = view.state.snapshots.keys().map(|key| (*key, None)).collect();
+    }
+    for (domain, index) in &view.indexes {
+        let entries = index.segments().iter().flat_map(|segment| segment.entries());
+        let flagged = Mark { time: Time(0), bits: Bits::FLAGGED };
+        let marks = entries.map(|entry| ((entry.id, entry.location.pack.tag()), flagged));
+        proposal.overlay.insert(*domain, marks.collect());
+    }
+    let _ = alone(commit(&host, &view, proposal));
+    for _ in 0..3 {
+        memory.advance(Duration::from_secs(26 * 3600));
+        let pruned = alone(prune::prune(&host, &Options { grace: GRACE, ..Options::new([4096, 3072]) }));
+        world.store.watch.note(|| format!("  a prune on it: {pruned:?}"));
+    }
 }
 
 /// Whether the policy in force does not keep a snapshot: an expiry that came too late may count in a rebuild.

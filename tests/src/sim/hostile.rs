@@ -41,10 +41,14 @@ pub(super) fn is_thiefs_harm(watch: &Watch, finding: &Finding) -> bool {
     let known =
         |id: &SnapshotId| seen.live.iter().flat_map(|live| live.state.snapshots.values()).find(|of| of.id == *id);
     let may_harm = |id: &SnapshotId| known(id).is_some_and(|snapshot| seen.thefts.may_harm(snapshot));
-    let is_dangling = finding.kind == Kind::Dangling && !finding.snapshots.is_empty();
+    let is_dangling = finding.kind == Kind::Dangling;
+    // What harms no snapshot is what pages of the thief's refer to, which stay while a snapshot might come back.
+    let mut domains = seen.live.iter().flat_map(|live| live.state.snapshots.values()).map(|of| of.domain);
+    let is_nobodys = finding.snapshots.is_empty() && domains.any(|domain| seen.thefts.is_robbed(domain));
     let is_of_chain = ["manifests/", "receipts/"].iter().any(|folder| finding.object.starts_with(folder))
         && layout::client_of(&finding.object).is_some_and(|client| seen.thefts.is_stolen(client));
-    is_of_chain || (is_dangling && finding.snapshots.iter().all(may_harm))
+    is_of_chain
+        || (is_dangling && (is_nobodys || !finding.snapshots.is_empty() && finding.snapshots.iter().all(may_harm)))
 }
 
 impl Scene<'_> {

@@ -88,6 +88,10 @@ impl Mood {
                 mood.revoke = 0;
                 mood.be_long();
             }
+            Some(Fault::StateBelieved) => {
+                mood.be_long();
+                mood.rebuild = 3;
+            }
             Some(Fault::RootUnbounded) => mood.robs_all = true,
             Some(Fault::GuardIgnored) => (mood.expires, mood.habits.guards) = (true, true),
             Some(

@@ -1,6 +1,7 @@
 //! Prune: what is freed, when, and what never is.
 
 mod checkpoints;
+mod contradicted;
 mod doomed;
 mod doubt;
 mod moves;

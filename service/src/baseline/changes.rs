@@ -1,0 +1,176 @@
+//! Changes and expiries between the baseline and a state, which say what has become of snapshots.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use copal_engine::change::{Operation, VerifiedChange};
+use copal_engine::expiry::Expiry;
+use copal_engine::id::{ObjectHash, PackId, SnapshotId};
+use copal_engine::layout;
+use copal_engine::retention::{Lingering, SignedPolicy};
+use copal_engine::time::Time;
+
+use crate::error::JobError;
+use crate::host::Host;
+use crate::ingest::signed_change;
+use crate::objects;
+use crate::policy;
+use crate::view::View;
+
+/// What was decided about snapshots since the baseline.
+pub(super) struct Changes {
+    changes: Vec<Signed>,
+    expiries: Vec<Expiry>,
+}
+
+/// A change that a full client has signed and, where it has to, the owner.
+struct Signed {
+    verified: VerifiedChange,
+    /// Whether it counts today. Of a client that was revoked since it may have counted when it was folded in.
+    is_certain: bool,
+    stored: Time,
+}
+
+/// What may have happened to a snapshot.
+#[derive(Clone, Copy)]
+pub(super) enum Step<'a> {
+    /// It was changed, and perhaps not if that is not certain.
+    Change(&'a Operation, bool),
+    /// It expired, or changes came between.
+    Expiry,
+}
+
+type Head = Option<(u64, ObjectHash)>;
+
+impl Changes {
+    /// Reads them; else tells why the state does not follow from what is there.
+    pub(super) async fn between(host: &Host<'_>, before: &View, view: &View) -> Result<Result<Self, String>, JobError> {
+        let heads =
+            |view: &View| view.root.as_ref().map_or((None, None), |(root, _)| (root.change_head, root.expiry_head));
+        let ((change, expiry), (last_change, last_expiry)) = (heads(before), heads(view));
+        let mut changes = Vec::new();
+        let read = read_chain(host, layout::change, (change, last_change)).await?;
+        let read = match read {
+            Ok(read) => read,
+            Err(why) => return Ok(Err(why)),
+        };
+        for Link { number, previous, bytes } in read {
+            let name = objects::key(layout::change(number));
+            let stored = host.store.stat(&name).await?.map_or(Time(0), |stat| Time(stat.created.0));
+            if let Some((verified, is_certain)) = signed_change(host, number, previous, &bytes).await? {
+                changes.push(Signed { verified, is_certain, stored });
+            }
+        }
+        let read = read_chain(host, layout::expiry, (expiry, last_expiry)).await?;
+        let read = match read {
+            Ok(read) => read,
+            Err(why) => return Ok(Err(why)),
+        };
+        let expiries = read.into_iter().filter_map(|Link { number, previous, bytes }| {
+            let follows = |of: &Expiry| previous.is_none_or(|previous| of.previous == previous);
+            Expiry::decode(number, &bytes).ok().filter(follows)
+        });
+        Ok(Ok(Self { changes, expiries: expiries.collect() }))
+    }
+
+    /// Packs that the owner has proven in them.
+    pub(super) fn proven(&self) -> impl Iterator<Item = &PackId> {
+        let operations = self.changes.iter().flat_map(|change| &change.verified.change.operations);
+        operations.flat_map(|operation| operation.proven())
+    }
+
+    /// What may have happened to each snapshot, in order: an expiry comes behind the last change it knows.
+    pub(super) fn steps(&self) -> BTreeMap<SnapshotId, Vec<Step<'_>>> {
+        let mut steps: BTreeMap<SnapshotId, Vec<Step<'_>>> = BTreeMap::new();
+        let mut expiries = self.expiries.iter().peekable();
+        for Signed { verified, is_certain, .. } in &self.changes {
+            while let Some(expiry) = expiries.next_if(|expiry| expiry.change < verified.change.number) {
+                expiry.snapshots.iter().for_each(|id| steps.entry(*id).or_default().push(Step::Expiry));
+            }
+            for operation in &verified.change.operations {
+                for id in operation.snapshots() {
+                    steps.entry(*id).or_default().push(Step::Change(operation, *is_certain));
+                }
+            }
+        }
+        expiries.flat_map(|expiry| &expiry.snapshots).for_each(|id| steps.entry(*id).or_default().push(Step::Expiry));
+        steps
+    }
+
+    /// Whether the state's policy is the one that they brought into force, and what it replaced lingers.
+    pub(super) async fn compare_policy(
+        &self,
+        host: &Host<'_>,
+        before: &View,
+        view: &View,
+    ) -> Result<Result<(), String>, JobError> {
+        let (old, new) = (before.root.as_ref().map(|(root, _)| root), view.root.as_ref().map(|(root, _)| root));
+        let mut possible: Vec<Head> = vec![old.and_then(|root| root.policy)];
+        let mut lingering = old.and_then(|root| root.lingering);
+        let mut in_force: Option<SignedPolicy> = None;
+        for Signed { verified, is_certain, stored } in &self.changes {
+            let Some(policy) = policy::of(&verified.change) else { continue };
+            if *is_certain {
+                possible.clear();
+                let replaced = match in_force.take() {
+                    Some(replaced) => Some(replaced),
+                    None => match policy::current(host, before).await {
+                        // Nobody can tell what it guarded.
+                        Err(JobError::Damaged { .. }) => None,
+                        read => read?.map(|(_, policy)| policy),
+                    },
+                };
+                if let Some(replaced) = replaced {
+                    lingering = Lingering::after(lingering, &replaced, &policy, *stored);
+                }
+                in_force = Some(policy);
+            }
+            possible.push(Some((verified.change.number, verified.hash)));
+        }
+        if !possible.contains(&new.and_then(|root| root.policy)) {
+            return Ok(Err("another policy is in force than the owner has signed last".into()));
+        }
+        let time = new.map_or(Time(0), |root| root.time);
+        let is_kept = lingering
+            .filter(|of| of.lasts(time))
+            .is_none_or(|due| new.and_then(|root| root.lingering).is_some_and(|found| found.covers(&due)));
+        Ok(if is_kept { Ok(()) } else { Err("the floor or the hold of a replaced policy ends too early".into()) })
+    }
+}
+
+/// The objects of a chain behind one link up to another, each with the hash of the one before, if that is there; else why
+/// the last is not what the state says.
+async fn read_chain(
+    host: &Host<'_>,
+    name: impl Fn(u64) -> String,
+    (from, to): (Head, Head),
+) -> Result<Result<Vec<Link>, String>, JobError> {
+    let (number, hash) = from.unwrap_or((0, ObjectHash::NONE));
+    let (last, expected) = to.unwrap_or((0, ObjectHash::NONE));
+    let (mut links, mut before, mut missing) = (Vec::new(), Some(hash), 0);
+    for number in number + 1..=last {
+        // Behind one that is lost others go on. What it said nobody knows, and a state that follows from it is refused.
+        let bytes = objects::read(host.store, &name(number)).await?;
+        missing = if bytes.is_some() { 0 } else { missing + 1 };
+        if missing > GAP {
+            break;
+        }
+        let own = bytes.as_ref().map(|bytes| ObjectHash::of(bytes));
+        let previous = core::mem::replace(&mut before, own);
+        links.extend(bytes.map(|bytes| Link { number, previous, bytes }));
+    }
+    if number <= last && before == Some(expected) {
+        return Ok(Ok(links));
+    }
+    Ok(Err(format!("{} is not the one that it has folded in", name(last.max(1)))))
+}
+
+/// So many links may be lost in a row.
+const GAP: u32 = 100;
+
+/// An object of a chain.
+struct Link {
+    number: u64,
+    previous: Option<ObjectHash>,
+    bytes: Bytes,
+}

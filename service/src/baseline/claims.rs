@@ -1,0 +1,185 @@
+//! Claims: the manifests since the baseline, as far as their clients have signed them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use copal_engine::client::{ClientRecord, Role};
+use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId, SnapshotId};
+use copal_engine::ingest::snapshot_of;
+use copal_engine::layout;
+use copal_engine::limits::CHAIN_LEAP;
+use copal_engine::manifest::Manifest;
+use copal_engine::number::reached;
+use copal_engine::receipt::{Outcome, Receipt};
+use copal_engine::state::{ClientHead, SnapshotRecord};
+use copal_engine::time::Time;
+use copal_store::Listed;
+
+use crate::clients;
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects::{self, Call};
+use crate::view::View;
+
+/// What clients have claimed since the baseline.
+#[derive(Default)]
+pub(super) struct Claims {
+    /// The manifests that the state has decided about, but for those that were rejected.
+    pub(super) decided: BTreeMap<(ClientId, u64), Claim>,
+    /// Manifests that cannot be read and that the next one of their client names, with the snapshots they may commit.
+    pub(super) lost: BTreeMap<(ClientId, u64), SnapshotId>,
+    /// Packs of manifests that nobody has decided about.
+    pub(super) waiting: BTreeSet<PackId>,
+    /// Packs that the owner has proven.
+    pub(super) proven: BTreeSet<PackId>,
+}
+
+/// A manifest that was accepted, or may have been.
+pub(super) struct Claim {
+    /// The domain of all that it names.
+    pub(super) domain: DomainId,
+    /// Its packs and their lengths.
+    pub(super) packs: Vec<(PackId, u64)>,
+    /// Those that the owner has proven.
+    proven: BTreeSet<PackId>,
+    /// The snapshot that it commits, accepted as soon as the store had it.
+    pub(super) snapshot: Option<SnapshotRecord>,
+    /// Whether a full client has signed it.
+    pub(super) by_full_client: bool,
+    /// When the store got it.
+    pub(super) stored: Time,
+    /// The hash of the manifest before it.
+    previous: ObjectHash,
+    /// Whether it does not count.
+    is_rejected: bool,
+    /// Whether its client was told that it was accepted.
+    pub(super) is_told: bool,
+}
+
+impl Claims {
+    pub(super) async fn since(host: &Host<'_>, before: &View, view: &View) -> Result<Self, JobError> {
+        let clients = clients::below_behind(host.store, "manifests/", &before.state.heads).await?;
+        let calls = clients.into_iter().map(|client| -> Call<'_, _> {
+            let from = before.state.heads.get(&client).map_or(0, |head| head.number);
+            let chain = Chain { host, client, from, head: view.state.heads.get(&client), root: view.number() };
+            Box::pin(async move { chain.claims().await.map(|claims| (client, claims)) })
+        });
+        let mut all = Self::default();
+        for (client, claims) in objects::together(calls).await? {
+            let head = view.state.heads.get(&client).map_or(0, |head| head.number);
+            let from = before.state.heads.get(&client).map_or(0, |head| head.number);
+            let there: BTreeSet<u64> = claims.iter().map(|(number, _)| *number).collect();
+            for (number, claim) in claims {
+                if number > from + 1 && !there.contains(&(number - 1)) {
+                    all.lost.insert((client, number - 1), claim.previous.snapshot());
+                }
+                if claim.is_rejected {
+                    continue;
+                }
+                if number > head {
+                    all.waiting.extend(claim.packs.into_iter().map(|(id, _)| id));
+                    continue;
+                }
+                all.proven.extend(&claim.proven);
+                all.decided.insert((client, number), claim);
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The manifests of one client behind the baseline.
+struct Chain<'a> {
+    host: &'a Host<'a>,
+    client: ClientId,
+    /// The last number that the baseline has decided.
+    from: u64,
+    /// What the state has decided.
+    head: Option<&'a ClientHead>,
+    /// The number of its root.
+    root: u64,
+}
+
+impl Chain<'_> {
+    /// Without a record of the client nobody can tell what it has signed, and nothing of it was accepted.
+    async fn claims(&self) -> Result<Vec<(u64, Claim)>, JobError> {
+        let record = match clients::read(self.host, self.client).await {
+            Ok(Some(record)) => record,
+            Ok(None) => return Ok(Vec::new()),
+            Err(error) => return error.blame().map(|_| Vec::new()),
+        };
+        let numbered = self.listed().await?;
+        let last = reached(self.from, CHAIN_LEAP, numbered.iter().map(|(number, _)| *number));
+        let calls = numbered.into_iter().filter(|(number, _)| *number <= last).map(|(number, stored)| -> Call<'_, _> {
+            let record = &record;
+            Box::pin(async move { Ok(self.claim(record, number, stored).await?.map(|claim| (number, claim))) })
+        });
+        Ok(objects::few_together(FEW, calls).await?.into_iter().flatten().collect())
+    }
+
+    async fn listed(&self) -> Result<Vec<(u64, Time)>, JobError> {
+        let prefix = format!("manifests/{}/", self.client);
+        let mut after = Some(objects::key(layout::manifest(self.client, self.from)));
+        let mut numbered = Vec::new();
+        loop {
+            let page = self.host.store.list(&prefix, after.as_ref(), PAGE).await?;
+            let number = |listed: &Listed| layout::trailing_number(listed.key.as_str());
+            let found = page.objects.iter().filter_map(|listed| Some((number(listed)?, Time(listed.stat.created.0))));
+            numbered.extend(found);
+            after = page.objects.last().map(|last| last.key.clone());
+            if !page.more {
+                return Ok(numbered);
+            }
+        }
+    }
+
+    /// One manifest; none if it cannot be read, or its client has not signed it.
+    async fn claim(&self, record: &ClientRecord, number: u64, stored: Time) -> Result<Option<Claim>, JobError> {
+        let Some(keys) = &record.keys else { return Ok(None) };
+        let names = [layout::manifest(self.client, number), layout::receipt(self.client, number)];
+        let read = async |name: &str| match objects::read(self.host.store, name).await.map_err(JobError::from) {
+            Ok(read) => Ok(read),
+            Err(error) => error.blame().map(|_| None),
+        };
+        let (bytes, receipt) = futures::try_join!(read(&names[0]), read(&names[1]))?;
+        let Some(bytes) = bytes else { return Ok(None) };
+        let verified = Manifest::verify(self.host.repository, &keys.manifest, self.client, number, &bytes);
+        let Ok(verified) = verified else { return Ok(None) };
+        let receipt = receipt.and_then(|bytes| Receipt::decode(self.client, number, &bytes).ok());
+        let told = receipt.filter(|receipt| receipt.manifest == verified.hash);
+        let is_told = told.as_ref().is_some_and(|told| told.outcome == Outcome::Accepted && told.root <= self.root);
+        let outcome = told.map(|told| told.outcome).or_else(|| self.decided(number, verified.hash));
+        let is_told = is_told || self.decided(number, verified.hash) == Some(Outcome::Accepted);
+        let is_revoked = number > self.head.map_or(0, |head| head.number) && !record.accepts(number, verified.hash);
+        let is_rejected = outcome == Some(Outcome::Rejected) || is_revoked;
+        let by_full_client = record.role == Role::Full;
+        let proven = verified.manifest.proven_packs(self.host.repository, &self.host.owner_key);
+        let snapshot = snapshot_of(&verified, by_full_client, stored, stored);
+        let Manifest { domain, packs, previous, .. } = verified.manifest;
+        Ok(Some(Claim { domain, packs, proven, snapshot, by_full_client, stored, previous, is_rejected, is_told }))
+    }
+
+    /// What the state says of a manifest whose client was not told yet.
+    fn decided(&self, number: u64, hash: ObjectHash) -> Option<Outcome> {
+        let mut decisions = self.head?.decisions.iter();
+        decisions.find(|decision| (decision.number, decision.hash) == (number, hash)).map(|decision| decision.outcome)
+    }
+}
+
+/// No chain goes back.
+pub(super) fn compare_heads(before: &View, view: &View) -> Result<(), String> {
+    for (client, head) in &before.state.heads {
+        let follows = view
+            .state
+            .heads
+            .get(client)
+            .is_some_and(|now| now.number > head.number || (now.number, now.hash) == (head.number, head.hash));
+        if !follows {
+            return Err(format!("it has decided less about client {client} than before"));
+        }
+    }
+    Ok(())
+}
+
+/// Manifests of one client that are read at the same time: others are read beside.
+const FEW: usize = 4;
+const PAGE: usize = 1000;

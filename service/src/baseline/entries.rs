@@ -1,0 +1,192 @@
+//! Entries: that an index has all that it had, all of the packs that were accepted since, and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use copal_engine::id::{DomainId, ObjectHash, PackId};
+use copal_engine::index::{Entry, Segment, SegmentWriter};
+use copal_engine::layout;
+use copal_engine::pack::PackTable;
+use copal_engine::state::PackRecord;
+use copal_store::StoreError;
+use sha2::{Digest, Sha256};
+
+use crate::error::JobError;
+use crate::host::Host;
+use crate::objects::{self, Call};
+use crate::view::View;
+use crate::witness::denial;
+
+/// Compares the segments of a state with those of the baseline; else tells what does not follow. Reads those that only one
+/// of them names, and the tables of packs that are new.
+pub(super) async fn compare(host: &Host<'_>, before: &View, view: &View) -> Result<Result<(), String>, JobError> {
+    let changed = before.state.segments.keys().chain(view.state.segments.keys());
+    let changed =
+        changed.filter(|key| before.state.segments.contains_key(key) != view.state.segments.contains_key(key));
+    let new = view.state.packs.iter().filter(|(id, _)| !before.state.packs.contains_key(id));
+    let domains: BTreeSet<DomainId> =
+        changed.map(|(domain, _)| *domain).chain(new.map(|(_, record)| record.domain)).collect();
+    for domain in domains {
+        if let Err(why) = (Comparison { host, before, view, domain, key: host.random() }).run().await? {
+            return Ok(Err(why));
+        }
+    }
+    Ok(Ok(()))
+}
+
+struct Comparison<'a> {
+    host: &'a Host<'a>,
+    before: &'a View,
+    view: &'a View,
+    domain: DomainId,
+    /// Sums of entries are told apart by it.
+    key: [u8; 16],
+}
+
+impl Comparison<'_> {
+    async fn run(&self) -> Result<Result<(), String>, JobError> {
+        let (old, new) = (self.named(self.before), self.named(self.view));
+        let gone = self.read(old.difference(&new)).await?;
+        let fresh = self.read(new.difference(&old)).await?;
+        if let Some(pack) = self.first_lost(&gone, &fresh, old.intersection(&new)).await? {
+            return Ok(Err(format!("the index has lost entries of pack {pack}")));
+        }
+        let (mut added, mut again): (BTreeMap<PackId, Sum>, BTreeMap<PackId, Vec<Entry>>) = Default::default();
+        for (at, segment) in fresh.iter().enumerate() {
+            for entry in segment.entries().filter(|entry| !holds(&gone, entry) && !holds(&fresh[..at], entry)) {
+                let pack = entry.location.pack;
+                match self.before.state.packs.contains_key(&pack) {
+                    true => again.entry(pack).or_default().push(entry),
+                    false => added.entry(pack).or_default().add(&self.key, &entry),
+                }
+            }
+        }
+        // A pack that was named again, since some of its entries had been removed.
+        for (pack, entries) in &again {
+            if !self.agrees(pack, &|of| entries.iter().all(|entry| holds(std::slice::from_ref(of), entry))).await? {
+                return Ok(Err(format!("the index has entries that pack {pack} does not hold")));
+            }
+        }
+        let is_new = |(id, record): &(&PackId, &PackRecord)| {
+            record.domain == self.domain && !self.before.state.packs.contains_key(id)
+        };
+        for (pack, _) in self.view.state.packs.iter().filter(is_new) {
+            let found = added.remove(pack).unwrap_or_default();
+            let is_all = |of: &Segment<Bytes>| {
+                let mut sum = Sum::default();
+                of.entries().for_each(|entry| sum.add(&self.key, &entry));
+                sum == found
+            };
+            if !self.agrees(pack, &is_all).await? {
+                return Ok(Err(format!("the index does not have what pack {pack} holds")));
+            }
+        }
+        Ok(match added.keys().next() {
+            Some(pack) => Err(format!("the index has entries of pack {pack}, of which nothing is known")),
+            None => Ok(()),
+        })
+    }
+
+    fn named(&self, view: &View) -> BTreeSet<ObjectHash> {
+        view.state.segments.keys().filter(|(of, _)| *of == self.domain).map(|(_, hash)| *hash).collect()
+    }
+
+    async fn read<'s>(&self, names: impl Iterator<Item = &'s ObjectHash>) -> Result<Vec<Segment<Bytes>>, JobError> {
+        let calls = names.copied().map(|hash| -> Call<'_, Segment<Bytes>> {
+            let name = layout::segment(hash);
+            Box::pin(async move {
+                let gone = || JobError::StateLost { evidence: format!("{name} is gone") };
+                let bytes = objects::map_hashed(self.host.store, &name, hash).await?.ok_or_else(gone)?;
+                Segment::parse(bytes).map_err(|error| JobError::damaged(&name, error))
+            })
+        });
+        objects::few_together(FEW, calls).await
+    }
+
+    /// The pack of the first entry that was in the index and is not.
+    async fn first_lost<'s>(
+        &self,
+        gone: &[Segment<Bytes>],
+        fresh: &[Segment<Bytes>],
+        stayed: impl Iterator<Item = &'s ObjectHash>,
+    ) -> Result<Option<PackId>, JobError> {
+        let lost = || gone.iter().flat_map(Segment::entries).filter(|entry| !holds(fresh, entry));
+        if lost().next().is_none() {
+            return Ok(None);
+        }
+        // Two segments may have listed it, and one of them was merged with others.
+        let stayed = self.read(stayed).await?;
+        Ok(lost().find(|entry| !holds(&stayed, entry)).map(|entry| entry.location.pack))
+    }
+
+    /// Whether a pack's own table, as a segment, passes a test. What cannot be read cannot be compared: nobody relies on it.
+    async fn agrees(&self, pack: &PackId, test: &(dyn Fn(&Segment<Bytes>) -> bool + Sync)) -> Result<bool, JobError> {
+        let record = &self.view.state.packs[pack];
+        let store = self.host.store;
+        for is_hashed in [false, true] {
+            let read = match is_hashed {
+                false => objects::read_table(store, record.place, *pack, record.length).await,
+                true => objects::read_table_hashed(store, record.place, *pack, record.length).await,
+            };
+            let table = match read {
+                Err(JobError::Store(StoreError::NotFound { .. })) => return Ok(true),
+                Err(JobError::Store(error)) if denial(&error).is_some() => return Ok(true),
+                Err(error) => match error.blame() {
+                    Ok(_) if is_hashed => return Ok(true),
+                    Ok(_) => continue,
+                    Err(error) => return Err(error),
+                },
+                Ok(table) => table,
+            };
+            if self.segment_of(pack, record, &table)?.is_some_and(|segment| test(&segment)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn segment_of(
+        &self,
+        pack: &PackId,
+        record: &PackRecord,
+        table: &PackTable,
+    ) -> Result<Option<Segment<Bytes>>, JobError> {
+        if (table.domain, table.kind) != (record.domain, record.kind) {
+            return Ok(None);
+        }
+        let mut writer = SegmentWriter::new(self.domain, self.key);
+        writer.add_pack(*pack, record.place, table)?;
+        Ok(writer.finish().and_then(|new| Segment::parse(Bytes::from(new.bytes)).ok()))
+    }
+}
+
+fn holds(segments: &[Segment<Bytes>], entry: &Entry) -> bool {
+    segments.iter().any(|segment| segment.find(&entry.id).any(|found| found == entry.location))
+}
+
+/// A number of entries, in any order: equal ones have equal sums, and nobody who does not know the key finds others.
+#[derive(Default, PartialEq, Eq)]
+struct Sum {
+    count: u64,
+    sum: u128,
+}
+
+impl Sum {
+    fn add(&mut self, key: &[u8; 16], entry: &Entry) {
+        let at = &entry.location;
+        let mut hasher = Sha256::new();
+        hasher.update(key);
+        hasher.update(entry.id.as_bytes());
+        hasher.update([at.place as u8, at.height, u8::from(at.is_page)]);
+        hasher.update(at.pack_length.to_le_bytes());
+        for number in [at.table_length, at.offset, at.length, u32::from(at.ordinal)] {
+            hasher.update(number.to_le_bytes());
+        }
+        let hash: [u8; 32] = hasher.finalize().into();
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(u128::from_le_bytes(*hash.first_chunk().expect("a hash has 32 bytes")));
+    }
+}
+
+/// Segments that are read at the same time.
+const FEW: usize = 4;

@@ -1,0 +1,69 @@
+//! Packs: that a state has a record of every pack that was accepted, as old and as far believed as it is, and of no other.
+
+use std::collections::BTreeMap;
+
+use copal_engine::id::{ClientId, PackId};
+use copal_engine::layout::Place;
+use copal_engine::state::{PackClaim, PackRecord};
+
+use super::Dated;
+use super::claims::{Claim, Claims};
+use crate::view::View;
+
+/// Compares the packs of a state with those of the baseline and what was claimed since. What a check says of them is
+/// hearsay, and may be different.
+pub(super) fn compare(before: &View, view: &View, claims: &Claims, dated: &mut Dated) -> Result<(), String> {
+    let (old, new) = (&before.state.packs, &view.state.packs);
+    let told = claims.decided.values().filter(|claim| claim.is_told).flat_map(|claim| &claim.packs);
+    if let Some(id) = old.keys().chain(told.map(|(id, _)| id)).find(|id| !new.contains_key(id)) {
+        return Err(format!("pack {id} is missing"));
+    }
+    let mut named: BTreeMap<PackId, Vec<Naming<'_>>> = BTreeMap::new();
+    for (key, claim) in &claims.decided {
+        for (id, length) in &claim.packs {
+            named.entry(*id).or_default().push(Naming { key: *key, claim, length: *length });
+        }
+    }
+    for (id, record) in new {
+        let is_proven_by = |before: bool| !record.is_proven || before || claims.proven.contains(id);
+        let follows = match old.get(id) {
+            Some(known) => is_proven_by(known.is_proven) && *record == PackRecord { ..mutable(known, record) },
+            None => {
+                let made = named.get(id).and_then(|named| named.iter().find(|of| of.makes(record)));
+                let earliest = made.map(|of| of.claim.stored);
+                if let Some(earliest) = earliest.filter(|earliest| record.accepted < *earliest) {
+                    dated.packs.insert(*id, earliest);
+                }
+                let is_of_lost = record.claim.is_some_and(|of| claims.lost.contains_key(&(of.client, of.number)));
+                is_of_lost && record.place == Place::Packs || is_proven_by(false) && made.is_some()
+            }
+        };
+        if !follows {
+            return Err(format!("nobody has signed what it says of pack {id}"));
+        }
+    }
+    Ok(())
+}
+
+/// A record that was known, with what may change.
+fn mutable(known: &PackRecord, now: &PackRecord) -> PackRecord {
+    let PackRecord { is_missing, is_damaged, read, is_proven, .. } = *now;
+    PackRecord { is_missing, is_damaged, read, is_proven, ..known.clone() }
+}
+
+/// A manifest that names a pack.
+struct Naming<'a> {
+    key: (ClientId, u64),
+    claim: &'a Claim,
+    length: u64,
+}
+
+impl Naming<'_> {
+    /// Whether it is the one for which this record was made.
+    fn makes(&self, record: &PackRecord) -> bool {
+        let (client, number) = self.key;
+        let claim = PackClaim { client, number, by_full_client: self.claim.by_full_client };
+        let is_same = (record.domain, record.length, record.place) == (self.claim.domain, self.length, Place::Packs);
+        is_same && record.claim == Some(claim)
+    }
+}
