@@ -112,7 +112,17 @@ fn save(machine: &Machine, store: &S3Store, number: u64) -> BTreeMap<String, Con
         }
         let arguments = ["backup", "files", "--json"];
         // The store may be away for longer than a client is patient.
-        let told = until("the backup is accepted", || machine.run(&arguments).ok());
+        let mut last = String::new();
+        let told = until("the backup is accepted", || match machine.run(&arguments) {
+            Ok(told) => Some(told),
+            Err(why) => {
+                if why != last {
+                    println!("round {round} of machine {number}: {why}");
+                }
+                last = why;
+                None
+            }
+        });
         let told: Value = told.lines().filter_map(|line| serde_json::from_str(line).ok()).next_back().unwrap();
         let id = told["snapshot_id"].as_str().expect("a snapshot was made").to_owned();
         saved.insert(id, contents(&machine.files()));

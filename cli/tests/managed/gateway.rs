@@ -14,7 +14,9 @@ struct Server {
 
 impl Server {
     fn start(owner: &Machine) -> Self {
-        let mut command = owner.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
+        // The owner works beside the store, where nobody announces what it uploads.
+        let words = ["serve", "--json", "--listen", "127.0.0.1:0", "--ingest-every", "1s"];
+        let mut command = owner.command(&words);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -65,6 +67,21 @@ fn a_write_only_machine_joins_saves_and_heals_through_a_gateway_and_the_owner_re
     owner.ok(&["restore", &format!("latest:{}", machine.path("source").display()), "-t", "out"]);
     assert_same(&machine.path("source"), &owner.path("out"));
     assert_eq!(owner.check(&["--full"]).0, 0);
+}
+
+#[test]
+fn a_write_only_machine_saves_on_whatever_the_owner_changes_meanwhile() {
+    let owner = managed();
+    let server = Server::start(&owner);
+    let machine = Machine::bare();
+    server.join(&machine, &enroll(&owner, "camera", "write-only")).ok();
+    for number in 0..3 {
+        owner.ok(&["backup", "source"]);
+        owner.ok(&["tag", "latest", "--add", &format!("round-{number}")]);
+        machine.write("dir/one", noise(number, 20_000));
+        let saved = server.command(&machine, &["backup", "source", "--json"]).ran().ok();
+        assert_eq!(text(&saved.json()["accepted_by"]), "service", "{saved}");
+    }
 }
 
 #[test]
