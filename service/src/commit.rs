@@ -44,6 +44,13 @@ pub struct Proposal {
     pub is_baseline: bool,
 }
 
+impl Proposal {
+    /// Whether the next root would change nothing about what is stored.
+    pub fn is_empty(&self) -> bool {
+        self.delta.is_empty() && self.overlay.is_empty()
+    }
+}
+
 /// Writes the runs and the next root. Gives the root if this writer won; none if another one did, and then everything
 /// that was decided has to be decided again on the new root.
 pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<Option<(Root, ObjectHash)>, JobError> {

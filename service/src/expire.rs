@@ -89,8 +89,8 @@ async fn decide(host: &Host<'_>, view: &View, report: &mut Report) -> Result<Opt
     }
     // A state may hold snapshots that nobody has made, which push others out of a rule.
     let mut whole = view::read_root(host.store, (root.number, *hash), &Parts::RECORDS).await?;
-    let Some((_, agreed)) = baseline::verify(host, None, &whole).await? else { return Ok(None) };
-    agreed.dated.date(&mut whole.state);
+    let Some(agreed) = baseline::verify(host, None, &whole).await? else { return Ok(None) };
+    agreed.mends.apply(host, &mut whole).await?;
     let expirable = expirable(&policy, &whole.state.snapshots, time);
     let snapshots: Vec<SnapshotId> = expirable.into_iter().take(CHANGE_SNAPSHOTS).collect();
     if snapshots.is_empty() {

@@ -224,9 +224,19 @@ async fn part_of(store: &dyn Store, object: &Key, range: Range<u64>) -> Result<B
 
 /// All objects below a prefix, in order, a page at a time.
 pub async fn list(store: &dyn Store, prefix: &str) -> Result<Vec<Listed>, StoreError> {
+    list_after(store, prefix, None).await
+}
+
+/// Those behind a key.
+pub(crate) async fn list_after(
+    store: &dyn Store,
+    prefix: &str,
+    after: Option<&Key>,
+) -> Result<Vec<Listed>, StoreError> {
     let mut objects: Vec<Listed> = Vec::new();
     loop {
-        let page = store.list(prefix, objects.last().map(|last| &last.key), LIST_PAGE).await?;
+        let last = objects.last().map(|last| &last.key).or(after);
+        let page = store.list(prefix, last, LIST_PAGE).await?;
         objects.extend(page.objects);
         if !page.more {
             return Ok(objects);

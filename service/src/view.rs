@@ -274,7 +274,7 @@ async fn read_index(
 /// The overlay of a domain, as a state names it.
 pub(crate) async fn overlay_of(store: &dyn Store, state: &State, domain: DomainId) -> Result<Overlay<Bytes>, JobError> {
     let read = read_overlay(store, state, domain).await?;
-    read.map_err(|gone| JobError::StateLost { evidence: format!("{gone}, which the baseline names, is gone") })
+    read.map_err(|gone| JobError::StateLost { evidence: format!("{gone}, which a root names, is gone") })
 }
 
 async fn read_overlay(

@@ -61,7 +61,8 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
         context.report.note(&format!("{packs} not needed any more; prune removes what is left of them"));
     }
     let is_state_lost = outcome.is_state_lost;
-    // What is there may be whole and older than it was. That it cannot be read is among the findings.
+    // The newest state in the store may be sound and older than one that this machine has seen. If it cannot be read, the
+    // check has said so.
     let lost = match wait(view::read_parts(repository.store().as_ref(), &Parts::NOTHING)) {
         Ok(view) => context.older(repository.store().as_ref(), repository.state_dir(), &view, CLIENTS)?,
         Err(_) => Vec::new(),

@@ -15,8 +15,8 @@ use crate::site::Site;
 use crate::wait::wait;
 
 impl Context<'_> {
-    /// What is lost of the state, as far as this machine or anything in the repository knows, each with the object it is
-    /// about: every command that reads says so. If there is no state at all, none of them has anything to say.
+    /// Lists the parts of the state that are lost: objects that this machine has seen or that another object names, each
+    /// with the reason. Every command that reads reports them. Fails if the repository has lost its whole state.
     pub(super) fn lost(&self, repository: &Repository, view: &View) -> Result<Vec<(String, String)>, Failure> {
         for why in &view.passed {
             self.report.warn(&format!("{why}: it is passed over"));
@@ -37,7 +37,7 @@ impl Context<'_> {
         Ok(lost)
     }
 
-    /// What of the state that this machine has met is not there any more. If all is, the state is remembered.
+    /// Lists the objects that are older now than when this machine last saw them. If there are none, remembers the state.
     pub(super) fn older(
         &self,
         store: &dyn Store,
@@ -76,8 +76,7 @@ impl Context<'_> {
         newest.map(|descriptor| Ok(self.places()?.state_of(descriptor.repository))).transpose()
     }
 
-    /// What of the state that this machine has met is gone from the other machine of a site. It needs no key where this
-    /// machine has met nothing.
+    /// The same for an `ssh://` repository, read through the other machine. A machine that has seen no state needs no key.
     pub(super) fn older_there(&self, site: &Site) -> Result<Vec<(String, String)>, Failure> {
         if self.met().is_empty() {
             return Ok(Vec::new());

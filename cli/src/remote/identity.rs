@@ -67,8 +67,8 @@ impl Identity {
         self.known().is_unknown = false;
     }
 
-    /// Whose key signs a request; none if there is none. The owner signs what only the owner may write, and signs orders,
-    /// since only the owner may shorten the grace period.
+    /// The key that signs a request; none if this machine has none. Writes that only the owner may make, and orders of jobs
+    /// (only the owner may shorten the grace period), are signed with the owner's key.
     pub(super) fn signer(&self, repository: RepositoryId, asked: &Asked<'_>) -> Option<(Signatory, SigningKey)> {
         let mut known = self.known();
         if let Some((client, key)) = &known.joining {

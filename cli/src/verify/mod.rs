@@ -83,7 +83,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// What a check without a key has found on another machine.
+    /// Takes over the report of a keyless check that ran on another machine.
     pub fn of_service(found: check::Report) -> Self {
         let mut findings = Findings::default();
         found.findings.into_iter().for_each(|finding| findings.add(finding, None));

@@ -105,22 +105,22 @@ impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
     }
 }
 
-/// What a page refers to is not known where only copies tell that are believed less than one that cannot be read: these may be
-/// made up, and the other one may come back.
+/// Counts a page as unread if the most trusted pack that holds it has no readable table. A thief may have written the tables of
+/// the less trusted packs, and the page in the other one can be healed: what it refers to must stay.
 fn doubt_pages<B: AsRef<[u8]>>(inventory: &mut Inventory<'_, B>, is_read: impl Fn(u32) -> bool) {
     let mut doubted = Vec::new();
     let pages = inventory.copies().filter(|(_, item)| inventory.graph.is_page(item.id));
     let mut pages = pages.map(|(_, item)| (item.id, inventory.block(item.block).pack)).peekable();
     while let Some((id, first)) = pages.next() {
-        let (mut told, mut untold) = (None, None);
+        let (mut readable, mut unreadable) = (None, None);
         let mut next = Some(first);
         while let Some(pack) = next {
             let of = &inventory.packs[pack as usize];
-            let best = if is_read(pack) { &mut told } else { &mut untold };
+            let best = if is_read(pack) { &mut readable } else { &mut unreadable };
             *best = (*best).max(Some(of.trust));
             next = pages.next_if(|(of, _)| *of == id).map(|(_, pack)| pack);
         }
-        if untold > told {
+        if unreadable > readable {
             doubted.push(id);
         }
     }

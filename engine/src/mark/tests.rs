@@ -210,3 +210,36 @@ fn a_page_whose_references_nobody_knows_is_unread_only_if_it_is_reached() {
     other.finish().unwrap();
     assert_eq!(other.reach([id(42)]).unread, []);
 }
+
+#[test]
+fn a_page_is_unread_if_only_less_trusted_packs_than_an_unreadable_one_tell_what_it_refers_to() {
+    let tree = |random: u8, reference: u8| {
+        let session = vec![vec![1]];
+        let mut pack = PackWriter::new(PackKind::Tree, DomainId([1; 16]), [random; 16], session).unwrap();
+        pack.add_block(&[0; 40], 0, 0, [id(41)], [view(1, &[id(reference)])]).unwrap();
+        pack.finish()
+    };
+    let unread = |readable: Trust, unreadable: Trust| {
+        let mut packs = [(tree(1, 2), readable, true), (tree(2, 3), unreadable, false)];
+        packs.sort_unstable_by_key(|(pack, ..)| pack.id);
+        let segments = packs.iter().map(|(pack, ..)| {
+            let mut segment = SegmentWriter::new(DomainId([1; 16]), [0; 16]);
+            segment.add_pack(pack.id, Place::Packs, &pack.table).unwrap();
+            Segment::parse(segment.finish().unwrap().bytes).unwrap()
+        });
+        let mut builder = InventoryBuilder::new(segments.collect(), &Memory).unwrap();
+        for (pack, trust, is_healthy) in &packs {
+            let (kind, place, length) = (PackKind::Tree, Place::Packs, pack.bytes.len() as u64);
+            let (trust, is_healthy, accepted) = (*trust, *is_healthy, Time(0));
+            let item = PackItem { id: pack.id, place, kind, length, is_healthy, trust, accepted };
+            builder.add_pack(item, is_healthy.then_some(&pack.table)).unwrap();
+        }
+        builder.finish().unwrap().graph.reach([id(41)]).unread
+    };
+    for less in [Trust::Excluded, Trust::Doubted, Trust::Claimed] {
+        assert_eq!(unread(less, Trust::Proven), [id(41)], "{less:?}");
+    }
+    assert_eq!(unread(Trust::Proven, Trust::Proven), [], "healed, and proven");
+    assert_eq!(unread(Trust::Claimed, Trust::Claimed), [], "healed, where nobody has proven anything");
+    assert_eq!(unread(Trust::Proven, Trust::Claimed), []);
+}

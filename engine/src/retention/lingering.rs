@@ -8,8 +8,8 @@ use crate::guard::{Floor, Guard, Hold, Lingering};
 use crate::time::Time;
 
 impl Lingering {
-    /// What lingers once `new` replaces `old` at a time; `before` is what lingered until then. If `new` guards at least as
-    /// much as `old`, the replacement adds nothing.
+    /// The floor and the hold that go on once the policy `new` replaces `old`; `before` went on until then. If `new` keeps all
+    /// that `old` keeps, only `before` goes on.
     pub fn after(before: Option<Self>, old: &SignedPolicy, new: &SignedPolicy, now: Time) -> Option<Self> {
         let before = before.filter(|before| before.lasts(now));
         let (floor, hold) = (old.floor(), old.hold());

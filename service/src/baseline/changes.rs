@@ -28,7 +28,6 @@ struct Signed {
     verified: VerifiedChange,
     /// Whether it counts today. Of a client that was revoked since it may have counted when it was folded in.
     is_certain: bool,
-    stored: Time,
 }
 
 /// What may have happened to a snapshot.
@@ -55,10 +54,8 @@ impl Changes {
             Err(why) => return Ok(Err(why)),
         };
         for Link { number, previous, bytes } in read {
-            let name = objects::key(layout::change(number));
-            let stored = host.store.stat(&name).await?.map_or(Time(0), |stat| Time(stat.created.0));
             if let Some((verified, is_certain)) = signed_change(host, number, previous, &bytes).await? {
-                changes.push(Signed { verified, is_certain, stored });
+                changes.push(Signed { verified, is_certain });
             }
         }
         let read = read_chain(host, layout::expiry, (expiry, last_expiry)).await?;
@@ -83,7 +80,7 @@ impl Changes {
     pub(super) fn steps(&self) -> BTreeMap<SnapshotId, Vec<Step<'_>>> {
         let mut steps: BTreeMap<SnapshotId, Vec<Step<'_>>> = BTreeMap::new();
         let mut expiries = self.expiries.iter().peekable();
-        for Signed { verified, is_certain, .. } in &self.changes {
+        for Signed { verified, is_certain } in &self.changes {
             while let Some(expiry) = expiries.next_if(|expiry| expiry.change < verified.change.number) {
                 expiry.snapshots.iter().for_each(|id| steps.entry(*id).or_default().push(Step::Expiry));
             }
@@ -108,7 +105,7 @@ impl Changes {
         let mut possible: Vec<Head> = vec![old.and_then(|root| root.policy)];
         let mut lingering = old.and_then(|root| root.lingering);
         let mut in_force: Option<SignedPolicy> = None;
-        for Signed { verified, is_certain, stored } in &self.changes {
+        for Signed { verified, is_certain } in &self.changes {
             let Some(policy) = policy::of(&verified.change) else { continue };
             if *is_certain {
                 possible.clear();
@@ -121,7 +118,9 @@ impl Changes {
                     },
                 };
                 if let Some(replaced) = replaced {
-                    lingering = Lingering::after(lingering, &replaced, &policy, *stored);
+                    let name = objects::key(layout::change(verified.change.number));
+                    let stored = host.store.stat(&name).await?.map_or(Time(0), |stat| Time(stat.created.0));
+                    lingering = Lingering::after(lingering, &replaced, &policy, stored);
                 }
                 in_force = Some(policy);
             }

@@ -93,43 +93,31 @@ struct Chain<'a> {
     client: ClientId,
     /// The last number that the baseline has decided.
     from: u64,
-    /// What the state has decided.
+    /// How far the state has decided the client's manifests.
     head: Option<&'a ClientHead>,
-    /// The number of its root.
+    /// The number of the state's root.
     root: u64,
 }
 
 impl Chain<'_> {
-    /// Without a record of the client nobody can tell what it has signed, and nothing of it was accepted.
+    /// Reads and verifies them. Without a record of the client nothing that it signed was accepted.
     async fn claims(&self) -> Result<Vec<(u64, Claim)>, JobError> {
         let record = match clients::read(self.host, self.client).await {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(Vec::new()),
             Err(error) => return error.blame().map(|_| Vec::new()),
         };
-        let numbered = self.listed().await?;
+        let first = objects::key(layout::manifest(self.client, self.from));
+        let listed = objects::list_after(self.host.store, &format!("manifests/{}/", self.client), Some(&first)).await?;
+        let number = |listed: &Listed| layout::trailing_number(listed.key.as_str());
+        let numbered = listed.iter().filter_map(|listed| Some((number(listed)?, Time(listed.stat.created.0))));
+        let numbered: Vec<(u64, Time)> = numbered.collect();
         let last = reached(self.from, CHAIN_LEAP, numbered.iter().map(|(number, _)| *number));
         let calls = numbered.into_iter().filter(|(number, _)| *number <= last).map(|(number, stored)| -> Call<'_, _> {
             let record = &record;
             Box::pin(async move { Ok(self.claim(record, number, stored).await?.map(|claim| (number, claim))) })
         });
         Ok(objects::few_together(FEW, calls).await?.into_iter().flatten().collect())
-    }
-
-    async fn listed(&self) -> Result<Vec<(u64, Time)>, JobError> {
-        let prefix = format!("manifests/{}/", self.client);
-        let mut after = Some(objects::key(layout::manifest(self.client, self.from)));
-        let mut numbered = Vec::new();
-        loop {
-            let page = self.host.store.list(&prefix, after.as_ref(), PAGE).await?;
-            let number = |listed: &Listed| layout::trailing_number(listed.key.as_str());
-            let found = page.objects.iter().filter_map(|listed| Some((number(listed)?, Time(listed.stat.created.0))));
-            numbered.extend(found);
-            after = page.objects.last().map(|last| last.key.clone());
-            if !page.more {
-                return Ok(numbered);
-            }
-        }
     }
 
     /// One manifest; none if it cannot be read, or its client has not signed it.
@@ -158,7 +146,7 @@ impl Chain<'_> {
         Ok(Some(Claim { domain, packs, proven, snapshot, by_full_client, stored, previous, is_rejected, is_told }))
     }
 
-    /// What the state says of a manifest whose client was not told yet.
+    /// The decision in the state about a manifest; none if the state has dropped it, since its receipt was written.
     fn decided(&self, number: u64, hash: ObjectHash) -> Option<Outcome> {
         let mut decisions = self.head?.decisions.iter();
         decisions.find(|decision| (decision.number, decision.hash) == (number, hash)).map(|decision| decision.outcome)
@@ -182,4 +170,3 @@ pub(super) fn compare_heads(before: &View, view: &View) -> Result<(), String> {
 
 /// Manifests of one client that are read at the same time: others are read beside.
 const FEW: usize = 4;
-const PAGE: usize = 1000;

@@ -15,7 +15,6 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::objects::{self, Call};
 use crate::view::View;
-use crate::witness::denial;
 
 /// Compares the segments of a state with those of the baseline; else tells what does not follow. Reads those that only one
 /// of them names, and the tables of packs that are new.
@@ -119,7 +118,8 @@ impl Comparison<'_> {
         Ok(lost().find(|entry| !holds(&stayed, entry)).map(|entry| entry.location.pack))
     }
 
-    /// Whether a pack's own table, as a segment, passes a test. What cannot be read cannot be compared: nobody relies on it.
+    /// Whether a pack's own table, as a segment, passes a test. A pack that is gone or damaged passes: there is nothing to
+    /// compare with, and no copy in it counts.
     async fn agrees(&self, pack: &PackId, test: &(dyn Fn(&Segment<Bytes>) -> bool + Sync)) -> Result<bool, JobError> {
         let record = &self.view.state.packs[pack];
         let store = self.host.store;
@@ -130,12 +130,11 @@ impl Comparison<'_> {
             };
             let table = match read {
                 Err(JobError::Store(StoreError::NotFound { .. })) => return Ok(true),
-                Err(JobError::Store(error)) if denial(&error).is_some() => return Ok(true),
-                Err(error) => match error.blame() {
-                    Ok(_) if is_hashed => return Ok(true),
-                    Ok(_) => continue,
-                    Err(error) => return Err(error),
-                },
+                Err(JobError::Damaged { .. }) if is_hashed => return Ok(true),
+                Err(JobError::Damaged { .. }) => continue,
+                // A check has found out that it is the pack that is at fault, and not the store.
+                Err(error) if record.is_damaged => return error.blame().map(|_| true),
+                Err(error) => return Err(error),
                 Ok(table) => table,
             };
             if self.segment_of(pack, record, &table)?.is_some_and(|segment| test(&segment)) {

@@ -5,17 +5,17 @@
 mod changes;
 mod claims;
 mod entries;
+mod flags;
+mod mends;
 mod packs;
 mod snapshots;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use copal_engine::id::{ClientId, ObjectHash, PackId, SnapshotId};
+use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::layout;
 use copal_engine::root::Deletion;
-use copal_engine::state::{State, StateDelta};
-use copal_engine::time::Time;
 
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
@@ -24,49 +24,17 @@ use crate::objects;
 use crate::view::{self, Parts, View};
 use changes::Changes;
 use claims::Claims;
+pub(crate) use mends::Mends;
 
 /// What was found out while a state was compared with the baseline.
 #[derive(Debug, Default)]
 pub(crate) struct Agreed {
-    /// Snapshots whose pages stay although the state calls them forgotten: they may have been brought back.
-    pub(crate) spared: BTreeSet<SnapshotId>,
     /// Packs that manifests name about which nobody has decided.
     pub(crate) claimed: BTreeSet<PackId>,
-    /// What the state calls older than its manifest, and how old it is at most.
-    pub(crate) dated: Dated,
-}
-
-/// When what was accepted can have been accepted at the earliest.
-#[derive(Debug, Default)]
-pub(crate) struct Dated {
-    snapshots: BTreeMap<(ClientId, u64), Time>,
-    packs: BTreeMap<PackId, Time>,
-}
-
-impl Dated {
-    /// Dates what a state holds, and gives what the next root has to change.
-    pub(crate) fn date(&self, state: &mut State) -> StateDelta {
-        let mut delta = StateDelta::default();
-        for (key, earliest) in &self.snapshots {
-            if let Some(record) = state.snapshots.get_mut(key).filter(|record| record.accepted < *earliest) {
-                record.accepted = *earliest;
-                delta.snapshots.insert(*key, Some(record.clone()));
-            }
-        }
-        for (id, earliest) in &self.packs {
-            if let Some(record) = state.packs.get_mut(id).filter(|record| record.accepted < *earliest) {
-                record.accepted = *earliest;
-                delta.packs.insert(*id, Some(record.clone()));
-            }
-        }
-        delta
-    }
-
-    /// Adds what was found out before of the same state.
-    pub(crate) fn join(&mut self, before: Self) {
-        self.snapshots.extend(before.snapshots);
-        self.packs.extend(before.packs);
-    }
+    /// What the next root has to put right.
+    pub(crate) mends: Mends,
+    /// Whether the state is the baseline itself.
+    pub(crate) is_baseline: bool,
 }
 
 /// Notes that the writer stands by a root: it has verified its state, or is about to make it on the root of number `on`.
@@ -99,15 +67,13 @@ pub(crate) async fn newest(host: &Host<'_>) -> Result<Option<(u64, ObjectHash)>,
     Ok(found)
 }
 
-/// Compares the records of a state with the baseline: the newest in the store, or a root that this run has verified, if
-/// that is newer. Gives the baseline, and what follows; none if another prune has made a newer state meanwhile, and taken
-/// away what this one consists of.
+/// Compares a state with the baseline: the newest in the store, or a root that this run has verified, if that is newer.
+/// None if another prune has made a newer state meanwhile, and deleted something that this one names.
 pub(crate) async fn verify(
     host: &Host<'_>,
-    verified: Option<(u64, ObjectHash)>,
+    mut verified: Option<(u64, ObjectHash)>,
     view: &View,
-) -> Result<Option<(View, Agreed)>, JobError> {
-    let mut verified = verified;
+) -> Result<Option<Agreed>, JobError> {
     loop {
         let noted = newest(host).await?;
         let baseline = noted.max(verified);
@@ -117,36 +83,33 @@ pub(crate) async fn verify(
             {
                 return Ok(None);
             }
-            // Another prune has deleted what the baseline consists of, and noted a newer one unless there never was any.
+            // Another prune has noted a newer baseline, or found none, and deleted what this one names.
             Err(JobError::StateLost { .. }) if baseline != noted || newest(host).await? != noted => verified = None,
             compared => return compared.map(Some),
         }
     }
 }
 
-async fn compare(
-    host: &Host<'_>,
-    baseline: Option<(u64, ObjectHash)>,
-    view: &View,
-) -> Result<(View, Agreed), JobError> {
+async fn compare(host: &Host<'_>, baseline: Option<(u64, ObjectHash)>, view: &View) -> Result<Agreed, JobError> {
+    if baseline == view.base() || is_planted(Fault::StateBelieved) {
+        let claimed = Claims::since(host, view, view).await?.waiting;
+        return Ok(Agreed { claimed, is_baseline: baseline == view.base(), ..Agreed::default() });
+    }
     let before = match baseline {
         Some(root) => view::read_root(host.store, root, &Parts::RECORDS).await?,
         // Nothing was ever removed: everything that was accepted is in the state.
         None => View::default(),
     };
-    let mut claims = Claims::since(host, &before, view).await?;
-    let claimed = core::mem::take(&mut claims.waiting);
-    if baseline == view.base() || is_planted(Fault::StateBelieved) {
-        return Ok((before, Agreed { claimed, ..Agreed::default() }));
-    }
     let contradicts = |why| JobError::Contradicted { root: view.number(), why };
+    let mut claims = Claims::since(host, &before, view).await?;
     let changes = Changes::between(host, &before, view).await?.map_err(contradicts)?;
     claims.proven.extend(changes.proven());
     changes.compare_policy(host, &before, view).await?.map_err(contradicts)?;
     claims::compare_heads(&before, view).map_err(contradicts)?;
-    let mut dated = Dated::default();
-    let spared = snapshots::compare(&before, view, &claims, &changes, &mut dated).map_err(contradicts)?;
-    packs::compare(&before, view, &claims, &mut dated).map_err(contradicts)?;
+    let mut mends = Mends::default();
+    snapshots::compare(&before, view, &claims, &changes, &mut mends).map_err(contradicts)?;
+    packs::compare(&before, view, &claims, &mut mends).map_err(contradicts)?;
+    flags::compare(host, &before, view).await?.map_err(contradicts)?;
     entries::compare(host, &before, view).await?.map_err(contradicts)?;
-    Ok((before, Agreed { spared, claimed, dated }))
+    Ok(Agreed { claimed: claims.waiting, mends, is_baseline: false })
 }

@@ -6,13 +6,13 @@ use copal_engine::id::{ClientId, PackId};
 use copal_engine::layout::Place;
 use copal_engine::state::{PackClaim, PackRecord};
 
-use super::Dated;
 use super::claims::{Claim, Claims};
+use super::mends::Mends;
 use crate::view::View;
 
 /// Compares the packs of a state with those of the baseline and what was claimed since. What a check says of them is
 /// hearsay, and may be different.
-pub(super) fn compare(before: &View, view: &View, claims: &Claims, dated: &mut Dated) -> Result<(), String> {
+pub(super) fn compare(before: &View, view: &View, claims: &Claims, mends: &mut Mends) -> Result<(), String> {
     let (old, new) = (&before.state.packs, &view.state.packs);
     let told = claims.decided.values().filter(|claim| claim.is_told).flat_map(|claim| &claim.packs);
     if let Some(id) = old.keys().chain(told.map(|(id, _)| id)).find(|id| !new.contains_key(id)) {
@@ -32,7 +32,7 @@ pub(super) fn compare(before: &View, view: &View, claims: &Claims, dated: &mut D
                 let made = named.get(id).and_then(|named| named.iter().find(|of| of.makes(record)));
                 let earliest = made.map(|of| of.claim.stored);
                 if let Some(earliest) = earliest.filter(|earliest| record.accepted < *earliest) {
-                    dated.packs.insert(*id, earliest);
+                    mends.packs.insert(*id, earliest);
                 }
                 let is_of_lost = record.claim.is_some_and(|of| claims.lost.contains_key(&(of.client, of.number)));
                 is_of_lost && record.place == Place::Packs || is_proven_by(false) && made.is_some()

@@ -1,40 +1,35 @@
 //! Snapshots: that a state has all that were accepted, as changes and expiries have left them, and no other.
 
-use std::collections::BTreeSet;
-
 use copal_engine::change::Operation;
-use copal_engine::id::SnapshotId;
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 
-use super::Dated;
 use super::changes::{Changes, Step};
 use super::claims::Claims;
+use super::mends::Mends;
 use crate::ingest::apply_change;
 use crate::view::View;
 
-/// Compares the snapshots of a state with those of the baseline and what came since. Gives those that the state calls
-/// forgotten although they may have been brought back: whether their pages were there only an index of that time tells.
+/// Compares the snapshots of a state with those of the baseline and what came since.
 pub(super) fn compare(
     before: &View,
     view: &View,
     claims: &Claims,
     changes: &Changes,
-    dated: &mut Dated,
-) -> Result<BTreeSet<SnapshotId>, String> {
+    mends: &mut Mends,
+) -> Result<(), String> {
     let (old, new) = (&before.state.snapshots, &view.state.snapshots);
     let told = claims.decided.iter().filter(|(_, claim)| claim.is_told && claim.snapshot.is_some());
     if let Some((client, number)) = old.keys().chain(told.map(|(key, _)| key)).find(|key| !new.contains_key(key)) {
         return Err(format!("the snapshot of manifest {number} of client {client} is missing"));
     }
     let steps = changes.steps();
-    let mut spared = BTreeSet::new();
     for (key, record) in new {
         let claim = claims.decided.get(key).and_then(|claim| claim.snapshot.as_ref());
         let (origin, is_new) = match (old.get(key), claim) {
             (Some(known), _) => (known.clone(), false),
             (None, Some(claimed)) => {
                 if record.accepted < claimed.accepted {
-                    dated.snapshots.insert(*key, claimed.accepted);
+                    mends.snapshots.insert(*key, claimed.accepted);
                 }
                 (SnapshotRecord { accepted: record.accepted, ..claimed.clone() }, true)
             }
@@ -43,58 +38,88 @@ pub(super) fn compare(
             _ => return Err(format!("no client has signed snapshot {}", record.id)),
         };
         let steps = steps.get(&origin.id).map_or(&[][..], Vec::as_slice);
-        let possible = possible(origin, steps, is_new);
-        let is_same = |of: &Possible| SnapshotRecord { state_time: record.state_time, ..of.record.clone() } == *record;
-        if !possible.iter().any(is_same) {
+        let (follows, is_revived) = match possible(&origin, steps, is_new) {
+            Some(possible) => {
+                let is_same =
+                    |of: &Possible| SnapshotRecord { state_time: record.state_time, ..of.record.clone() } == *record;
+                let is_kept = |of: &Possible| of.is_revived && of.record.state == SnapshotState::Kept;
+                (possible.iter().any(is_same), possible.iter().any(is_kept))
+            }
+            None => (is_changed_of(&origin, record), true),
+        };
+        if !follows {
             return Err(format!("snapshot {} is not what signed changes have made of it", record.id));
         }
-        let is_kept = |of: &Possible| of.is_revived && of.record.state == SnapshotState::Kept;
-        if record.state == SnapshotState::Forgotten && possible.iter().any(is_kept) {
-            spared.insert(record.id);
+        if is_revived && record.state == SnapshotState::Forgotten {
+            mends.revived.insert(*key);
         }
     }
-    Ok(spared)
+    Ok(())
+}
+
+/// Whether changes can have made this of a snapshot, whatever they were.
+fn is_changed_of(origin: &SnapshotRecord, record: &SnapshotRecord) -> bool {
+    let SnapshotRecord { tags, state, pinned, state_time, released, .. } = record.clone();
+    let changed = SnapshotRecord { tags, state, pinned, state_time, released, ..origin.clone() };
+    changed == *record && (state != SnapshotState::Gone || origin.state == SnapshotState::Gone)
 }
 
 /// What a snapshot may be.
 #[derive(Clone, PartialEq)]
 struct Possible {
     record: SnapshotRecord,
-    /// Whether it was forgotten and brought back.
+    /// Whether a change has brought it back since it was last forgotten or expired.
     is_revived: bool,
 }
 
-/// What steps may have made of a snapshot. One that was accepted since the baseline may have been accepted behind any.
-fn possible(record: SnapshotRecord, steps: &[Step<'_>], is_new: bool) -> Vec<Possible> {
-    let mut all = vec![Possible { record, is_revived: false }];
-    for step in steps {
-        let changed = |of: &Possible| {
-            let mut now = of.clone();
-            match step {
-                Step::Expiry if now.record.state == SnapshotState::Kept => now.record.state = SnapshotState::Forgotten,
-                Step::Expiry => {}
-                Step::Change(operation, _) => {
-                    let is_changed = apply_change(operation, &mut now.record, true, of.record.state_time);
-                    now.is_revived = match operation {
-                        Operation::Undelete(_) => now.is_revived || is_changed,
-                        _ => now.is_revived && now.record.state == SnapshotState::Kept,
-                    };
+impl Possible {
+    fn after(&self, step: &Step<'_>) -> Self {
+        let mut now = self.clone();
+        match step {
+            Step::Expiry => {
+                if now.record.state == SnapshotState::Kept {
+                    now.record.state = SnapshotState::Forgotten;
                 }
+                now.is_revived = false;
             }
-            now
-        };
-        let next: Vec<Possible> = all.iter().map(changed).collect();
-        if is_new || !matches!(step, Step::Change(operation, true) if !matches!(operation, Operation::Undelete(_))) {
-            all.extend(next);
-        } else {
-            all = next;
+            Step::Change(operation, _) => {
+                let is_changed = apply_change(operation, &mut now.record, true, self.record.state_time);
+                now.is_revived = match operation {
+                    Operation::Undelete(_) => now.is_revived || is_changed,
+                    _ => now.is_revived && now.record.state == SnapshotState::Kept,
+                };
+            }
         }
-        all.dedup();
-        // Whoever signs that many has found out nothing: what stays stays.
-        all.truncate(POSSIBLE);
+        now
     }
-    all
+}
+
+/// What steps may have made of a snapshot; none if that may be too much to tell, since a client that was revoked has signed
+/// many changes of it. What was accepted since the baseline was accepted behind any of the steps.
+fn possible(origin: &SnapshotRecord, steps: &[Step<'_>], is_new: bool) -> Option<Vec<Possible>> {
+    let origin = Possible { record: origin.clone(), is_revived: false };
+    let mut all = vec![origin.clone()];
+    for step in steps {
+        let mut next: Vec<Possible> = Vec::new();
+        let stayed = all.iter().map(|of| match step {
+            Step::Expiry => Some(Possible { is_revived: false, ..of.clone() }),
+            // Ingest leaves forgotten what has no root page any more.
+            Step::Change(Operation::Undelete(_), _) | Step::Change(_, false) => Some(of.clone()),
+            Step::Change(_, true) => None,
+        });
+        let changed = all.iter().map(|of| Some(of.after(step)));
+        for of in stayed.chain(changed).chain([is_new.then(|| origin.clone())]).flatten() {
+            if !next.contains(&of) {
+                next.push(of);
+            }
+        }
+        if next.len() > POSSIBLE {
+            return None;
+        }
+        all = next;
+    }
+    Some(all)
 }
 
 /// Different things that may have become of one snapshot.
-const POSSIBLE: usize = 64;
+const POSSIBLE: usize = 256;

@@ -134,7 +134,7 @@ pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
             Err(JobError::StateLost { .. }) if view::is_superseded(host.store, &view).await? => continue,
             wanted => wanted?,
         }
-        if proposal.delta.is_empty() && proposal.overlay.is_empty() {
+        if proposal.is_empty() {
             return Ok(());
         }
         if commit(host, &view, proposal).await?.is_some() {

@@ -3,9 +3,7 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-use bytes::Bytes;
 use copal_engine::id::{ChunkId, DomainId, PackId};
-use copal_engine::index::Overlay;
 use copal_engine::mark::Marks;
 use copal_engine::pack::PackKind;
 use copal_engine::plan::{self, Plan, Rules, plan};
@@ -41,8 +39,6 @@ pub(super) struct Part<'a> {
     pub(super) standings: &'a Standings,
     /// How long displaced copies stay at least.
     pub(super) floor: Duration,
-    /// The overlay of which the flags count, if that is not the view's.
-    pub(super) flags: Option<Overlay<Bytes>>,
     /// Whether this is the run's first root: what dies whole is freed before anything is copied.
     pub(super) is_first: bool,
 }

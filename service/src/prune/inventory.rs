@@ -131,14 +131,8 @@ impl Part<'_> {
             if noted.peek().is_none_or(|((of, _), _)| *of != id) {
                 continue;
             }
-            let tag = inventory.pack_of(&item).id.tag();
-            let record = self.view.indexes[&self.domain].overlay().mark(&id, tag);
+            let record = self.view.indexes[&self.domain].overlay().mark(&id, inventory.pack_of(&item).id.tag());
             let flagged = record.bits.contains(Bits::FLAGGED).then_some(record.time);
-            // Who writes states can say that the grace period is over.
-            let flagged = flagged.and_then(|since| match self.flags.as_ref().map(|flags| flags.mark(&id, tag)) {
-                None => Some(since),
-                Some(counts) => counts.bits.contains(Bits::FLAGGED).then_some(since.max(counts.time)),
-            });
             marks.set(copy, Mark { flagged, wanted: record.bits.contains(Bits::WANTED) });
         }
         marks

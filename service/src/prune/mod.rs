@@ -29,8 +29,11 @@ use crate::budget::Budget;
 use crate::compact;
 use crate::error::JobError;
 use crate::host::Host;
-use crate::policy;
+use crate::policy::{self, Guarded};
+use crate::trust::Standings;
 use crate::view::{self, Parts};
+use domain::Part;
+use kept::roots_of;
 
 /// How a prune goes about it.
 #[derive(Clone, Debug)]
@@ -196,7 +199,19 @@ pub async fn sparse(
     trapped_most: u32,
     most: u64,
 ) -> Result<Sparse, JobError> {
-    run::sparse(host, options, domain, trapped_most, most).await
+    let view = view::read_parts(host.store, &Parts::of_domain(domain)).await?;
+    if view.index(domain).is_none() {
+        return Ok(Sparse::default());
+    }
+    let stored = garbage::Stored::list(host).await?;
+    let now = host.now().await?;
+    let guarded = Guarded::of(host, &view, now).await?;
+    let mut standings = Standings::default();
+    standings.learn(host, view.state.packs.values()).await?;
+    let (view, stored, standings, floor) = (&view, &stored, &standings, guarded.floor);
+    let (rebuilt, is_first) = (None, true);
+    let part = Part { host, view, options, stored, domain, now, rebuilt, standings, floor, is_first };
+    part.sparse(&roots_of(view, domain, now, options.grace, &guarded), trapped_most, most).await
 }
 
 impl Report {

@@ -17,7 +17,7 @@ use super::kept::{bury, roots_of};
 use super::notes::Notes;
 use super::tables::Tables;
 use super::verified::Verified;
-use super::{Options, Report, Sparse, garbage, rebuilt};
+use super::{Options, Report, garbage, rebuilt};
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted, windows};
@@ -66,29 +66,6 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
         }
         Err(error) => Err(error),
     }
-}
-
-pub(super) async fn sparse(
-    host: &Host<'_>,
-    options: &Options,
-    domain: DomainId,
-    trapped_most: u32,
-    most: u64,
-) -> Result<Sparse, JobError> {
-    let view = view::read_parts(host.store, &Parts::of_domain(domain)).await?;
-    if view.index(domain).is_none() {
-        return Ok(Sparse::default());
-    }
-    let stored = garbage::Stored::list(host).await?;
-    let now = host.now().await?;
-    let guarded = Guarded::of(host, &view, now).await?;
-    let mut standings = Standings::default();
-    standings.learn(host, view.state.packs.values()).await?;
-    let (view, stored, standings, floor) = (&view, &stored, &standings, guarded.floor);
-    // Nothing is removed here: whoever says that something is flagged may.
-    let (rebuilt, flags, is_first) = (None, None, true);
-    let part = Part { host, view, options, stored, domain, now, rebuilt, standings, floor, flags, is_first };
-    part.sparse(&roots_of(view, domain, now, options.grace, &guarded), trapped_most, most).await
 }
 
 /// What a run knows, whatever root it decides on.
@@ -148,7 +125,7 @@ impl Run<'_> {
                 return Err(JobError::StateLost { evidence });
             }
             let Some((root, hash)) = view.root.clone() else { return Ok(()) };
-            if !self.verified.take(self.host, &view).await? {
+            if !self.is_ready(&mut view).await? {
                 lost += 1;
                 continue;
             }
@@ -171,7 +148,7 @@ impl Run<'_> {
                 }
                 decided => decided?,
             };
-            if self.options.is_dry_run || is_empty(&decided.proposal) {
+            if self.options.is_dry_run || decided.proposal.is_empty() {
                 self.report.take(decided.report);
                 if !self.options.is_dry_run {
                     without_room(self.verified.note(self.host, &view).await)?;
@@ -199,6 +176,19 @@ impl Run<'_> {
             (is_first, lost) = (false, 0);
         }
         Err(JobError::Contended { attempts: ATTEMPTS })
+    }
+
+    /// Whether anything may be decided on a state. If something in it has to be put right first, a root does that.
+    async fn is_ready(&mut self, view: &mut View) -> Result<bool, JobError> {
+        let Some(delta) = self.verified.take(self.host, view).await? else { return Ok(false) };
+        if delta.is_empty() || self.options.is_dry_run {
+            return Ok(true);
+        }
+        let mended = Proposal { delta, is_baseline: true, ..Proposal::default() };
+        if commit(self.host, view, mended).await?.is_none() {
+            self.leave_over(view.next_number());
+        }
+        Ok(false)
     }
 
     /// With a full disk: what needs least room to be freed. Old roots need none.
@@ -244,12 +234,12 @@ impl Run<'_> {
                 without_room(report::plan(self.host, root.0.number, &names, None).await)?;
             }
         }
-        delete_doomed(self.host, (view, root), (&self.own, &self.verified.agreed.claimed), &mut self.report).await
+        delete_doomed(self.host, (view, root), (&self.own, &self.verified.claimed), &mut self.report).await
     }
 
     /// Everything the next root changes.
     async fn decide(&mut self, view: &mut View, cleared: &Cleared, is_first: bool) -> Result<Decided, JobError> {
-        let mut proposal = Proposal { delta: self.verified.date(view), ..Proposal::default() };
+        let mut proposal = Proposal::default();
         let mut report = Report::default();
         // Taken after the root was read: a pack that a root names and this lacks is gone.
         let stored = garbage::Stored::list(self.host).await?;
@@ -272,12 +262,11 @@ impl Run<'_> {
         };
         let (mut after, mut last) = (None, None);
         if !self.is_lean {
-            let mut guarded = Guarded::of(self.host, view, now).await?;
+            let guarded = Guarded::of(self.host, view, now).await?;
             self.standings.learn(self.host, view.state.packs.values()).await?;
             let (standings, floor) = (&self.standings, guarded.floor);
             report.protected = guarded.protected.len() as u64;
             report.held = guarded.held.len() as u64;
-            guarded.protected.extend(&self.verified.agreed.spared);
             for domain in progress::behind(view.domains(), self.begins.after) {
                 // One domain is decided however little time there is.
                 if last.is_some() && self.options.budget.is_over() {
@@ -286,22 +275,9 @@ impl Run<'_> {
                 }
                 let options = self.options;
                 view.turn_to(self.host.store, domain).await?;
-                self.verified.revive(view, domain, now, &mut proposal);
                 let host = self.host;
-                let flags = self.verified.flags(host, view, domain).await?;
-                let part = Part {
-                    host,
-                    view,
-                    options,
-                    stored: &stored,
-                    domain,
-                    now,
-                    rebuilt,
-                    standings,
-                    floor,
-                    flags,
-                    is_first,
-                };
+                let part =
+                    Part { host, view, options, stored: &stored, domain, now, rebuilt, standings, floor, is_first };
                 let roots = roots_of(view, domain, now, options.grace, &guarded);
                 part.propose(&roots, &mut work, &mut proposal, &mut report).await?;
                 last = Some(domain);
@@ -319,15 +295,8 @@ impl Run<'_> {
         unused.for_each(|pack| doom(view, Prunable::Pack(Place::Moved, *pack), now, &mut proposal));
         self.doom_left_over(view, now, &mut proposal).await?;
         let ages = (now, rebuilt.is_some());
-        garbage::doom_orphans(
-            self.host,
-            (view, &self.verified.agreed.claimed),
-            &stored,
-            ages,
-            &mut proposal,
-            &mut report,
-        )
-        .await?;
+        garbage::doom_orphans(self.host, (view, &self.verified.claimed), &stored, ages, &mut proposal, &mut report)
+            .await?;
         garbage::expire_spent(view, now, &mut proposal);
         let has_more = report.bytes_postponed > 0 && self.may_copy > 0 && (has_put_off || !used.is_empty());
         Ok(Decided { proposal, report, has_more, after })
@@ -362,7 +331,6 @@ impl Run<'_> {
             self.notes.take();
             self.copies.clear();
             self.left_over.clear();
-            self.verified.forget_dates();
             // A run that may end here leaves what it doomed to the next one.
             if self.options.budget.is_limited() && !doomed.is_empty() {
                 without_room(record(self.host, (root.number, *hash), &doomed).await)?;
@@ -396,14 +364,14 @@ impl Run<'_> {
             }
             let mut view = view::read_parts(self.host.store, &Parts::RECORDS).await?;
             let Some((root, hash)) = view.root.clone() else { return Ok(()) };
-            if !self.verified.take(self.host, &view).await? {
+            if !self.is_ready(&mut view).await? {
                 continue;
             }
             let cleared = self.delete_doomed(&view, (&root, hash)).await?;
             if cleared.is_empty() && self.left_over.is_empty() {
                 return Ok(());
             }
-            let mut proposal = Proposal { delta: self.verified.date(&mut view), ..Proposal::default() };
+            let mut proposal = Proposal::default();
             let now = self.host.now().await?;
             clear(&view, &cleared, now, &mut proposal);
             self.doom_left_over(&view, now, &mut proposal).await?;
@@ -423,10 +391,6 @@ fn without_room(noted: Result<(), JobError>) -> Result<(), JobError> {
         Err(JobError::Store(StoreError::Full { .. })) => Ok(()),
         noted => noted,
     }
-}
-
-fn is_empty(proposal: &Proposal) -> bool {
-    proposal.delta.is_empty() && proposal.overlay.is_empty()
 }
 
 /// The job, in the names of what it notes.

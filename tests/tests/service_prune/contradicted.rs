@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use copal_engine::change::Operation;
 use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, ObjectHash, SnapshotId};
+use copal_engine::id::{ChunkId, ObjectHash, SnapshotId, TagId};
 use copal_engine::index::{Bits, Mark, Segment, SegmentWriter, merge};
 use copal_engine::layout::{self, Place};
 use copal_engine::pack;
@@ -296,27 +296,42 @@ fn nothing_expires_on_a_state_that_nobody_has_signed() {
 
 #[test]
 fn whoever_says_that_a_grace_period_is_over_does_not_end_it() {
-    let begun = begin(false);
-    let Begun { world, client, forgotten, .. } = &begun;
-    world.change(client, vec![keep_last(9)]);
-    world.wait(9 * DAY);
-    world.prune(30 * DAY);
-    let mine = files(3, 3, 3000);
-    let late = world.back_up(client, &mine);
-    world.change(client, vec![Operation::Forget(vec![late])]);
-    write(&begun, &|_, view, proposal| {
-        for (domain, index) in &view.indexes {
-            let entries = index.segments().iter().flat_map(|segment| segment.entries());
-            let marks = entries.map(|entry| ((entry.id, entry.location.pack.tag()), FLAGGED_LONG_AGO));
-            proposal.overlay.insert(*domain, marks.collect());
-        }
-    });
-    // Flagged by the first prune, whoever else has said so; the older one's time is over.
-    let removed = world.prune(5 * DAY).entries_removed;
-    assert_eq!(removed, 0, "only {forgotten} may be flagged for longer, and that for 30 days");
-    world.change(client, vec![Operation::Undelete(vec![late])]);
-    assert_eq!(world.restore(late), Ok(mine));
-    assert!(world.check().is_ok());
+    for is_pruned in [false, true] {
+        let begun = begin(is_pruned);
+        write(&begun, &|_, view, proposal| {
+            for (domain, index) in &view.indexes {
+                let entries = index.segments().iter().flat_map(|segment| segment.entries());
+                let marks = entries.map(|entry| ((entry.id, entry.location.pack.tag()), FLAGGED_LONG_AGO));
+                proposal.overlay.insert(*domain, marks.collect());
+            }
+        });
+        assert_refused(&begun, "all is flagged since long ago");
+        assert_mended(&begun, "all is flagged since long ago");
+    }
+}
+
+#[test]
+fn changes_of_a_snapshot_stop_no_prune_however_many_there_are() {
+    let begun = begin(true);
+    let Begun { world, client, kept, .. } = &begun;
+    let tag = |number: u8| Operation::Tag {
+        snapshots: vec![*kept],
+        add: vec![(TagId([number; 16]), vec![number])],
+        remove: Vec::new(),
+    };
+    for number in 0..12 {
+        world.change(client, vec![tag(number)]);
+    }
+    world.prune(DAY);
+    assert_eq!(world.snapshot(*kept).tags.len(), 12, "a new snapshot");
+    let thief = world.register(2, Role::Full);
+    for number in 20..32 {
+        world.change(&thief, vec![tag(number)]);
+    }
+    block_on(world.repository.revoke(&world.store, &thief, (0, ObjectHash::NONE), None)).unwrap();
+    world.prune(DAY);
+    assert_eq!(world.snapshot(*kept).tags.len(), 24, "what counted before the revocation");
+    assert_eq!(world.restore(*kept).as_ref(), Ok(&begun.tree));
 }
 
 #[test]

@@ -1,0 +1,30 @@
+//! Flags: that nobody but a prune has said since when something is needed no more.
+
+use std::collections::BTreeSet;
+
+use copal_engine::id::DomainId;
+use copal_engine::index::Bits;
+
+use crate::error::JobError;
+use crate::host::Host;
+use crate::view::{self, View};
+
+/// Compares the flags of a state with those of the baseline: each must be there, and no younger. Reads the overlays that
+/// differ.
+pub(super) async fn compare(host: &Host<'_>, before: &View, view: &View) -> Result<Result<(), String>, JobError> {
+    let domains: BTreeSet<DomainId> = view.state.overlays.keys().map(|(domain, _)| *domain).collect();
+    for domain in domains {
+        if before.state.overlays_of(domain) == view.state.overlays_of(domain) {
+            continue;
+        }
+        let old = view::overlay_of(host.store, &before.state, domain).await?;
+        let new = view::overlay_of(host.store, &view.state, domain).await?;
+        for ((id, tag), mark) in new.marks().filter(|(_, mark)| mark.bits.contains(Bits::FLAGGED)) {
+            let known = old.mark(&id, tag);
+            if !known.bits.contains(Bits::FLAGGED) || mark.time < known.time {
+                return Ok(Err(format!("no prune has flagged {id} as early as it says")));
+            }
+        }
+    }
+    Ok(Ok(()))
+}
