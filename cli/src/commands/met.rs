@@ -45,12 +45,7 @@ impl Context<'_> {
         view: &View,
         clients: &str,
     ) -> Result<Vec<(String, String)>, Failure> {
-        let now = Met::now(store, view.root.as_ref(), clients).map_err(of_store)?;
-        let lost = Met::of_machine(state_dir).lost_in(&now, store).map_err(of_store)?;
-        if lost.is_empty() {
-            now.keep(state_dir);
-        }
-        Ok(lost)
+        Met::older(store, state_dir, view.root.as_ref(), clients).map_err(of_job)
     }
 
     /// Refuses to write on an older state than this machine has met.

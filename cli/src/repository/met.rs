@@ -11,7 +11,9 @@ use copal_engine::layout;
 use copal_engine::limits::CHAIN_LEAP;
 use copal_engine::number::reached;
 use copal_engine::root::Root;
+use copal_service::error::JobError;
 use copal_service::objects;
+use copal_service::view::{self, Parts};
 use copal_store::{Store, StoreError};
 
 use crate::places::{create_private_dir, write_private};
@@ -74,8 +76,35 @@ impl Met {
         self.root.map_or(0, |(number, _)| number)
     }
 
-    /// What of this is not there any more in a state that the store shows: the object, and in words.
-    pub fn lost_in(&self, now: &Self, store: &dyn Store) -> Result<Vec<(String, String)>, StoreError> {
+    /// Lists the objects that are older in the store than this machine remembers, each with the reason; if there are none,
+    /// remembers what the store shows. `root` is the newest root that a view has found.
+    pub fn older(
+        store: &dyn Store,
+        state_dir: &Path,
+        root: Option<&(Root, ObjectHash)>,
+        clients: &str,
+    ) -> Result<Vec<(String, String)>, JobError> {
+        let compare = |seen: Self, root| {
+            let now = Self::now(store, root, clients)?;
+            let lost = seen.lost_in(&now, store)?;
+            if lost.is_empty() {
+                now.keep(state_dir);
+            }
+            Ok(lost)
+        };
+        let lost = compare(Self::of_machine(state_dir), root)?;
+        if lost.is_empty() {
+            return Ok(lost);
+        }
+        // Another process of this machine may have remembered a root that is newer than the view. What is remembered before
+        // the store is read must be there.
+        let seen = Self::of_machine(state_dir);
+        let view = wait(view::read_parts(store, &Parts::NOTHING))?;
+        compare(seen, view.root.as_ref())
+    }
+
+    /// Lists the objects of this memory that a newer reading of the store lacks, each with the reason.
+    fn lost_in(&self, now: &Self, store: &dyn Store) -> Result<Vec<(String, String)>, StoreError> {
         let mut lost = Vec::new();
         lost.extend(older(store, self.root, now.root, layout::root, "root", false)?);
         lost.extend(older(store, self.change, now.change, layout::change, "change", true)?);
@@ -161,7 +190,38 @@ fn file(state_dir: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use copal_engine::time::Time;
+    use copal_store::Key;
+    use copal_store::memory::MemoryStore;
+
     use super::*;
+
+    #[test]
+    fn a_root_that_another_process_met_after_the_view_was_read_is_not_lost() {
+        let (store, directory) = (MemoryStore::default(), tempfile::tempdir().unwrap());
+        let [old, new] = [1, 2].map(|number| {
+            let root = Root {
+                number,
+                random: [0; 16],
+                base: None,
+                time: Time::default(),
+                rebuilt: false,
+                runs: Vec::new(),
+                change_head: None,
+                policy: None,
+                expiry_head: None,
+                lingering: None,
+            };
+            let bytes = root.encode().unwrap();
+            wait(store.create(&Key::new(layout::root(number)).unwrap(), bytes.clone().into())).unwrap();
+            (root, ObjectHash::of(&bytes))
+        });
+        Met::now(&store, Some(&new), "clients/").unwrap().keep(directory.path());
+        let older = || Met::older(&store, directory.path(), Some(&old), "clients/").unwrap();
+        assert_eq!(older(), []);
+        wait(store.delete(&Key::new(layout::root(2)).unwrap())).unwrap();
+        assert_eq!(older()[0].0, layout::root(2));
+    }
 
     #[test]
     fn what_was_met_reads_back_and_nothing_is_known_without_it() {
