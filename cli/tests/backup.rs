@@ -1,7 +1,5 @@
 //! What `backup` makes of the paths it is given, and says about those that may be meant otherwise.
 
-mod kit;
-
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
@@ -10,13 +8,13 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+use crate::kit::{Machine, Run, noise, text};
 use copal_cli::backup::{Options, Outcome, Source, backup};
 use copal_cli::location::Location;
 use copal_cli::repository::{LocalClient, Repository};
 use copal_cli::scan::{Root, Scan, ScanOptions};
 use copal_cli::site::Site;
 use copal_engine::keys::slot::SlotInput;
-use kit::{Machine, Run, noise, text};
 
 #[test]
 fn a_link_that_is_named_is_saved_as_such_and_that_is_told() {

@@ -1,13 +1,11 @@
 //! `dump`: bytes and archives on standard output.
 
-mod kit;
-
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
-use kit::{Machine, assert_same, name, noise, set_xattr};
+use crate::kit::{Machine, assert_same, name, noise, set_xattr};
 
 #[test]
 fn a_files_bytes_come_out_with_zeros_for_its_holes() {
@@ -96,7 +94,7 @@ fn a_dump_of_the_latest_does_not_pass_for_it_where_a_later_one_cannot_be_listed(
         machine.backup(&[]);
     }
     let last = machine.names("manifests/").pop().unwrap();
-    machine.damage(&last, kit::Harm::Flip);
+    machine.damage(&last, crate::kit::Harm::Flip);
     let run = machine.run(&["dump", "latest:file"]).exits(4);
     assert!(run.out == b"one" && run.err.contains(&last), "{run}");
 }

@@ -1,13 +1,11 @@
 //! Ending: a command that is asked to end does so soon, says what is kept of it, and the next run goes on from there.
 
-mod kit;
-
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kit::{Machine, Ran, noise, number};
+use crate::kit::{Machine, Ran, noise, number};
 use rustix::process::{Pid, Signal, kill_process};
 
 fn start(mut command: Command) -> Child {

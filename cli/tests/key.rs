@@ -1,8 +1,6 @@
 //! What opens a repository, through the command.
 
-mod kit;
-
-use kit::{Harm, Machine, PASSPHRASE, Ran, Run, text};
+use crate::kit::{Harm, Machine, PASSPHRASE, Ran, Run, text};
 use serde_json::Value;
 
 fn keys(machine: &Machine) -> Vec<Value> {

@@ -1,8 +1,6 @@
 //! `latest`: which snapshot it is, on which machine, and for which command.
 
-mod kit;
-
-use kit::{Machine, Ran, Run, text};
+use crate::kit::{Machine, Ran, Run, text};
 use serde_json::Value;
 
 fn tree() -> Machine {
@@ -97,7 +95,7 @@ fn another_hosts_latest_is_no_answer_while_this_hosts_may_be_lost() {
     let own: Vec<String> = machine.names("manifests/");
     elsewhere(&machine, &["backup", "source"]).ok();
     for manifest in own {
-        machine.damage(&manifest, kit::Harm::Flip);
+        machine.damage(&manifest, crate::kit::Harm::Flip);
     }
     let refused = machine.run(&["restore", "latest", "-t", "out", "--json"]);
     assert!(refused.code != 0 && !machine.path("out").exists(), "{refused}");

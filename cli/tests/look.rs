@@ -1,11 +1,9 @@
 //! The commands that look into a repository, and those that need none.
 
-mod kit;
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use kit::{Machine, PASSPHRASE, Ran, Run, name, text};
+use crate::kit::{Machine, PASSPHRASE, Ran, Run, name, text};
 use serde_json::Value;
 
 /// Paths of rows below what was saved.

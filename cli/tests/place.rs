@@ -1,13 +1,11 @@
 //! Where a repository is: what is no address makes no directory, and a place keeps the repository that was met there.
 
-mod kit;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use kit::{Machine, PASSPHRASE, Ran, Run};
+use crate::kit::{Machine, PASSPHRASE, Ran, Run};
 
 #[test]
 fn what_only_looks_like_an_address_makes_no_directory_and_what_was_meant_is_named() {
@@ -117,7 +115,7 @@ fn a_repository_that_users_of_a_group_share_stays_usable_for_each() {
         for user in [1, 2] {
             machine.write("file", format!("{turn} {user}").repeat(1000));
             let ran = as_user(&machine, user, &["backup", "source", "-r", "disk/shared", "--json"]).ok();
-            first = kit::text(&ran.json()["snapshot_id"]);
+            first = crate::kit::text(&ran.json()["snapshot_id"]);
         }
     }
     // One deletes what the other has stored, and both read what is left.

@@ -1,13 +1,11 @@
 //! `restore`: what went in comes out, and nothing else is touched.
 
-mod kit;
-
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use kit::{Harm, Machine, assert_same, image, name, noise, number, set_xattr};
+use crate::kit::{Harm, Machine, assert_same, image, name, noise, number, set_xattr};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, linkat, makedev, mknodat, utimensat};
 
 fn is_root() -> bool {

@@ -1,12 +1,10 @@
 //! A repository that shows an older state than there was: every command that reads says so, none writes on it.
 
-mod kit;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use kit::{Harm, Machine, Ran, text};
+use crate::kit::{Harm, Machine, Ran, text};
 use serde_json::Value;
 
 fn machine() -> Machine {

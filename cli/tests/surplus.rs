@@ -1,10 +1,8 @@
 //! `restore --delete`: what it deletes, what it spares, and whom it asks.
 
-mod kit;
-
 use std::fs;
 
-use kit::{Machine, Run, number};
+use crate::kit::{Machine, Run, number};
 
 #[test]
 fn deleting_spares_the_repository_keys_and_caches_that_lie_in_the_target() {

@@ -3,7 +3,6 @@
 //! The X-Wing vectors are the draft's own. The others come from an independent implementation (Python with `cryptography`,
 //! `argon2-cffi`, `blake3` and `zstandard`), but for two that it could only read back: the session record, since it cannot
 //! choose the KEM's randomness, and the compressed block, since another version of Zstandard gives other bytes.
-#![allow(missing_docs)]
 
 use copal_engine::block::{BlockBuilder, OpenBlock, OpenTools, SealTools, SealedBlock};
 use copal_engine::chunk::{ChunkSizes, Chunker};

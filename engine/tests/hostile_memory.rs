@@ -1,15 +1,13 @@
 //! Memory: what a page asks for before its bytes are believed, whoever wrote it, counted by the allocator.
-#[path = "../examples/scale/counting.rs"]
-mod counting;
 
+use crate::counting::measured;
 use copal_engine::id::ChunkId;
 use copal_engine::limits::{PAGE_BYTES, PAGE_ITEMS};
 use copal_engine::tree::{self, PageError};
-use counting::measured;
 
-/// One test, so that nothing else allocates meanwhile.
 #[test]
 fn no_page_of_whatever_content_asks_for_much_memory() {
+    let _alone = crate::alone();
     // 50,000 paths of 64 KiB, each of which shares all but its end with the one before: 3.2 GiB in a page of a megabyte.
     let long = entries(50_000, &paths(65_000, 50_000));
     assert!(long.len() < 2_000_000);

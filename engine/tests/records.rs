@@ -1,8 +1,7 @@
 //! What holds for records of every kind: no bytes harm a reader, no change of a byte goes unnoticed, and there is one
 //! way to write each value.
 
-mod samples;
-
+use crate::samples::*;
 use copal_engine::change::Change;
 use copal_engine::client::{ClientRecord, read_chain};
 use copal_engine::expiry::Expiry;
@@ -15,7 +14,6 @@ use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::wire::record::{self, Kind};
 use ed25519_dalek::SigningKey;
 use proptest::prelude::*;
-use samples::*;
 
 /// Reads a record and writes what was read.
 type Rewrite = fn(&[u8]) -> Option<Vec<u8>>;

@@ -2,8 +2,6 @@
 //! large as the domain is counted apart: a host may have it in files.
 #[path = "../../engine/examples/scale/apart.rs"]
 mod apart;
-#[path = "../../engine/examples/scale/counting.rs"]
-mod counting;
 #[path = "../../engine/examples/scale/metadata.rs"]
 #[allow(dead_code)] // Reason: the measurement uses more of it.
 mod metadata;
@@ -11,6 +9,7 @@ mod metadata;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::counting::{self, measured};
 use apart::Apart;
 use copal_engine::layout;
 use copal_engine::state::PackRecord;
@@ -22,13 +21,13 @@ use copal_service::prune::{self, Options};
 use copal_service::view::{self, Parts};
 use copal_store::fs::FsStore;
 use copal_tests::kit::{Repository, SeededEntropy};
-use counting::measured;
 use futures::executor::block_on;
 use metadata::{DOMAIN, Metadata};
 
 /// One test, so that nothing else allocates meanwhile.
 #[test]
 fn a_prune_and_a_check_need_the_same_memory_however_large_the_domain_is() {
+    let _alone = crate::alone();
     let [half, whole] = [600_000, 1_200_000].map(needed);
     println!("of 600,000 chunks: {half:?}; of 1.2 million: {whole:?}");
     // 25 for the inventory and the plan, and 48 for each mark: a new one as it is made, as it is written, and room to grow.

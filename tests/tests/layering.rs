@@ -5,7 +5,6 @@ use std::process::Command;
 
 use serde_json::Value;
 
-#[path = "layering/source.rs"]
 mod source;
 
 use source::{CodePath, Token, paths, tokens, without_tests};

@@ -21,13 +21,13 @@ const ELSEWHERE: [(&str, &str, &str); 1] = [("cargo xtask lambda", "xtask/src/su
 
 /// Sections whose commands name no repository, and which one the reader has in mind.
 const IN_MIND: [(&str, &str); 3] = [
-    ("A backup every night, without a person at the keyboard", "/mnt/backup"),
-    ("Managed repositories, and machines that can only save", "https://backup.example"),
-    ("Forgetting and freeing", "/mnt/backup"),
+    ("Back up every night", "/mnt/backup"),
+    ("Add machines that can only save", "https://backup.example"),
+    ("Forget snapshots and free space", "/mnt/backup"),
 ];
 
 /// Sections that are about another machine than the ones before.
-const ELSEWHERE_AT_HOME: [&str; 2] = ["A restore drill by ssh", "Restore drill"];
+const ELSEWHERE_AT_HOME: [&str; 2] = ["Rehearse a restore over ssh", "Rehearse a restore from AWS"];
 
 #[test]
 fn every_command_of_the_operators_page_does_what_it_is_shown_for() {
@@ -220,7 +220,7 @@ impl Site {
             // Instead of the line before it: the repository is there, the key file is not.
             fs::remove_file(self.path("etc/copal.key")).expect("the line before has made it");
         }
-        if section.starts_with("Managed") && self.served.is_none() {
+        if section.starts_with("Add machines") && self.served.is_none() {
             let mut copal = Command::new(program("copal"));
             copal.env_clear().env("COPAL_PASSWORD", "a passphrase").env("HOME", self.path("machines/service"));
             copal.arg("-r").arg(self.path("srv/team")).args(["init", "--ingest", "service"]);

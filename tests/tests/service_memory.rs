@@ -1,8 +1,7 @@
 //! Memory: what an ingest needs for the largest manifest that is permitted, and for many clients at once, counted by the
 //! allocator.
-#[path = "../../engine/examples/scale/counting.rs"]
-mod counting;
 
+use crate::counting::measured;
 use copal_engine::client::Role;
 use copal_engine::id::{ChunkId, ObjectHash, PackId};
 use copal_engine::layout::{self, Place};
@@ -14,11 +13,11 @@ use copal_engine::repository::IngestBy;
 use copal_service::ingest::{Scope, work};
 use copal_tests::kit::craft::spread_id;
 use copal_tests::kit::{Client, Slow, World};
-use counting::measured;
 
 /// One test, so that nothing else allocates meanwhile.
 #[test]
 fn an_ingest_needs_less_than_512_mb_whatever_it_is_given() {
+    let _alone = crate::alone();
     the_largest_manifests_are_decided_below_512_mb_and_larger_ones_rejected();
     many_clients_at_once_are_looked_at_in_less();
 }

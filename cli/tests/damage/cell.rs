@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::harm::{Done, Harm, Thing, harm};
+use super::harm::{Done, Harm, Thing, harm};
+use super::world::{Held, World};
 use crate::kit::{Image, Machine, Ran, image};
-use crate::world::{Held, World};
 
 /// What is run after the harm.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

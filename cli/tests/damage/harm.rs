@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::world::World;
 use crate::kit::Machine;
-use crate::world::World;
 
 /// What is harmed.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::cell::{COLUMNS, Column};
-use crate::harm::{HARMS, Harm, THINGS, Thing};
+use super::cell::{COLUMNS, Column};
+use super::harm::{HARMS, Harm, THINGS, Thing};
 
 #[derive(Debug, Default)]
 pub(crate) struct Table(BTreeMap<(Thing, Harm, Column), i32>);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::harm::{TRAILER, Thing};
+use super::harm::{TRAILER, Thing};
 use crate::kit::{Image, Machine, PASSPHRASE, Run, image, noise, text};
 
 /// What a snapshot must hold: the path that was backed up, and all that was below it.

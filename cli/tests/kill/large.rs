@@ -19,8 +19,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::{Held, assert_held, assert_sound, at_each, dies, points};
 use crate::kit::{Machine, image, noise, text};
-use crate::{Held, assert_held, assert_sound, at_each, dies, points};
 
 struct World {
     machine: Machine,

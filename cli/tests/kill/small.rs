@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
+use super::{Held, KILLED, assert_held, assert_sound, at_each, dies, points};
 use crate::kit::{Machine, PASSPHRASE, Run, image, noise, text};
-use crate::{Held, KILLED, assert_held, assert_sound, at_each, dies, points};
 
 /// A repository with two snapshots of a source that has changed since.
 struct World {

@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use super::world::{enroll, join, joined, managed, other, upload};
 use crate::kit::{Machine, PASSPHRASE, Run, text};
-use crate::world::{enroll, join, joined, managed, other, upload};
 
 fn rows(owner: &Machine) -> Vec<serde_json::Value> {
     owner.json(&["client", "list"]).as_array().unwrap().clone()

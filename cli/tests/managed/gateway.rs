@@ -3,8 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use super::world::{enroll, managed};
 use crate::kit::{Machine, Ran, Run, assert_same, noise, number, text};
-use crate::world::{enroll, managed};
 
 /// `copal serve` on the owner's repository.
 struct Server {

@@ -12,8 +12,8 @@ use copal_engine::keys::text::encode_key_file;
 use copal_engine::receipt::IngestBy;
 use copal_engine::repository::Parameters;
 
+use super::world::{Running, joined, listed, upload};
 use crate::kit::{Machine, assert_same, noise, number};
-use crate::world::{Running, joined, listed, upload};
 
 /// A managed repository of tiny packs, and a write-only machine with as many files of half a MiB.
 fn world(files: u64) -> (Machine, Machine) {

@@ -16,8 +16,8 @@ use copal_engine::pack::{self, PackKind, PackTable};
 use copal_engine::repository::Descriptor;
 use copal_engine::seal::{BlockKind, SessionCipher};
 
+use super::world::{enroll, join, joined, managed, other, upload};
 use crate::kit::{Machine, Run, noise, text};
-use crate::world::{enroll, join, joined, managed, other, upload};
 
 /// What the repository stores that is sealed.
 struct Sealed {

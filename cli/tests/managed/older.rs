@@ -3,8 +3,8 @@
 
 use std::fs;
 
+use super::world::{joined, managed, upload};
 use crate::kit::{Harm, Machine, Run};
-use crate::world::{joined, managed, upload};
 
 /// Machines that have seen version 2, and a store that shows version 1 again.
 fn put_back() -> (Machine, Machine) {
@@ -53,7 +53,7 @@ fn an_older_descriptor_keeps_nobody_from_restoring_and_repair_supersedes_it() {
 #[test]
 fn a_machine_that_has_seen_nothing_takes_what_is_there() {
     let (owner, _) = put_back();
-    let fresh = crate::world::other(&owner);
+    let fresh = super::world::other(&owner);
     fresh.write("letter", "dear");
     let mut backup = fresh.command(&["backup", "source", "--no-wait"]);
     backup.env("COPAL_KEY_FILE", owner.path("key")).ran().ok();

@@ -1,7 +1,7 @@
 //! The policy that the service follows.
 
+use super::world::{Running, managed, serve_until};
 use crate::kit::{Machine, Run, number};
-use crate::world::{Running, managed, serve_until};
 
 const POLICY: &str = "keep-last = 2\nkeep-tags = [[\"gold\"]]\nfloor-last = 1\nhold-share = \"60%\"\nhold-from = \"1MiB\"\ntimezone = \"\"\ngrace = \"24h\"\ncheck-share = \"1/7\"\n";
 

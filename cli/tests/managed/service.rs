@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::world::{Running, joined, listed, managed, upload};
 use crate::kit::{Machine, Ran, Run, assert_same, noise, number, text};
-use crate::world::{Running, joined, listed, managed, upload};
 
 /// A backup that waits, while the owner serves.
 fn served(owner: &Machine, command: &mut std::process::Command) -> Ran {

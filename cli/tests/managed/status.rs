@@ -1,7 +1,7 @@
 //! How things stand, for the owner and for a machine that sees its own only.
 
+use super::world::{joined, managed, upload};
 use crate::kit::{Machine, Run, noise};
-use crate::world::{joined, managed, upload};
 
 fn status(machine: &Machine, code: i32) -> serde_json::Value {
     machine.command(&["status", "--json"]).ran().exits(code).json()

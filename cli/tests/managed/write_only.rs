@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::world::{joined, managed, upload};
 use crate::kit::{Harm, Machine, Ran, Run, assert_same, noise, number, text};
-use crate::world::{joined, managed, upload};
 
 /// An owner, a machine that has saved three files, and what the service knows of it.
 fn saved() -> (Machine, Machine) {
@@ -171,8 +171,8 @@ fn nothing_is_saved_again_where_nothing_changed_and_that_was_asked_for() {
     // What the owner has forgotten is no reason to skip.
     let all = owner.snapshots();
     let words: Vec<&str> = ["forget"].into_iter().chain(all.iter().map(String::as_str)).collect();
-    let forgetting = crate::world::Running::start(&mut owner.with_key(&words));
-    crate::world::serve_until(&owner, || owner.snapshots().is_empty());
+    let forgetting = super::world::Running::start(&mut owner.with_key(&words));
+    super::world::serve_until(&owner, || owner.snapshots().is_empty());
     forgetting.end().ok();
     let ran = upload(&machine, &["--ignore-ctime", "--skip-if-unchanged"]).ok();
     assert!(!ran.json()["snapshot_id"].is_null(), "{ran}");

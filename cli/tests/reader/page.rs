@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::comparison::{is_root, read};
+use super::runtime;
+use super::wasi::{Place, golden};
+use crate::golden::comparison::{is_root, read};
+use crate::golden::listing::listing;
 use crate::kit::PASSPHRASE;
-use crate::listing::listing;
-use crate::runtime;
-use crate::wasi::{Place, golden};
 
 #[test]
 fn the_commands_of_the_page_restore_a_repository_with_the_reader_that_it_carries() {

@@ -12,8 +12,8 @@ use std::fs;
 
 use table::Restores;
 
+use super::wasi::Place;
 use crate::kit::PASSPHRASE;
-use crate::wasi::Place;
 
 #[test]
 fn the_reader_in_wasi_restores_every_content_as_it_was_saved() {

@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::comparison::{comparable, is_root, read};
+use super::runtime::{self, Given, Ran, reader_file};
+use crate::golden::comparison::{comparable, is_root, read};
+use crate::golden::listing::listing;
 use crate::kit::{PASSPHRASE, noise};
-use crate::listing::listing;
-use crate::runtime::{self, Given, Ran, reader_file};
 
 #[test]
 fn every_snapshot_of_the_golden_repository_comes_out_of_its_archive_as_it_was() {

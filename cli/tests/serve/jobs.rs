@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use super::machine;
+use super::server::{At, Server, get};
 use crate::kit::{Machine, Run};
-use crate::machine;
-use crate::server::{At, Server, get};
 
 fn until(server: &Server, what: &str, is_so: impl Fn(&str, &str) -> bool) -> (String, String) {
     let deadline = Instant::now() + Duration::from_secs(240);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::fake_ssh;
+use super::fake_ssh;
 use crate::kit::{Harm, Machine, PASSPHRASE, Ran, Run, noise, number, texts};
 
 /// What stands for ssh: a script that knows the command as `$command`.

@@ -9,9 +9,9 @@ use copal_engine::root::Root;
 use copal_engine::state::{DoomedRecord, DoomedState, RunKind, StateDelta, write_run};
 use copal_engine::time::Time;
 
+use super::server::{At, Server, put};
+use super::{machine, restores};
 use crate::kit::{Machine, PASSPHRASE, Run, noise, text};
-use crate::server::{At, Server, put};
-use crate::{machine, restores};
 
 #[test]
 fn a_stolen_request_key_dooms_nothing() {

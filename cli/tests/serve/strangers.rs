@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::machine;
-use crate::server::{At, Server, now, send, signed_get};
+use super::machine;
+use super::server::{At, Server, now, send, signed_get};
 
 #[test]
 fn whoever_connects_and_says_nothing_is_not_kept() {

@@ -11,7 +11,7 @@ use copal_wasm::look::Opened;
 use copal_wasm::view::Read;
 use std::cell::Cell;
 
-use crate::seat::{Alteration, Browser, LATER, files, unaltered};
+use super::seat::{Alteration, Browser, LATER, files, unaltered};
 
 /// What a browser's cipher does.
 fn by_host(key: &Secret, nonce: &[u8; NONCE], associated: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
@@ -69,7 +69,7 @@ fn what_a_hosts_cipher_makes_up_is_not_believed() {
         by_host(key, nonce, associated, sealed).map(|text| text[1..].to_vec())
     };
     let empty = |_: &Secret, _: &[u8; NONCE], _: &[u8], _: &[u8]| Some(Vec::new());
-    for cipher in [&altered as &crate::seat::HostCipher<'_>, &short, &empty] {
+    for cipher in [&altered as &super::seat::HostCipher<'_>, &short, &empty] {
         assert_eq!(browser.restore_with(ran.snapshot, &unaltered, Some(cipher)), (files.clone(), Vec::new()));
     }
 }

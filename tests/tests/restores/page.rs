@@ -16,7 +16,7 @@ use copal_wasm::look::{Library, Piece, Tree};
 use copal_wasm::owner::Owner;
 use copal_wasm::view::{Read, View};
 
-use crate::Place;
+use super::Place;
 
 /// Restores everything, and the first bytes of each file as a preview does.
 pub(crate) fn restore(place: &Place, restores: &mut Restores) {

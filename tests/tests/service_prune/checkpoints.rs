@@ -6,7 +6,7 @@ use copal_engine::state::SnapshotState;
 use copal_tests::kit::{DAY, How, Tree, path};
 use futures::executor::block_on;
 
-use crate::{begin, files};
+use super::{begin, files};
 
 #[test]
 fn a_checkpoint_is_kept_until_it_is_followed_or_its_client_is_silent_and_then_it_is_gone() {

@@ -1,15 +1,12 @@
 //! Together: processes that back up, forget, prune and check one repository at once, none of which waits for another. No
 //! snapshot that was reported is lost, nothing dangles, and nobody sees damage. `COPAL_ROUNDS=n` goes on for longer.
 
-#[path = "../kit/mod.rs"]
-mod kit;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use kit::{Image, Machine, Ran, Run, image, noise, text, texts};
+use crate::kit::{Image, Machine, Ran, Run, image, noise, text, texts};
 
 /// Three machines, of which one has two jobs that overlap.
 const JOBS: [&str; 4] = ["laptop", "laptop", "desktop", "server"];

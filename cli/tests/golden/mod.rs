@@ -1,7 +1,7 @@
 //! The golden repository, written by an earlier version, is read, checked and written to by this one.
 
-mod comparison;
-mod listing;
+pub(crate) mod comparison;
+pub(crate) mod listing;
 
 use std::fs;
 use std::path::{Path, PathBuf};

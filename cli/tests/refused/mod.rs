@@ -1,9 +1,6 @@
 //! Refused: a full disk, a repository that may not be written or read, one that goes away. Each ends with an error that
 //! names the thing and what to do, does no damage, and everything goes on once the cause is gone.
 
-#[path = "../kit/mod.rs"]
-mod kit;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
@@ -14,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 
-use kit::{Machine, Ran, Run, noise, number};
+use crate::kit::{Machine, Ran, Run, noise, number};
 
 /// A machine with one snapshot, and with something new to save.
 fn machine() -> Machine {
@@ -232,7 +229,7 @@ fn who_may_not_do_all_restores_the_rest_and_is_told_what_is_missing() {
     let machine = Machine::new();
     for (name, mode) in [("closed", 0o000), ("locked", 0o400), ("own", 0o440), ("plain", 0o600)] {
         machine.write(name, name);
-        kit::set_xattr(&machine.source(name), "user.note", name.as_bytes());
+        crate::kit::set_xattr(&machine.source(name), "user.note", name.as_bytes());
         fs::set_permissions(machine.source(name), fs::Permissions::from_mode(mode)).unwrap();
     }
     if rustix::process::geteuid().is_root() {

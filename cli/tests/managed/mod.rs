@@ -3,8 +3,6 @@
 
 mod clients;
 mod gateway;
-#[path = "../kit/mod.rs"]
-mod kit;
 mod long;
 mod nothing_opens;
 mod older;

@@ -2,12 +2,6 @@
 //! and what it restores.
 
 mod damage;
-#[path = "../kit/mod.rs"]
-mod kit;
-#[path = "../golden/comparison.rs"]
-mod comparison;
-#[path = "../golden/listing.rs"]
-mod listing;
 mod page;
 mod restores;
 mod runtime;
@@ -15,9 +9,9 @@ mod wasi;
 
 use std::fs;
 
+use crate::kit::{Harm, Machine, PASSPHRASE, Run};
 use copal_engine::id::ObjectHash;
 use copal_engine::layout;
-use kit::{Harm, Machine, PASSPHRASE, Run};
 
 #[test]
 fn init_stores_the_reader_and_a_text_and_the_descriptor_names_it() {

@@ -2,8 +2,6 @@
 //! feature `faults` lets it die before any step that changes what is stored: a new file, half of its bytes, a sync, a name.
 
 mod large;
-#[path = "../kit/mod.rs"]
-mod kit;
 mod small;
 
 use std::collections::BTreeMap;
@@ -12,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 
-use kit::{Image, Machine, Ran, Run, image};
+use crate::kit::{Image, Machine, Ran, Run, image};
 
 /// What a command was killed by, in place of an exit code.
 const KILLED: i32 = -1;

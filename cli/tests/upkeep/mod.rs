@@ -4,6 +4,4 @@ mod damage;
 mod forged;
 mod forget;
 mod heal;
-#[path = "../kit/mod.rs"]
-mod kit;
 mod prune;

@@ -4,8 +4,6 @@
 
 mod cell;
 mod harm;
-#[path = "../kit/mod.rs"]
-mod kit;
 mod table;
 mod world;
 

@@ -3,8 +3,6 @@
 
 mod acts;
 mod edit;
-#[path = "../golden/listing.rs"]
-mod listing;
 mod long;
 
 use std::collections::BTreeMap;
@@ -212,7 +210,7 @@ impl Place {
         let below = source.strip_prefix("/").unwrap().to_str().unwrap();
         let ways = below.split('/').count();
         // What lies above the source is none of its business.
-        listing::listing(top, below).split_off(ways)
+        crate::golden::listing::listing(top, below).split_off(ways)
     }
 
     fn restore_all(&self) {

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 #[test]
 fn every_content_is_restored_by_every_host_as_it_was_saved() {
-    let mut restores = Restores::of("tests/tests/restores/main.rs");
+    let mut restores = Restores::of("tests/tests/restores/mod.rs");
     let place = Place::new();
     restores.write(&place.source());
     place.copal(&["backup", "source"]);
@@ -50,7 +50,7 @@ fn every_content_is_restored_by_every_host_as_it_was_saved() {
 
 #[test]
 fn the_files_that_test_the_other_hosts_are_there() {
-    for driver in Restores::of("tests/tests/restores/main.rs").drivers() {
+    for driver in Restores::of("tests/tests/restores/mod.rs").drivers() {
         assert!(driver.is_file(), "{} is in the table and not there", driver.display());
     }
 }

@@ -1,7 +1,5 @@
 //! Serve: real processes at both ends of a gateway, over HTTP, TLS and a pipe.
 
-#[path = "../kit/mod.rs"]
-mod kit;
 mod jobs;
 mod ordered;
 mod server;
@@ -19,7 +17,7 @@ use copal_engine::keys::slot::{Slot, SlotInput};
 use copal_engine::repository::Descriptor;
 use copal_engine::{client, layout, pack};
 
-use kit::{Harm, Machine, PASSPHRASE, Run, assert_same, noise, text};
+use crate::kit::{Harm, Machine, PASSPHRASE, Run, assert_same, noise, text};
 use server::{At, Server, client_of, get};
 
 fn machine() -> Machine {

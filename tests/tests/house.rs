@@ -1,0 +1,6 @@
+//! The project itself: its layers, its infrastructure, and what its documents say.
+
+mod infra;
+mod layering;
+mod operations;
+mod threats;
