@@ -24,7 +24,7 @@ pub struct Backup {
     /// Create the repository first if there is none yet.
     #[arg(long)]
     pub init: bool,
-    /// Go on also where this machine has met another repository before.
+    /// Accept another repository at a place where this machine has seen a different one.
     #[arg(long)]
     pub another: bool,
     /// Give the snapshot a tag; may be repeated.
@@ -33,27 +33,27 @@ pub struct Backup {
     /// Give the series a label: backups of the same paths with different labels are kept apart.
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     pub label: String,
-    /// Name of this machine in the snapshot [default: its host name].
+    /// Host name of the snapshot [default: the name of this machine].
     #[arg(long, value_name = "HOST", env = "COPAL_HOST", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub host: Option<String>,
     /// Time of the snapshot instead of now, like "2026-01-31 17:05:00".
     #[arg(long, value_name = "TIME", value_parser = values::instant)]
     pub time: Option<Time>,
 
-    /// Say what would be saved, and save nothing.
+    /// Show what would be saved; save nothing.
     #[arg(short = 'n', long)]
     pub dry_run: bool,
     /// Make no snapshot if nothing has changed since the last one.
     #[arg(long)]
     pub skip_if_unchanged: bool,
-    /// Most of the bytes of the snapshot it compares with that may be uploaded again to let prune free space or to heal damage.
+    /// Upload at most this share of the previous snapshot again, to heal damage and to let prune free space.
     #[arg(long, value_name = "PERCENT", default_value = "2%")]
     pub rewrite_budget: Percent,
 
-    /// Where a service accepts backups, leave without waiting for it.
+    /// Exit after the upload; do not wait for the service to accept the backup.
     #[arg(long, conflicts_with = "wait")]
     pub no_wait: bool,
-    /// Where a service accepts backups, wait for it at most this long.
+    /// Wait at most this long for the service to accept the backup.
     #[arg(long, value_name = "SPAN", default_value = "15min")]
     pub wait: Span,
 
@@ -72,13 +72,13 @@ pub struct Backup {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What to leave out")]
 pub struct Exclude {
-    /// Leave out what matches the pattern; may be repeated.
+    /// Leave out paths that match the pattern; may be repeated.
     #[arg(short, long, value_name = "GLOB")]
     pub exclude: Vec<String>,
     /// Like --exclude, whatever the case of letters.
     #[arg(long, value_name = "GLOB")]
     pub iexclude: Vec<String>,
-    /// Leave out what matches a pattern of this file, one a line; may be repeated.
+    /// Leave out paths that match a pattern in this file, one per line; may be repeated.
     #[arg(long, value_name = "FILE")]
     pub exclude_file: Vec<PathBuf>,
     /// Leave out the content of directories with a CACHEDIR.TAG.
@@ -102,7 +102,7 @@ pub struct Exclude {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Where it comes from")]
 pub struct Names {
-    /// Also save the paths listed in this file, one a line ("-" is standard input); may be repeated.
+    /// Also save the paths listed in this file, one per line ("-" is standard input); may be repeated.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command"])]
     pub files_from: Vec<PathBuf>,
     /// Also save the paths listed in this file, each ended by a zero byte ("-" is standard input); may be repeated.
@@ -131,10 +131,10 @@ pub struct Changes {
     /// Read every file, also those that look unchanged.
     #[arg(long)]
     pub force: bool,
-    /// Do not take another inode number for a change (network file systems, copied disks).
+    /// A new inode number alone is no change (network file systems, copied disks).
     #[arg(long)]
     pub ignore_inode: bool,
-    /// Do not take another ctime for a change (after a change of owners or a restore).
+    /// A new ctime alone is no change (after a change of owners or a restore).
     #[arg(long)]
     pub ignore_ctime: bool,
 }

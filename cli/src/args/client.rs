@@ -20,7 +20,7 @@ pub enum Client {
     Join(Join),
     /// List the machines that may save to the repository, or might once.
     List,
-    /// Accept nothing more from a machine.
+    /// Revoke a machine: accept nothing more from it.
     ///
     /// What it saved until then stays, unless --last-good says otherwise. An enrollment that nobody has used is
     /// withdrawn.

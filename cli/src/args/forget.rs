@@ -19,10 +19,10 @@ pub struct Forget {
         "last", "hourly", "daily", "weekly", "monthly", "yearly", "within", "tags_kept",
     ])]
     pub snapshots: Vec<Which>,
-    /// The rules apply to each group that has these in common: host, paths, tags, label, or none.
+    /// Apply the rules to each group of snapshots with the same: host, paths, tags, label, or none.
     #[arg(long, value_name = "LIST", default_value = "host,paths,label")]
     pub group_by: GroupBy,
-    /// Say what would be forgotten and why the rest is kept, and forget nothing.
+    /// Show what would be forgotten and why the rest is kept; forget nothing.
     #[arg(short = 'n', long)]
     pub dry_run: bool,
     /// Run prune afterwards.
@@ -40,22 +40,22 @@ pub struct Forget {
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = "What to keep")]
 pub struct Keep {
-    /// Keep the newest so many snapshots.
+    /// Keep the newest N snapshots.
     #[arg(id = "last", long = "keep-last", value_name = "N")]
     pub last: Option<u32>,
-    /// Keep one snapshot of each of so many hours that have one.
+    /// Keep the newest snapshot of each of the last N hours that have one.
     #[arg(id = "hourly", long = "keep-hourly", value_name = "N")]
     pub hourly: Option<u32>,
-    /// Keep one snapshot of each of so many days that have one.
+    /// Keep the newest snapshot of each of the last N days that have one.
     #[arg(id = "daily", long = "keep-daily", value_name = "N")]
     pub daily: Option<u32>,
-    /// Keep one snapshot of each of so many weeks that have one.
+    /// Keep the newest snapshot of each of the last N weeks that have one.
     #[arg(id = "weekly", long = "keep-weekly", value_name = "N")]
     pub weekly: Option<u32>,
-    /// Keep one snapshot of each of so many months that have one.
+    /// Keep the newest snapshot of each of the last N months that have one.
     #[arg(id = "monthly", long = "keep-monthly", value_name = "N")]
     pub monthly: Option<u32>,
-    /// Keep one snapshot of each of so many years that have one.
+    /// Keep the newest snapshot of each of the last N years that have one.
     #[arg(id = "yearly", long = "keep-yearly", value_name = "N")]
     pub yearly: Option<u32>,
     /// Keep every snapshot not older than this, like 7d or 1y6mo.
@@ -73,13 +73,13 @@ pub struct Prune {
     /// policy says, else 24h].
     #[arg(long, value_name = "SPAN")]
     pub grace: Option<Span>,
-    /// Say what would be freed, and free nothing.
+    /// Show what would be freed; free nothing.
     #[arg(short = 'n', long)]
     pub dry_run: bool,
-    /// Write at most this much anew to free what lies between [default: no limit].
+    /// Repack at most this many bytes [default: no limit].
     #[arg(long, value_name = "SIZE")]
     pub max_repack: Option<Size>,
-    /// Open no block: free only what can be freed without a key, as a service does.
+    /// Free only what can be freed without a key, as a service does.
     #[arg(long)]
     pub keyless: bool,
 }

@@ -29,13 +29,10 @@ pub struct Narrow {
 /// Options of `snapshots`.
 #[derive(Args, Debug)]
 pub struct Snapshots {
-    /// Also list the snapshots of write-only clients, which have data of their own.
-    #[arg(long)]
-    pub all_clients: bool,
-    /// List those that are forgotten and that "undelete" can bring back.
+    /// List forgotten snapshots that "undelete" can bring back.
     #[arg(long)]
     pub forgotten: bool,
-    /// Only the newest so many of each group.
+    /// Only the newest N of each group.
     #[arg(long, value_name = "N")]
     pub latest: Option<core::num::NonZeroU32>,
     /// List snapshots in groups that have these in common: host, paths, tags, label [default for --latest: host,paths,label].
@@ -55,7 +52,7 @@ pub struct Ls {
     /// Show mode, owner, size and time.
     #[arg(short, long)]
     pub long: bool,
-    /// Go down into every directory.
+    /// List subdirectories too.
     #[arg(short = 'R', long)]
     pub recursive: bool,
     /// Which snapshots are considered.

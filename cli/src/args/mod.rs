@@ -89,7 +89,7 @@ pub enum Command {
     Diff(look::Diff),
     /// Write a file's content, or a directory as a tar archive, to standard output.
     Dump(look::Dump),
-    /// Bring files and directories back from a snapshot.
+    /// Restore files and directories from a snapshot.
     ///
     /// SNAPSHOT:PATH puts PATH's content directly into the target; SNAPSHOT alone recreates the full paths below it.
     Restore(restore::Restore),
@@ -98,23 +98,23 @@ pub enum Command {
     /// Always reads roots, index and tables, and looks at every pack's presence and size. Exits with 4 if it finds damage, and
     /// names what is hit.
     Check(check::Check),
-    /// Forget snapshots, by name or by rules of what to keep.
+    /// Forget snapshots, by id or by retention rules.
     ///
     /// Nothing is deleted at once: "undelete" brings a snapshot back until prune has freed it.
     Forget(forget::Forget),
-    /// Free the space of what no snapshot needs any more.
+    /// Delete data that no snapshot needs any more.
     ///
     /// Data is freed once nothing has needed it for the grace period, so that backups running at the same time are safe.
     Prune(forget::Prune),
     /// Add tags to snapshots, or remove them.
     Tag(forget::Tag),
-    /// Keep snapshots, whatever the rules of "forget" say.
+    /// Exempt snapshots from the rules of "forget".
     Pin(forget::Chosen),
-    /// Let the rules of "forget" apply to snapshots again.
+    /// Apply the rules of "forget" to snapshots again.
     Unpin(forget::Chosen),
     /// Bring forgotten snapshots back, as long as prune has not freed them.
     Undelete(forget::Chosen),
-    /// Fold what clients have uploaded into the index.
+    /// Verify what clients have uploaded and add it to the index.
     ///
     /// Backups of full clients do this by themselves; write-only clients need a machine that does it for them.
     Ingest,
@@ -123,7 +123,7 @@ pub enum Command {
     /// A gateway over HTTP, and the service's jobs: ingest when something arrives; expire, compact, prune and check by the
     /// clock. Needs no passphrase and holds no key.
     Serve(Box<serve::Serve>),
-    /// Say what has healed and what is still lost, and save what can be saved.
+    /// Report what has healed and what is still missing, and restore lost copies of small objects.
     Repair,
     /// Show how much the repository holds and stores.
     Stats,
@@ -133,10 +133,10 @@ pub enum Command {
     /// Manage the machines that save to the repository.
     #[command(subcommand, arg_required_else_help = true)]
     Client(client::Client),
-    /// Manage what the service keeps, and how it goes about its jobs.
+    /// Manage the policy: which snapshots stay, and how the service runs its jobs.
     #[command(subcommand, arg_required_else_help = true)]
     Policy(policy::Policy),
-    /// Show what waits to be accepted, what was rejected, and how old the newest snapshots are.
+    /// Show uploads that wait or were rejected, and the age of the newest snapshots.
     ///
     /// A write-only client sees its own; the owner sees all.
     Status,

@@ -9,11 +9,11 @@ use super::spec::{self, Which};
 /// What to do with the policy.
 #[derive(Subcommand, Debug)]
 pub enum Policy {
-    /// Sign what a file says as the policy that the service follows from now on.
+    /// Sign the policy in a file; the service follows it from now on.
     Set(Set),
     /// Show the policy in force, as a file for "policy set".
     Show,
-    /// Say that snapshots may differ from those before them as they do, and end the hold they have raised.
+    /// Accept suspicious snapshots as they are, and end the hold that they raised.
     Release(Release),
 }
 
@@ -31,7 +31,7 @@ pub struct Set {
     /// TOML file with the policy; "-" is standard input.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Say what would be forgotten under it today, and sign nothing.
+    /// Show what would be forgotten under it today; sign nothing.
     #[arg(short = 'n', long)]
     pub dry_run: bool,
 }

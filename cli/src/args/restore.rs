@@ -16,16 +16,16 @@ pub struct Restore {
     /// Directory to restore into; created if it is not there.
     #[arg(short, long, value_name = "DIR")]
     pub target: PathBuf,
-    /// Only what matches the pattern; may be repeated.
+    /// Restore only paths that match the pattern; may be repeated.
     #[arg(long, value_name = "GLOB")]
     pub include: Vec<String>,
-    /// Not what matches the pattern; may be repeated.
+    /// Leave out paths that match the pattern; may be repeated.
     #[arg(short, long, value_name = "GLOB")]
     pub exclude: Vec<String>,
     /// Like --exclude, whatever the case of letters.
     #[arg(long, value_name = "GLOB")]
     pub iexclude: Vec<String>,
-    /// Delete what lies in restored directories and is not in the snapshot; on a terminal, list it and ask first.
+    /// Delete entries of restored directories that are not in the snapshot; on a terminal, list them and ask first.
     #[arg(long)]
     pub delete: bool,
     /// With --delete, also delete what --exclude names, and the content of directories that are empty in the snapshot.
@@ -34,13 +34,13 @@ pub struct Restore {
     /// Delete without asking.
     #[arg(short, long)]
     pub yes: bool,
-    /// What may be replaced in the target.
+    /// Which files in the target may be replaced.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Overwrite::Changed)]
     pub overwrite: Overwrite,
     /// Read everything that was restored again and compare it.
     #[arg(long)]
     pub verify: bool,
-    /// Do not set owners; leave out what would give others the rights of whoever restores (see --trust).
+    /// Do not set owners; leave out entries and attributes that could hand your rights to others (see --trust).
     #[arg(long)]
     pub no_owner: bool,
     /// Restore devices, set-user-id, set-group-id, security.* and trusted.* attributes also with --no-owner and of a write-only client.
@@ -52,7 +52,7 @@ pub struct Restore {
     /// Do not set extended attributes and ACLs.
     #[arg(long)]
     pub no_xattrs: bool,
-    /// Say what would be restored, and write nothing.
+    /// Show what would be restored; write nothing.
     #[arg(short = 'n', long)]
     pub dry_run: bool,
     /// Which snapshots are considered.
@@ -60,7 +60,7 @@ pub struct Restore {
     pub narrow: Narrow,
 }
 
-/// What may be replaced in the target.
+/// Which files in the target may be replaced.
 #[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Overwrite {
     /// Nothing that is there.

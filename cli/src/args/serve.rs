@@ -8,14 +8,14 @@ use copal_engine::id::OwnerFingerprint;
 
 use super::values::{Size, Span};
 
-/// When addresses are handed out at which a bucket takes and gives objects itself.
+/// When the gateway presigns requests, so that clients use the bucket directly.
 #[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Presign {
-    /// If the server refuses headers that were not signed; else everything goes through the gateway.
+    /// If the S3 server refuses headers that were not signed; else all data goes through the gateway.
     Safe,
-    /// Also before a server that heeds them: its clients can then read and replace any object.
+    /// Always, even if the server accepts unsigned headers: clients can then read and replace any object.
     Always,
-    /// Everything goes through the gateway.
+    /// Never: all data goes through the gateway.
     Never,
 }
 
@@ -40,7 +40,7 @@ pub struct Serve {
     /// Address by which clients know the gateway, where a proxy stands before it.
     #[arg(long, value_name = "URL", value_parser = public_url)]
     pub public_url: Option<String>,
-    /// Another name by which clients ask; IP addresses, localhost and the certificate's names are known.
+    /// Another host name of this gateway; IP addresses, localhost and the certificate's names are accepted anyway.
     #[arg(long, value_name = "NAME")]
     pub host_name: Vec<String>,
     /// Connections at once from one address, of IPv6 from one /64 network; this machine's own do not count.
@@ -55,16 +55,16 @@ pub struct Serve {
     /// Web origin whose pages may use the gateway.
     #[arg(long, value_name = "ORIGIN")]
     pub cors: Option<String>,
-    /// Whether clients use a bucket directly, by addresses that are signed for one request.
+    /// Whether clients use the bucket directly, with presigned requests.
     #[arg(long, value_name = "WHEN", default_value = "safe")]
     pub presign: Presign,
-    /// Fingerprint of the owner; without it the one that was seen first counts.
+    /// Fingerprint of the owner [default: the one that was seen first].
     #[arg(long, value_name = "HEX", value_parser = fingerprint)]
     pub owner_fingerprint: Option<OwnerFingerprint>,
     /// Let anybody read key slots, so that a new machine needs only the passphrase. Anybody may then guess it, slowly.
     #[arg(long)]
     pub open_slots: bool,
-    /// Let whoever comes first create the repository, while there is none.
+    /// Let the first client create the repository if there is none.
     #[arg(long)]
     pub accept_init: bool,
     /// Packs that a domain may hold [default: no limit].
@@ -73,7 +73,7 @@ pub struct Serve {
     /// Packs that a domain may add within 24 hours [default: no limit].
     #[arg(long, value_name = "SIZE")]
     pub daily_quota: Option<Size>,
-    /// How often all clients are looked at for manifests that nobody announced; 0s: never.
+    /// How often to look for manifests that were uploaded another way; 0s: never.
     #[arg(long, value_name = "SPAN", default_value = "1min")]
     pub ingest_every: Span,
     /// How often snapshots expire that the signed policy does not keep; 0s: never.

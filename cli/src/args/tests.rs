@@ -255,10 +255,7 @@ fn the_grace_of_prune_is_for_the_policy_to_say_unless_told() {
 
 #[test]
 fn looking_commands_parse() {
-    let Command::Snapshots(list) = parsed("snapshots --latest 2 --group-by host --all-clients --path /a").command
-    else {
-        panic!()
-    };
+    let Command::Snapshots(list) = parsed("snapshots --latest 2 --group-by host --path /a").command else { panic!() };
     assert_eq!((list.latest.map(|n| n.get()), list.group_by.map(|group| group.host)), (Some(2), Some(true)));
     assert!(refusal("snapshots --latest 0").contains("--latest"));
     let Command::Ls(ls) = parsed("ls latest:/etc -l -R").command else { panic!() };
@@ -310,7 +307,7 @@ const CONTRACT: &[(&str, &str)] = &[
          -n --dry-run --force --label --stdin --stdin-name --init --host --time --files-from --files-from0 \
          --exclude-larger-than --stdin-from-command --skip-if-unchanged --ignore-inode --ignore-ctime --rewrite-budget --no-wait",
     ),
-    ("snapshots", "--tag --host --path --all-clients --forgotten --latest --group-by"),
+    ("snapshots", "--tag --host --path --forgotten --latest --group-by"),
     ("ls", "-l -R --host --path --tag"),
     ("find", "--snapshot --host --path --tag"),
     ("diff", "--host --path --tag"),
