@@ -2,13 +2,13 @@
 // Prints, as JSON, bytes, processor seconds, all threads of Node included, and the bytes of the engine's memory. What
 // `worker.mjs` takes is the worker's part. SESSION is the golden session, with whose repository it begins.
 import { readFileSync } from "node:fs";
-import { whole } from "../../tests/wasm/engine.mjs";
+import { start } from "../../tests/wasm/engine.mjs";
 import { Held, givenOf } from "../../tests/wasm/session.mjs";
 import { read } from "./files.mjs";
 import { processorSeconds } from "./clock.mjs";
 
 const [pkg, session, folder] = process.argv.slice(2);
-const { copal, memory } = await whole(pkg);
+const { copal, memory } = await start(pkg);
 
 const RUNS = 3;
 const NOW = 1_790_000_000_000;

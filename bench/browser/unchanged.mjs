@@ -4,11 +4,11 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { processorSeconds } from "./clock.mjs";
-import { whole } from "../../tests/wasm/engine.mjs";
+import { start } from "../../tests/wasm/engine.mjs";
 import { givenOf } from "../../tests/wasm/session.mjs";
 
 const [pkg, session] = process.argv.slice(2);
-const { copal } = await whole(pkg);
+const { copal } = await start(pkg);
 
 const RUNS = 5;
 const NOW = 1_790_000_000_000;

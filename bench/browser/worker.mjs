@@ -3,10 +3,10 @@
 // same natively.
 import { processorSeconds } from "./clock.mjs";
 import { read } from "./files.mjs";
-import { first } from "../../tests/wasm/engine.mjs";
+import { start } from "../../tests/wasm/engine.mjs";
 
 const [pkg, folder, level] = process.argv.slice(2);
-const { copal } = await first(pkg);
+const { copal } = await start(pkg);
 
 const RUNS = 5;
 /** A key for nonces, and two ids. */

@@ -1,6 +1,6 @@
 // Runs the scripted session in Chromium and prints its report: node browser.mjs <pkg> <golden report> <chromium>
 import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -13,8 +13,7 @@ const SCRIPT = `
 import * as copal from "/pkg/copal.js";
 import { givenOf, run } from "/session.mjs";
 const answer = async () => {
-  await copal.load(await WebAssembly.compileStreaming(fetch("/pkg/copal_first.wasm")));
-  await copal.loadRest(await WebAssembly.compileStreaming(fetch("/pkg/copal_rest.wasm")));
+  copal.initSync({ module: await WebAssembly.compileStreaming(fetch("/pkg/copal_bg.wasm")) });
   return (await run(copal, givenOf(await (await fetch("/golden")).text()), crypto)).join("\\n") + "\\n";
 };
 const text = await answer().then((lines) => lines, (error) => "FAILED " + (error.stack ?? error) + "\\n");
@@ -26,7 +25,8 @@ const files = {
   "/session.mjs": [await readFile(join(dirname(fileURLToPath(import.meta.url)), "session.mjs")), "text/javascript"],
   "/golden": [await readFile(golden), "text/plain"],
 };
-for (const name of ["copal.js", "copal_bg.js", "copal_first.wasm", "copal_rest.wasm"]) {
+for (const name of await readdir(folder, { recursive: true })) {
+  if (!/\.(js|wasm)$/.test(name)) continue;
   files[`/pkg/${name}`] = [await readFile(join(folder, name)), name.endsWith(".wasm") ? "application/wasm" : "text/javascript"];
 }
 

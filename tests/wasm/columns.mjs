@@ -2,11 +2,11 @@
 // SESSION is the golden session, with whose repository it begins.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { whole } from "./engine.mjs";
+import { start } from "./engine.mjs";
 import { givenOf } from "./session.mjs";
 
 const [pkg, session] = process.argv.slice(2);
-const { copal } = await whole(pkg);
+const { copal } = await start(pkg);
 const given = givenOf(readFileSync(session, "utf8"));
 const descriptor = new copal.Descriptor(1, given.descriptor);
 const NOW = 1_790_000_000_000;

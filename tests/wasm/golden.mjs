@@ -5,10 +5,10 @@ import { createHash, webcrypto } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Directory } from "./directory.mjs";
-import { whole } from "./engine.mjs";
+import { start } from "./engine.mjs";
 
 const [pkg, golden] = process.argv.slice(2).map((path) => resolve(path));
-const { copal } = await whole(pkg);
+const { copal } = await start(pkg);
 
 const repository = new Directory(join(golden, "repository"));
 assert.throws(() => repository.owner(copal, "silver"), /no slot opens/);

@@ -5,11 +5,11 @@ import { createHash, webcrypto as crypto } from "node:crypto";
 import { existsSync, lstatSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Directory } from "./directory.mjs";
-import { whole } from "./engine.mjs";
+import { start } from "./engine.mjs";
 import { Held } from "./session.mjs";
 
 const [pkg, place, passphrase, folder, keptFile] = process.argv.slice(2);
-const { copal } = await whole(pkg);
+const { copal } = await start(pkg);
 const random = (length) => crypto.getRandomValues(new Uint8Array(length));
 
 const repository = new Directory(place);

@@ -1,7 +1,7 @@
-// A thread that stretches a passphrase, for first.mjs.
+// A thread that stretches a passphrase, for unlock.mjs.
 import { parentPort, workerData } from "node:worker_threads";
-import { first } from "./engine.mjs";
+import { start } from "./engine.mjs";
 
-const { copal, memory } = await first(workerData.pkg);
+const { copal, memory } = await start(workerData.pkg);
 const key = copal.Owner.stretch(workerData.slot, workerData.passphrase);
 parentPort.postMessage({ key, memory: memory.buffer.byteLength });

@@ -11,7 +11,7 @@ use crate::{tools, wasm};
 
 /// Builds the page around the engine's module; gives the directory that `copal serve --web` takes.
 fn build() -> Result<PathBuf, String> {
-    let module = workspace().join("wasm/pkg/copal_first.wasm");
+    let module = wasm::package().join(wasm::MODULE);
     if !module.is_file() {
         return Err(format!("{} is missing: \"cargo xtask wasm\" builds it", module.display()));
     }

@@ -83,24 +83,6 @@ impl StateDelta {
 }
 
 impl State {
-    /// The state after the changes.
-    pub fn apply(&mut self, delta: StateDelta) {
-        fn merge<K: Ord, V>(state: &mut BTreeMap<K, V>, changes: BTreeMap<K, Option<V>>) {
-            for (key, value) in changes {
-                match value {
-                    Some(value) => state.insert(key, value),
-                    None => state.remove(&key),
-                };
-            }
-        }
-        merge(&mut self.segments, delta.segments);
-        merge(&mut self.snapshots, delta.snapshots);
-        merge(&mut self.heads, delta.heads);
-        merge(&mut self.packs, delta.packs);
-        merge(&mut self.doomed, delta.doomed);
-        merge(&mut self.overlays, delta.overlays);
-    }
-
     /// The runs of a domain's overlay, the newest first.
     pub fn overlays_of(&self, domain: DomainId) -> Vec<(ObjectHash, &OverlayRecord)> {
         let of_domain = (domain, ObjectHash([0; ObjectHash::LEN]))..=(domain, ObjectHash([0xff; ObjectHash::LEN]));
@@ -156,11 +138,23 @@ impl StateFold {
         Ok(())
     }
 
-    /// The state.
+    /// The state, without the keys that the runs remove.
     pub fn finish(self) -> State {
-        let mut state = State::default();
-        state.apply(self.state);
-        state
+        fn present<K: Ord, V>(records: BTreeMap<K, Option<V>>) -> BTreeMap<K, V> {
+            // `collect` would sort: its code for six types makes the module for browsers larger.
+            let mut found = BTreeMap::new();
+            found.extend(records.into_iter().filter_map(|(key, value)| Some((key, value?))));
+            found
+        }
+        let StateDelta { segments, snapshots, heads, packs, doomed, overlays } = self.state;
+        State {
+            segments: present(segments),
+            snapshots: present(snapshots),
+            heads: present(heads),
+            packs: present(packs),
+            doomed: present(doomed),
+            overlays: present(overlays),
+        }
     }
 }
 

@@ -4,12 +4,21 @@
 use copal_engine::path::TreePath;
 use copal_engine::time::Time;
 use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::convert::{Thrown, bytes_field, number, numbers_field, time, wrong};
 use crate::backup::{FileFacts, FileKind};
 use crate::fault::Fault;
 
-/// What `inColumns` of the loader makes of files.
+#[wasm_bindgen(module = "/src/js/columns.js")]
+extern "C" {
+    /// Makes columns of the facts of files. `types.ts` has its type.
+    #[wasm_bindgen(reexport, skip_typescript, js_name = inColumns)]
+    #[allow(dead_code)] // Reason: only JavaScript calls it.
+    fn in_columns(facts: &JsValue) -> JsValue;
+}
+
+/// What `inColumns` makes.
 pub(super) struct Columns {
     paths: Vec<u8>,
     sizes: Vec<f64>,

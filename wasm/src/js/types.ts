@@ -63,6 +63,8 @@ export interface SlotsToTry { tries: number[]; isDamaged: boolean; /** Slots are
 export interface FileFacts { path: string; size: number; /** Milliseconds. */ modified: number; kind?: "file" | "directory" }
 /** Facts of many files, made by `inColumns`: UTF-8 with a zero byte between two paths; kinds: 1 for a directory. */
 export interface FactsColumns { paths: Uint8Array; sizes: Float64Array; times: Float64Array; kinds: Uint8Array }
+/** Facts of files as `Backup.compare` takes them: all at once, since every call and every text costs. */
+export function inColumns(facts: FileFacts[]): FactsColumns;
 export type Action =
   /** Hand it to a Sealer, then `sealed` or `seal`. In any order, as many at once as you like. `raw` is there for pages; for
    * data it is the bytes of the chunks that `chunks` has told to be new, in the same order. */

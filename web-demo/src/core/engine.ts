@@ -1,3 +1,3 @@
-//! Engine: in WebAssembly, as `cargo xtask wasm` builds it, in two files: `load` takes the first, `loadRest` the other one.
+//! Engine: in WebAssembly, as `cargo xtask wasm` builds it. `initSync` starts it; before that nothing of it works.
 
 export * from "../../../wasm/pkg/copal.js";

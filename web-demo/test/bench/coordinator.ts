@@ -5,13 +5,12 @@ import { Ledger } from "../../src/core/backup/progress";
 import { BackupRun } from "../../src/core/backup/run";
 import type { Site } from "../../src/core/backup/site";
 import { Control } from "../../src/core/coordinator/control";
-import { Descriptor, Owner, View, load, loadRest } from "../../src/core/engine";
+import { Descriptor, Owner, View, initSync } from "../../src/core/engine";
 import { type Origin, type Scanned, scan as scanned } from "../../src/core/source/tree";
 import { type Labour, startPool } from "../../src/core/work/pool";
 import { startStretcher } from "../../src/core/work/stretcher";
 import workerUrl from "../../src/core/work/worker.ts?worker&url";
-import firstUrl from "../../../wasm/pkg/copal_first.wasm?url";
-import restUrl from "../../../wasm/pkg/copal_rest.wasm?url";
+import moduleUrl from "../../../wasm/pkg/copal_bg.wasm?url";
 
 /** What is to be measured. */
 export interface Order {
@@ -46,9 +45,8 @@ let module: WebAssembly.Module | null = null;
 let labour: Labour | null = null;
 
 async function measure(order: Order, origin: Origin, maker: MessagePort): Promise<Outcome> {
-  module ??= await WebAssembly.compileStreaming(fetch(firstUrl));
-  await load(module);
-  await loadRest(await WebAssembly.compileStreaming(fetch(restUrl)));
+  module ??= await WebAssembly.compileStreaming(fetch(moduleUrl));
+  initSync({ module });
   const descriptor = new Descriptor(1, bytesOf(order.given.descriptor));
   const slot = bytesOf(order.given.slot);
   const stretcher = startStretcher(hand, module);

@@ -3,15 +3,14 @@
 
 import { Control } from "../../src/core/coordinator/control";
 import { Opened } from "../../src/core/coordinator/opened";
-import { Descriptor, Owner, load, loadRest } from "../../src/core/engine";
+import { Descriptor, Owner, initSync } from "../../src/core/engine";
 import { openPrivate } from "../../src/core/keep/private";
 import { Books } from "../../src/core/restore/books";
 import { RestoreRun } from "../../src/core/restore/run";
 import { SingleTarget, ZipTarget, stagedPlace } from "../../src/core/restore/targets";
 import { startStretcher } from "../../src/core/work/stretcher";
 import workerUrl from "../../src/core/work/worker.ts?worker&url";
-import firstUrl from "../../../wasm/pkg/copal_first.wasm?url";
-import restUrl from "../../../wasm/pkg/copal_rest.wasm?url";
+import moduleUrl from "../../../wasm/pkg/copal_bg.wasm?url";
 
 /** What it took. */
 export interface Restored {
@@ -49,9 +48,8 @@ const gateway = {
 };
 
 async function open(passphrase: string): Promise<null> {
-  const module = await WebAssembly.compileStreaming(fetch(firstUrl));
-  await load(module);
-  await loadRest(await WebAssembly.compileStreaming(fetch(restUrl)));
+  const module = await WebAssembly.compileStreaming(fetch(moduleUrl));
+  initSync({ module });
   const newest = (await names("copal/")).at(-1)!;
   const descriptor = new Descriptor(Number(newest.split("/").at(-1)), (await gateway.read(null, newest))!);
   const owner = await openOwner(module, passphrase);

@@ -1,66 +1,42 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
-import { type Files, Starting } from "../../src/core/coordinator/starting";
+import { Starting } from "../../src/core/coordinator/starting";
+import { failure } from "../../src/core/problem";
 
-/** Files of which each comes, or fails, when the test says so; and in which order what was done. */
-function world() {
-  const done: string[] = [];
-  const waiting = new Map<string, { come: () => void; fail: () => void }>();
-  const file = (name: string) => () =>
-    new Promise<WebAssembly.Module>((resolve, reject) => {
-      done.push(`fetch ${name}`);
-      waiting.set(name, { come: () => resolve(name as unknown as WebAssembly.Module), fail: () => reject(new TypeError("Failed to fetch")) });
-    });
-  const take = (what: string) => async (module: WebAssembly.Module) => void done.push(`${what} ${module as unknown as string}`);
-  const files: Files = { first: file("first"), rest: file("rest"), load: take("load"), loadRest: take("add") };
-  const settle = () => new Promise((resolve) => setTimeout(resolve));
-  const come = (name: string) => settle().then(() => waiting.get(name)!.come()).then(settle);
-  const fail = (name: string) => settle().then(() => waiting.get(name)!.fail()).then(settle);
-  return { starting: new Starting(files), done, come, fail };
+const MODULE = {} as WebAssembly.Module;
+
+/** An engine whose starts end as `outcomes` say, one after the other: with an error, or well. */
+function engine(...outcomes: (Error | null)[]) {
+  let starts = 0;
+  const starting = new Starting(async () => {
+    const error = outcomes[starts++];
+    if (error) throw error;
+    return MODULE;
+  });
+  return { starting, starts: () => starts };
 }
 
-describe("the engine", () => {
-  test("has begun with its first file, and asks for no other", async () => {
-    const { starting, done, come } = world();
-    const begun = starting.begun();
-    await come("first");
-    expect(await begun).toBe("first");
-    expect(done).toEqual(["fetch first", "load first"]);
-  });
+test("the engine starts once, whoever asks", async () => {
+  const { starting, starts } = engine(null);
+  expect(await Promise.all([starting.begun(), starting.begun()])).toEqual([MODULE, MODULE]);
+  await starting.begun();
+  expect(starts()).toBe(1);
+});
 
-  test("is whole with both, each fetched once, whoever asks", async () => {
-    const { starting, done, come } = world();
-    const asked = [starting.whole(), starting.begun(), starting.whole()];
-    await come("first");
-    await come("rest");
-    await Promise.all(asked);
-    await starting.whole();
-    expect(done).toEqual(["fetch first", "load first", "fetch rest", "add rest"]);
-  });
+test("an engine that could not be had is had again when it is asked for the next time", async () => {
+  const { starting, starts } = engine(new TypeError("Failed to fetch"), null);
+  const asked = [starting.begun(), starting.begun()];
+  for (const one of asked) await expect(one).rejects.toMatchObject({ problem: { code: "server-gone" } });
+  expect(await starting.begun()).toBe(MODULE);
+  expect(starts()).toBe(2);
+});
 
-  test("fetches the rest again after it could not be had", async () => {
-    const { starting, done, come, fail } = world();
-    const begun = starting.begun();
-    await come("first");
-    await begun;
-    const refused = expect(starting.whole()).rejects.toMatchObject({ problem: { code: "unsupported" } });
-    await fail("rest");
-    await refused;
-    const again = starting.whole();
-    await come("rest");
-    await again;
-    expect(done).toEqual(["fetch first", "load first", "fetch rest", "fetch rest", "add rest"]);
-  });
+test("an engine that does not compile is told as a browser that lacks something", async () => {
+  const { starting } = engine(new WebAssembly.CompileError("unknown instruction"));
+  await expect(starting.begun()).rejects.toMatchObject({ problem: { code: "unsupported" } });
+});
 
-  test("fetches the first file again after it could not be had", async () => {
-    const { starting, done, come, fail } = world();
-    const refused = expect(starting.begun()).rejects.toMatchObject({ problem: { code: "unsupported" } });
-    await fail("first");
-    await refused;
-    const again = starting.whole();
-    await come("first");
-    await come("rest");
-    await again;
-    expect(done).toEqual(["fetch first", "fetch first", "load first", "fetch rest", "add rest"]);
-  });
+test("a problem that has a name keeps it", async () => {
+  const { starting } = engine(failure("browser-full"));
+  await expect(starting.begun()).rejects.toMatchObject({ problem: { code: "browser-full" } });
 });

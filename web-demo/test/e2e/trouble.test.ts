@@ -89,27 +89,21 @@ test("a wrong passphrase is told as one, and the right one still opens", async (
   expect(await failing(`await core.lock(); await core.snapshots()`)).toBe("locked");
 });
 
-test("what opens a repository does without the engine's second file, and what needs that says so until it comes", async () => {
-  const line = (role: string) => (JSON.parse(machine.copal(["client", "add", "--name", role, "--role", role, "--json"])) as { line: string }).line;
+test("an engine that cannot be fetched is told, and fetched again when it is asked for", async () => {
   let isAway = true;
   let asked = 0;
-  await tab.context.route(/copal_rest/, (route) => {
+  await tab.context.route(/copal_bg/, (route) => {
     asked += 1;
     return isAway ? route.abort() : route.continue();
   });
-  await unlock(tab);
-  expect(await failing(`await core.snapshots()`)).toBe("unsupported");
-  expect(await failing(`await core.status()`)).toBe("unsupported");
-  expect(await failing(`await core.unlock({ by: "enrollment", line: argument, name: "phone" })`, line("write-only"))).toBe("nothing");
-  await tab.page.evaluate(() => window.core.forgetDevice());
-  const joining = `await core.unlock({ by: "enrollment", line: argument, name: "desk", passphrase: ${JSON.stringify(PASSPHRASE)} })`;
-  expect(await failing(joining, line("full"))).toBe("nothing");
-  expect(asked).toBeGreaterThan(2);
+  const { server } = await tab.page.evaluate(() => window.core.environment());
+  expect(server).toMatchObject({ state: "unreachable", problem: { code: "server-gone" } });
+  expect(await failing(`await core.unlock({ by: "passphrase", passphrase: argument })`, PASSPHRASE)).toBe("server-gone");
+  expect(asked).toBe(2);
   isAway = false;
-  const folder = machine.path("Pictures");
-  generate(folder, { files: 20, large: 1 << 20 });
-  const { snapshot } = await backUp(tab, folder);
-  restoredAs("Pictures", folder, snapshot);
+  await unlock(tab);
+  expect(await failing(`await core.snapshots()`)).toBe("nothing");
+  expect(asked).toBe(3);
 });
 
 test("a server that is killed in the middle is waited for, and everything is there in the end", async () => {

@@ -2,16 +2,15 @@
 //! it ends, everything secret ends with it.
 
 import type { BackupOptions, Entry, EntryId, Settings, Unlock } from "../api";
-import { load, loadRest } from "../engine";
-import firstUrl from "../../../../wasm/pkg/copal_first.wasm?url";
-import restUrl from "../../../../wasm/pkg/copal_rest.wasm?url";
+import { type Parameters, initSync } from "../engine";
+import moduleUrl from "../../../../wasm/pkg/copal_bg.wasm?url";
 import { Backing } from "./backing";
 import type { Control } from "./control";
 import { Gateway } from "../gateway/client";
 import { browser } from "../gateway/retry";
 import { Database, changeSettings, readSettings } from "../keep/database";
 import { type Private, openPrivate } from "../keep/private";
-import { CopalError, failure, problemOf } from "../problem";
+import { failure, problemOf } from "../problem";
 import { Books } from "../restore/books";
 import { RestoreRun } from "../restore/run";
 import { DirectoryTarget, SingleTarget, type Target, ZipTarget, pickedPlace } from "../restore/targets";
@@ -21,7 +20,6 @@ import { ownScript } from "../trusted";
 import { type Labour, startPool } from "../work/pool";
 import { startStretcher } from "../work/stretcher";
 import workerUrl from "../work/worker.ts?worker&url";
-import type { Parameters } from "../engine";
 import type { Known, Opened } from "./opened";
 import { type Begun, Runs } from "./runs";
 import { Staging } from "./staging";
@@ -34,12 +32,11 @@ const digest = async (bytes: Uint8Array<ArrayBuffer>) => new Uint8Array(await cr
 const gateway = new Gateway({ origin: location.origin, fetch: fetch.bind(globalThis), surroundings: browser, digest });
 const runs = new Runs(post);
 const staging = new Staging(() => openPrivate("downloads"));
-const engine = new Starting({
-  first: () => WebAssembly.compileStreaming(fetch(firstUrl)),
-  // What opens the repository is not to wait for it.
-  rest: () => WebAssembly.compileStreaming(fetch(restUrl, { priority: "low" })),
-  load,
-  loadRest,
+const engine = new Starting(async () => {
+  const module = await WebAssembly.compileStreaming(fetch(moduleUrl));
+  initSync({ module });
+  await staging.sweep();
+  return module;
 });
 let known: Known | null = null;
 let opened: Opened | null = null;
@@ -48,7 +45,7 @@ let books: Books | null = null;
 /** What the page may ask; a run is answered with how it is begun. */
 const calls = {
   async environment() {
-    await ready();
+    await engine.begun();
     // What is open goes on with what it was opened with.
     if (!opened) {
       known?.descriptor.free();
@@ -56,17 +53,14 @@ const calls = {
       known = await meet(gateway, database);
     }
     known ??= opened!.known;
-    // It comes while the person types. Who needs it asks again, and is told then.
-    engine.whole().catch(() => {});
     const device = await database.get("devices", known.facts.id);
     return { repository: known.facts, device: { role: device?.role ?? "none", name: device?.name ?? null } };
   },
 
   async unlock(by: Unlock) {
-    await ready();
+    const module = await engine.begun();
     known ??= await meet(gateway, database);
     close();
-    const module = await engine.begun();
     const stretcher = () => startStretcher(hand, module);
     opened = await unlock(by, known, gateway, database, await privateFiles(`${known.facts.id}/objects`), stretcher);
     books = opened.owner ? new Books(opened) : null;
@@ -76,7 +70,7 @@ const calls = {
   session: async () => opened?.session ?? null,
 
   async enrollsAs(line: string) {
-    await ready();
+    await engine.begun();
     return roleOf(line);
   },
 
@@ -87,17 +81,17 @@ const calls = {
   },
 
   async startBackup(options: BackupOptions, origin: Origin, deviceName: string) {
-    return backup(await whole(), options, origin, deviceName);
+    return backup(current(), options, origin, deviceName);
   },
 
-  snapshots: async () => (await library()).snapshots(),
-  directory: async (snapshot: string, directory: EntryId, after: string | null, limit: number) => (await library()).directory(snapshot, directory, after, limit),
-  preview: async (snapshot: string, file: EntryId, limit: number) => (await library()).preview(snapshot, file, limit),
-  compare: async (before: string, after: string, cursor: string | null, limit: number) => (await library()).compare(before, after, cursor, limit),
-  measure: async (snapshot: string, entries: EntryId[]) => (await library()).measure(snapshot, entries),
+  snapshots: async () => library().snapshots(),
+  directory: async (snapshot: string, directory: EntryId, after: string | null, limit: number) => library().directory(snapshot, directory, after, limit),
+  preview: async (snapshot: string, file: EntryId, limit: number) => library().preview(snapshot, file, limit),
+  compare: async (before: string, after: string, cursor: string | null, limit: number) => library().compare(before, after, cursor, limit),
+  measure: async (snapshot: string, entries: EntryId[]) => library().measure(snapshot, entries),
 
   async search(snapshot: string, directory: EntryId, text: string) {
-    const shelf = await library();
+    const shelf = library();
     let found = { hits: [] as Entry[], looked: 0 };
     return run({
       progress: () => found,
@@ -106,15 +100,15 @@ const calls = {
   },
 
   /** What a download is called, and whether it is one file as itself. */
-  naming: async (snapshot: string, entries: EntryId[]) => (await library()).naming(snapshot, entries),
+  naming: async (snapshot: string, entries: EntryId[]) => library().naming(snapshot, entries),
 
   /** `place`: what the person has picked; null: the browser's downloads. */
   async restore(snapshot: string, entries: EntryId[], place: FileSystemFileHandle | FileSystemDirectoryHandle | null, isZip: boolean, name: string) {
-    return restore(await library(), snapshot, entries, place, isZip, name);
+    return restore(library(), snapshot, entries, place, isZip, name);
   },
 
   async status() {
-    const site = await whole();
+    const site = current();
     const unfinished = (await database.all("unfinished")).filter(({ repository }) => repository === site.known.facts.id);
     return readStatus(site, books, unfinished.map(({ label, time, bytes }) => ({ label, time, bytes })));
   },
@@ -218,15 +212,8 @@ function current(): Opened {
   return opened;
 }
 
-/** What is open, for what needs all of the engine. It may be locked meanwhile. */
-async function whole(): Promise<Opened> {
+function library(): Books {
   current();
-  await engine.whole();
-  return current();
-}
-
-async function library(): Promise<Books> {
-  await whole();
   if (!books) throw failure("not-permitted");
   return books;
 }
@@ -235,17 +222,6 @@ function close(): void {
   books?.free();
   opened?.free();
   [books, opened] = [null, null];
-}
-
-let loading: Promise<void> | null = null;
-function ready(): Promise<void> {
-  return (loading ??= (async () => {
-    await engine.begun();
-    await staging.sweep();
-  })().catch((error: unknown) => {
-    loading = null;
-    throw error instanceof CopalError ? error : failure("unsupported");
-  }));
 }
 
 async function privateFiles(directory: string): Promise<Private | null> {

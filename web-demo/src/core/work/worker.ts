@@ -2,7 +2,7 @@
 //! told. It knows the key that names chunks and the one that makes nonces; the cipher's own it can use and not see.
 
 import { buffersOf, release } from "../buffers";
-import { Chunker, Owner, Sealer, load } from "../engine";
+import { Chunker, Owner, Sealer, initSync } from "../engine";
 import { readTogether } from "../source/together";
 import type { Block, FromWorker, Read, Spent, ToWorker } from "./protocol";
 
@@ -25,12 +25,12 @@ self.onmessage = async ({ data }: MessageEvent<ToWorker>) => {
 async function take(message: ToWorker): Promise<void> {
   switch (message.type) {
     case "stretch": {
-      await load(message.module);
+      initSync({ module: message.module });
       const key = Owner.stretch(message.slot, message.passphrase);
       return tell({ type: "stretched", key }, [key.buffer]);
     }
     case "begin":
-      await load(message.module);
+      initSync({ module: message.module });
       chunker = new Chunker(message.key, message.parameters);
       message.key.fill(0);
       level = message.level;
