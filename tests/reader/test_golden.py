@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Runs the reader against the engine's golden vectors and the golden repository. The last line is `N passed, M failed`."""
+"""Runs the reader against docs/format.md, the engine's golden vectors and the golden repository. The last line is `N passed, M failed`."""
 
 import sys
 import unittest
 
-from cases import keys, records, repository, restores, trees
+from cases import choices, document, keys, records, repository, restores, trees
+
+
+MODULES = (choices, document, keys, records, trees, repository, restores)
 
 
 class Counting(unittest.TextTestResult):
@@ -19,7 +22,7 @@ class Counting(unittest.TextTestResult):
 
 def main():
     """Runs everything; gives the exit code."""
-    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(module) for module in (keys, records, trees, repository, restores))
+    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(module) for module in MODULES)
     total = suite.countTestCases()
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Counting).run(suite)
     print(f"{result.passed} passed, {total - result.passed} failed")

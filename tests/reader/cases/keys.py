@@ -44,6 +44,10 @@ class Keys(unittest.TestCase):
         second = XWing(bytes.fromhex(strings[5]))
         self.assertEqual(sha256(second.public).hex(), strings[8])
 
+    def test_a_point_of_small_order_gives_a_secret_all_the_same(self):
+        key = XWing(run(0x50, 32))
+        self.assertEqual(len(key.decapsulate(bytes(1120))), 32)
+
     def test_derived_keys_and_ids(self):
         domain = owner().domain(DOMAIN)
         self.assertEqual(kdf(run(0x30, 32), "example", b"context"), octets(FILE, "KDF"))

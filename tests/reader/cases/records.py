@@ -6,9 +6,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from copal.derive import label, sha256, u32
 from copal.index import Segment
-from copal.names import MAX_NUMBER
+from copal.names import MAX_NUMBER, parse_name
 from copal.packs import Pack
-from copal.records import INFO, POLICY, Record
+from copal.records import INFO, LINGERING, POLICY, Record
 from copal.state import Run
 from copal.wire import Damage, decode_cbor, encode_cbor
 
@@ -215,7 +215,32 @@ class Cbor(unittest.TestCase):
 
     def test_other_encodings_are_refused(self):
         for wrong in ("1801", "190001", "9f01ff", "a2010001", "a201000100", "a10100ff", "f6", "f7", "fb0000000000000000",
-                      "c000", "5f4100ff", "61ff", "a1200000", "a1414100", "00" * 2, "81" * 17 + "00", "9bffffffffffffffff"):
+                      "c000", "5f4100ff", "61ff", "a1200000", "a1414100", "00" * 2, "81" * 17 + "00", "81" * 17 + "80",
+                      "9bffffffffffffffff"):
             with self.assertRaises(Damage, msg=wrong):
                 decode_cbor(bytes.fromhex(wrong), "value")
         self.assertEqual(decode_cbor(bytes.fromhex("81" * 16 + "00"), "value"), eval("[" * 16 + "0" + "]" * 16))
+        self.assertEqual(decode_cbor(bytes.fromhex("81" * 16 + "80"), "value"), eval("[" * 17 + "]" * 17))
+
+
+class Bounds(unittest.TestCase):
+    """Keys that may be ignored, and numbers that others choose."""
+
+    def test_keys_from_64_on_are_ignored_up_to_64_kib(self):
+        lingering = {0: 5, 64: 1, 65: bytes(65_528)}
+        self.assertEqual(LINGERING(lingering, "map"), {"until": 5})
+        with self.assertRaisesRegex(Damage, "65537 bytes that may be ignored"):
+            LINGERING(lingering | {65: bytes(65_529)}, "map")
+        with self.assertRaisesRegex(Damage, r"unknown keys \[63\]"):
+            LINGERING({0: 5, 63: 1}, "map")
+
+    def test_numbers_have_53_bits_but_for_sizes(self):
+        most = (1 << 53) - 1
+        self.assertEqual(LINGERING({0: 0, 1: [1, most], 2: [1, 2**64 - 1]}, "map")["hold"], [1, 2**64 - 1])
+        with self.assertRaisesRegex(Damage, "allowed are 0 to"):
+            LINGERING({0: 0, 1: [1, most + 1]}, "map")
+        self.assertEqual(parse_name(f"changes/{most:020}"), ("change", [most]))
+        self.assertEqual(parse_name(f"roots/{MAX_NUMBER - most:020}")[0], "root")
+        for name_of_none in (f"changes/{most + 1:020}", f"roots/{MAX_NUMBER - most - 1:020}"):
+            with self.assertRaisesRegex(Damage, "no object has such a name"):
+                parse_name(name_of_none)

@@ -39,7 +39,7 @@ class GoldenRepository(unittest.TestCase):
         history.check()
         ledger = Ledger(contents, history)
         ledger.check()
-        snapshot = max(latest(list_snapshots(contents, history)).values(), key=lambda one: (one.time, one.key))
+        snapshot = max(latest(list_snapshots(contents, history)).values(), key=lambda one: one.age)
         cls.tree = Tree(ledger.library, snapshot.manifest["domain"], snapshot.manifest["snapshot"]["root"])
         cls.expected = json.loads((GOLDEN / "tree.json").read_text(encoding="utf-8"))
 

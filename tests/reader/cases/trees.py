@@ -4,9 +4,9 @@ import unittest
 
 from copal.derive import kdf
 from copal.domain import Domain
-from copal.pages import DIRECTORY, ENTRIES, LIST, LISTS, Entry, decode_page
+from copal.pages import DIRECTORY, ENTRIES, LIST, LISTS, Entry, _check_extras, decode_page
 from copal.tree import Rules, Tree
-from copal.wire import Damage
+from copal.wire import Cursor, Damage
 
 from .vectors import pages
 
@@ -93,6 +93,20 @@ class Trees(unittest.TestCase):
         self.assertEqual(by_path[b"l\xffnk"].extras["target"], b"../\xff")
         self.assertEqual(by_path[b"l\xffnk"].owner, (0, 0, b"", b""))
         self.assertEqual(by_path[b"socket"].inode, 2**64 - 1)
+
+    def test_a_directory_has_one_name(self):
+        shelf = Shelf("tree-entries.txt")
+        directory = Tree(shelf, b"", shelf.root).entries().__next__()
+        directory.extras = {"hardlink": 5}
+        with self.assertRaisesRegex(Damage, "hard-link group"):
+            _check_extras(directory, Cursor(b"", "column"))
+
+    def test_a_list_is_one_lower_than_what_refers_to_it(self):
+        shelf = Shelf("tree-lists.txt")
+        page, height = shelf.pages[shelf.root]
+        shelf.pages[shelf.root] = (page, height + 1)
+        with self.assertRaisesRegex(Damage, "not one lower"):
+            Tree(shelf, b"", shelf.root).list_levels(shelf.root)
 
     def test_no_changed_byte_of_a_page_goes_unnoticed(self):
         for file in ("tree-directories.txt", "tree-entries.txt", "tree-lists.txt"):

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 
+from . import limits
 from .blocks import chunks_of
 from .derive import sha256
 from .index import Segment
@@ -56,6 +57,27 @@ class Contents:
         """The record of the kind with the highest number."""
         records = self.records[kind]
         return records[max(records)] if records else None
+
+    def newest_root(self):
+        """The newest root that counts: not too far above the others, and its base is still there."""
+        roots = self.records["root"]
+        for number in reversed(self._reached(sorted(roots))):
+            base = roots[number].get("base")
+            found = base and roots.get(base[0])
+            if base is None or found and found.hash == base[1]:
+                return roots[number]
+        return None
+
+    def _reached(self, numbers):
+        last = 0
+        if numbers and numbers[0] > limits.ROOT_LEAP:
+            last = max((parts[0] for parts in self.records["deletion"]), default=0)
+        reached = []
+        for number in numbers:
+            if number <= last + limits.ROOT_LEAP:
+                reached.append(number)
+                last = max(last, number)
+        return reached
 
     def by_client(self, kind, client):
         """Records of the kind that belong to a client, by number."""

@@ -47,18 +47,19 @@ class History:
 
     def trusted(self):
         """The manifests that count, by client and number: of a revoked client those up to its last good one."""
-        return {key: record for key, record in sorted(self.records["manifest"].items()) if key[1] <= self.last_good(key[0])}
+        return {key: record for key, record in sorted(self.records["manifest"].items()) if self.is_good(record)}
 
     def believed_changes(self):
         """Number and record of the changes that count: in the chain, and signed by a full client."""
         return sorted(self._believed.items())
 
-    def last_good(self, client):
-        """The number of a client's last manifest that is trusted."""
-        record = self.clients.get(client)
-        if record is None:
-            return 0
-        return record["revoked"][0] if record.get("revoked") else 2**64
+    def is_good(self, manifest):
+        """Whether its client is known and no revocation is against it."""
+        record = self.clients.get(manifest["client"])
+        if record is None or not record.get("revoked"):
+            return record is not None
+        number, last = record["revoked"]
+        return manifest["number"] < number or (manifest["number"], manifest.hash) == (number, last)
 
     def _check_slots(self):
         slots = self.contents.slots
@@ -105,12 +106,14 @@ class History:
                 number, last = record["revoked"]
                 refuse((number == 0) != (last == NO_HASH), f"{record.name}: revoked at {number} with {last.hex()}")
                 good = self.records["manifest"].get((client, number))
-                refuse(number and (good is None or good.hash != last), f"{record.name}: manifest {number} is another one")
+                same = number == 0 or good is not None and good.hash == last
+                self.complaints.check(same, f"{record.name}: manifest {number} is another one")
             if record.get("last_change"):
                 refuse(not record.get("revoked"), f"{record.name}: a last change, and not revoked")
                 number, last = record["last_change"]
                 found = self.records["change"].get(number)
-                refuse(found is None or found.hash != last, f"{record.name}: change {number} is another one")
+                same = found is not None and found.hash == last
+                self.complaints.check(same, f"{record.name}: change {number} is another one")
             self.owner.open_text("client", client, record["sealed_name"], f"{record.name}: name")
             before = record
             self.clients[client] = record
@@ -137,7 +140,7 @@ class History:
         manifests = self.contents.by_client("manifest", client)
         record = self.clients.get(client)
         refuse(record is None or record.get("manifest_key") is None, f"manifests of {client.hex()}, which has no key")
-        trusted = {number: one for number, one in manifests.items() if number <= self.last_good(client)}
+        trusted = {number: one for number, one in manifests.items() if self.is_good(one)}
         self._check_chain(f"manifests of {client.hex()}", trusted)
         for manifest in trusted.values():
             with self.complaints.collect():
@@ -145,8 +148,7 @@ class History:
                 self._check_manifest(manifest, record)
 
     def _check_manifest(self, manifest, client):
-        restricted = client["role"] == "write_only"
-        refuse(restricted and manifest["domain"] != client["domain"], f"{manifest.name}: names a domain that is not its own")
+        refuse(manifest["domain"] != client["domain"], f"{manifest.name}: names a domain that is not its client's")
         seen = manifest.get("root_seen")
         root = seen and self.records["root"].get(seen[0])
         refuse(root and root.hash != seen[1], f"{manifest.name}: root {seen and seen[0]} has another hash")

@@ -15,7 +15,7 @@ class Ledger:
         self.contents, self.history = contents, history
         self.complaints = contents.complaints
         self.roots = contents.records["root"]
-        self.root = contents.latest("root")
+        self.root = contents.newest_root()
         self.library = Library(contents.packs, contents.owner)
         self.state = {}
         """Kind of run → key → standing value; the overlay's keys begin with the domain."""

@@ -1,5 +1,8 @@
 """The limits of format §12."""
 
+NUMBER = (1 << 53) - 1
+ROOT_LEAP = 1 << 40
+IGNORED = 64 << 10
 PACK = 256 << 20
 PACK_BLOCKS = 65_535
 PACK_ENTRIES = 4_194_304

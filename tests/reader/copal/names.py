@@ -2,6 +2,7 @@
 
 import re
 
+from . import limits
 from .wire import Damage
 
 MAX_NUMBER = 99999999999999999999
@@ -12,7 +13,10 @@ def parse_name(name):
     for kind, pattern in PATTERNS.items():
         match = re.fullmatch(pattern, name)
         if match:
-            return kind, [_part(part) for part in match.groups()]
+            parts = [_part(part) for part in match.groups()]
+            numbers = [root_number(part) if kind == "root" else part for part in parts if isinstance(part, int)]
+            if all(number <= limits.NUMBER for number in numbers):
+                return kind, parts
     raise Damage(f"{name}: no object has such a name")
 
 

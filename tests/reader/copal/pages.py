@@ -295,6 +295,8 @@ def _check_extras(entry, column):
     for name, needed in required.items():
         if (name in extras) != needed:
             column.fail(f"{entry.path!r} of mode {entry.mode:o} {'lacks' if needed else 'has'} a {name}")
+    if kind == stat.S_IFDIR and "hardlink" in extras:
+        column.fail(f"directory {entry.path!r} is in a hard-link group")
     for name in ("xattrs", "holes"):
         if extras.get(name) == []:
             column.fail(f"{entry.path!r} has an empty list of {name}")

@@ -5,7 +5,7 @@ from .derive import label, sha256
 from .ed25519 import verify
 from .names import parse_name, root_number
 from .shapes import (
-    CHUNK_ID, HASH, ID, TIME, U32, U64, ascending, array, boolean, choice, constant, data, fields, integer, row, text,
+    CHUNK_ID, HASH, ID, NUMBER, TIME, U32, U64, ascending, array, boolean, choice, constant, data, fields, integer, row, text,
 )
 from .wire import Cursor, decode_cbor, refuse
 
@@ -79,7 +79,7 @@ def _chunker(value, where):
 
 
 def _packs(value, where):
-    packs = array(row(HASH, U64), limits.MANIFEST_PACKS)(value, where)
+    packs = array(row(HASH, NUMBER), limits.MANIFEST_PACKS)(value, where)
     refuse(len({pack for pack, _ in packs}) != len(packs), f"{where}: a pack is listed twice")
     return packs
 
@@ -93,7 +93,7 @@ def _operation(value, where):
 
 _TEXT = text(limits.TEXT)
 _SEALED_TEXT = data(0, limits.SEALED_TEXT)
-_NUMBERED_HASH = row(U64, HASH)
+_NUMBERED_HASH = row(NUMBER, HASH)
 _BY = choice(client=0, service=1)
 _BLOCK_TARGET = integer(256, 8 << 20)
 _PACK_TARGET = integer(1 << 10, 128 << 20)
@@ -106,7 +106,7 @@ EXTENT = row(U64, U64, U64)
 
 DESCRIPTOR = fields(
     {
-        0: ("version", U64),
+        0: ("version", NUMBER),
         1: ("repository", ID),
         2: ("created", TIME),
         3: ("chunker", _chunker),
@@ -128,7 +128,7 @@ DESCRIPTOR = fields(
 CLIENT = fields(
     {
         0: ("client", ID),
-        1: ("version", U64),
+        1: ("version", NUMBER),
         2: ("sealed_name", _SEALED_TEXT),
         3: ("role", choice(full=0, write_only=1)),
         4: ("domain", ID),
@@ -159,7 +159,7 @@ SNAPSHOT = fields(
 MANIFEST = fields(
     {
         0: ("client", ID),
-        1: ("number", U64),
+        1: ("number", NUMBER),
         2: ("previous", HASH),
         3: ("domain", ID),
         4: ("root_seen", _NUMBERED_HASH, True),
@@ -198,7 +198,7 @@ OPERATIONS = {
 
 CHANGE = fields(
     {
-        0: ("number", U64),
+        0: ("number", NUMBER),
         1: ("previous", HASH),
         2: ("client", ID),
         3: ("time", TIME),
@@ -209,10 +209,10 @@ CHANGE = fields(
 RECEIPT = fields(
     {
         0: ("client", ID),
-        1: ("number", U64),
+        1: ("number", NUMBER),
         2: ("manifest", HASH),
         3: ("outcome", choice(accepted=0, rejected=1)),
-        4: ("root", U64),
+        4: ("root", NUMBER),
         5: ("time", TIME),
         6: ("by", _BY),
         7: ("reasons", array(REASON, limits.RECEIPT_REASONS)),
@@ -226,36 +226,38 @@ RUN_KINDS = {1: "segment", 2: "snapshot", 3: "client head", 4: "pack", 5: "doome
 _NAMED_RUN = choice(**{name: number for number, name in RUN_KINDS.items() if name != "overlay"})
 
 def _least(value, where):
-    last, age = row(U32, U64)(value, where)
+    last, age = row(U32, NUMBER)(value, where)
     refuse(last == 0 and age == 0, f"{where} keeps nothing")
     return [last, age]
 
 
 _HOLD = row(integer(1, 100), U64)
 
+LINGERING = fields({0: ("until", TIME), 1: ("least", _least, True), 2: ("hold", _HOLD, True)})
+
 ROOT = fields(
     {
-        0: ("number", U64),
+        0: ("number", NUMBER),
         1: ("random", ID),
         2: ("base", _NUMBERED_HASH, True),
         3: ("time", TIME),
         4: ("rebuilt", boolean),
-        5: ("runs", array(row(_NAMED_RUN, HASH, U64, U64), limits.ROOT_BODY)),
+        5: ("runs", array(row(_NAMED_RUN, HASH, NUMBER, NUMBER), limits.ROOT_BODY)),
         6: ("last_change", _NUMBERED_HASH, True),
         7: ("policy", _NUMBERED_HASH, True),
         8: ("last_expiry", _NUMBERED_HASH, True),
-        9: ("lingering", fields({0: ("until", TIME), 1: ("least", _least, True), 2: ("hold", _HOLD, True)}), True),
+        9: ("lingering", LINGERING, True),
     }
 )
 
 EXPIRY = fields(
     {
-        0: ("number", U64),
+        0: ("number", NUMBER),
         1: ("previous", HASH),
-        2: ("policy", U64),
+        2: ("policy", NUMBER),
         3: ("time", TIME),
         4: ("snapshots", _SNAPSHOTS),
-        5: ("change", U64),
+        5: ("change", NUMBER),
     }
 )
 
@@ -269,7 +271,7 @@ POLICY = fields(
         2: ("tags", array(ascending(ID, limits.POLICY, at_least=1), limits.POLICY_SETS)),
         3: ("floor", _SPAN, True),
         4: ("zone", text(limits.ZONE)),
-        5: ("grace", U64),
+        5: ("grace", NUMBER),
         6: ("check_parts", integer(1, 2**32 - 1)),
         7: ("least", _least, True),
         8: ("hold", _HOLD, True),
@@ -279,7 +281,7 @@ POLICY = fields(
 
 DELETION = fields(
     {
-        0: ("number", U64),
+        0: ("number", NUMBER),
         1: ("random", ID),
         2: ("time", TIME),
         3: ("objects", array(text(limits.BODY), limits.BODY)),

@@ -18,8 +18,13 @@ class Restore:
     def run(self):
         """Writes everything, contents first and directories' attributes last."""
         os.makedirs(self.target, exist_ok=True)
-        folders = []
+        folders, leaf = [], None
         for entry in self.tree.entries():
+            if leaf is not None and entry.path.startswith(leaf + b"/"):
+                self.failures.append(f"{os.fsdecode(entry.path)}: it lies below what is no directory")
+                continue
+            if not stat.S_ISDIR(entry.mode):
+                leaf = entry.path
             path = os.path.join(self.target, entry.path) if entry.path else self.target
             try:
                 self._make(entry, path)
@@ -38,9 +43,9 @@ class Restore:
     def _make(self, entry, path):
         if entry.path:
             os.makedirs(os.path.dirname(path), exist_ok=True)
-        group = entry.extras.get("hardlink")
-        if group is not None and group in self._groups and not stat.S_ISDIR(entry.mode):
-            os.link(self._groups[group], path, follow_symlinks=False)
+        identity = identity_of(entry)
+        if identity is not None and identity in self._groups:
+            os.link(self._groups[identity], path, follow_symlinks=False)
             return
         kind = stat.S_IFMT(entry.mode)
         if kind == stat.S_IFDIR:
@@ -51,8 +56,8 @@ class Restore:
             os.symlink(entry.extras["target"], path)
         else:
             os.mknod(path, kind | 0o600, os.makedev(*entry.extras.get("device", (0, 0))))
-        if group is not None:
-            self._groups[group] = path
+        if identity is not None:
+            self._groups[identity] = path
 
     def _write(self, entry, path):
         content = self.tree.content(entry)
@@ -76,6 +81,15 @@ class Restore:
         if not link:
             os.chmod(path, stat.S_IMODE(entry.mode))
         os.utime(path, ns=(entry.mtime, entry.mtime), follow_symlinks=False)
+
+
+def identity_of(entry):
+    """What the names of one file have in common; None if it has one name only."""
+    group = entry.extras.get("hardlink")
+    if group is None:
+        return None
+    target, device = entry.extras.get("target"), entry.extras.get("device")
+    return group, entry.mode, entry.size, entry.mtime, target, str(device), str(entry.content)
 
 
 def with_holes(entry, content):

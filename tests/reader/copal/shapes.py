@@ -1,6 +1,7 @@
 """Shapes of decoded CBOR: what a field may hold. Each is a function of a value and its place that gives the checked value."""
 
-from .wire import refuse
+from . import limits
+from .wire import encode_cbor, refuse
 
 
 def integer(low, high):
@@ -100,12 +101,15 @@ def row(*items):
 
 def fields(table):
     """A map: number → (name, shape), with a third item `True` if the field may be absent. Gives a dictionary by name. Keys
-    from 64 on that are not in the table are ignored."""
+    from 64 on that are not in the table are ignored, as long as they are not too large."""
 
     def check(value, where):
         refuse(type(value) is not dict, f"{where} is not a map")
-        unknown = sorted(key for key in set(value) - set(table) if key < IGNORABLE)
-        refuse(unknown, f"{where} has unknown keys {unknown}")
+        unknown = sorted(set(value) - set(table))
+        refused = [key for key in unknown if key < IGNORABLE]
+        refuse(refused, f"{where} has unknown keys {refused}")
+        ignored = sum(len(encode_cbor(key)) + len(encode_cbor(value[key])) for key in unknown)
+        refuse(ignored > limits.IGNORED, f"{where} has {ignored} bytes that may be ignored")
         found = {}
         for number, (name, shape, *optional) in table.items():
             if number in value:
@@ -114,6 +118,7 @@ def fields(table):
                 refuse(not optional, f"{where} lacks {number} ({name})")
         return found
 
+    check.keys = frozenset(table)
     return check
 
 
@@ -124,6 +129,7 @@ U8 = integer(0, 2**8 - 1)
 U16 = integer(0, 2**16 - 1)
 U32 = integer(0, 2**32 - 1)
 U64 = integer(0, 2**64 - 1)
+NUMBER = integer(0, limits.NUMBER)
 TIME = integer(-(2**63), 2**63 - 1)
 ID = data(16)
 CHUNK_ID = data(24)

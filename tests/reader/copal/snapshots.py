@@ -12,6 +12,8 @@ class Snapshot:
     manifest: object
     info: dict
     tags: list
+    accepted: int | None = None
+    by_full_client: bool = False
     forgotten: bool = False
     pinned: bool = False
 
@@ -25,6 +27,14 @@ class Snapshot:
         """The client's time."""
         return self.manifest["snapshot"]["client_time"]
 
+    @property
+    def age(self):
+        """What snapshots are ordered by. No client's clock makes one the newest; what nobody has accepted is the oldest."""
+        if self.accepted is None:
+            return (0, self.time, self.id)
+        time = min(self.time, self.accepted) if self.by_full_client else self.accepted
+        return (1, time, self.time, self.id)
+
     def description(self):
         """What a list shows."""
         return {
@@ -36,11 +46,14 @@ class Snapshot:
 
 def list_snapshots(contents, history, last_change=2**64):
     """All snapshots that trusted and not rejected manifests made, oldest first, after changes up to a number."""
-    rejected = {key for key, receipt in contents.records["receipt"].items() if receipt["outcome"] == "rejected"}
     by_id = {}
     for key, manifest in history.trusted().items():
-        if manifest.get("snapshot") and key not in rejected and key in history.infos:
+        receipt = contents.records["receipt"].get(key)
+        rejected = receipt is not None and receipt["outcome"] == "rejected"
+        if manifest.get("snapshot") and not rejected and key in history.infos:
             snapshot = Snapshot(manifest.hash[:16], key, manifest, history.infos[key], list(manifest["snapshot"]["tags"]))
+            snapshot.accepted = receipt and receipt["time"]
+            snapshot.by_full_client = history.clients[key[0]]["role"] == "full"
             by_id[snapshot.id] = snapshot
     expiries = history.believed_expiries()
     for number, change in history.believed_changes():
@@ -49,7 +62,7 @@ def list_snapshots(contents, history, last_change=2**64):
         for expiry in expiries if number <= last_change else []:
             if expiry["change"] == number:
                 _apply(("forget", expiry["snapshots"]), by_id)
-    return sorted(by_id.values(), key=lambda snapshot: (snapshot.time, snapshot.key))
+    return sorted(by_id.values(), key=lambda snapshot: snapshot.age)
 
 
 def latest(snapshots):
@@ -97,7 +110,7 @@ def _check_state(root, snapshot, value, history, complaints):
 
 def _apply(operation, by_id):
     name, *arguments = operation
-    if name == "policy":
+    if name in ("policy", "owner_policy", "release", "prove"):
         return
     for snapshot in (by_id[one] for one in arguments[0] if one in by_id):
         if name == "forget":

@@ -2,7 +2,7 @@
 
 from . import limits
 from .records import EXTENT, REASON, RUN_KINDS
-from .shapes import CHUNK_ID, HASH, ID, TIME, U64, array, boolean, choice, constant, fields, integer, row
+from .shapes import CHUNK_ID, HASH, ID, NUMBER, TIME, array, boolean, choice, constant, fields, integer, row
 from .wire import Cursor, Damage, decode_cbor, refuse
 
 MAGIC = b"COPALRUN"
@@ -63,7 +63,7 @@ class Run:
 KEYS = {1: 48, 2: 24, 3: 16, 4: 32, 5: None, 7: 48}
 
 _DECISION = row(
-    U64,
+    NUMBER,
     HASH,
     choice(accepted=0, rejected=1),
     array(REASON, limits.RECEIPT_REASONS),
@@ -72,7 +72,7 @@ _DECISION = row(
 )
 
 VALUES = {
-    1: fields({0: ("entries", U64), 1: ("length", U64), 2: ("first", CHUNK_ID), 3: ("last", CHUNK_ID)}),
+    1: fields({0: ("entries", NUMBER), 1: ("length", NUMBER), 2: ("first", CHUNK_ID), 3: ("last", CHUNK_ID)}),
     2: fields(
         {
             0: ("snapshot", ID),
@@ -91,21 +91,21 @@ VALUES = {
             13: ("released", constant(True), True),
         }
     ),
-    3: fields({0: ("number", U64), 1: ("hash", HASH), 2: ("time", TIME), 3: ("decided", array(_DECISION, limits.BODY))}),
+    3: fields({0: ("number", NUMBER), 1: ("hash", HASH), 2: ("time", TIME), 3: ("decided", array(_DECISION, limits.BODY))}),
     4: fields(
         {
             0: ("domain", ID),
             1: ("kind", choice(data=0, tree=1)),
-            2: ("length", U64),
+            2: ("length", NUMBER),
             3: ("place", choice(packs=0, moved=1)),
             4: ("bits", integer(0, 15)),
             5: ("last_read", TIME),
             6: ("accepted", TIME),
-            7: ("claim", row(ID, U64), True),
+            7: ("claim", row(ID, NUMBER), True),
         }
     ),
-    5: fields({0: ("state", choice(doomed=1, spent=2)), 1: ("time", TIME), 2: ("root", U64)}),
-    7: fields({0: ("root", U64), 1: ("length", U64), 2: ("records", U64)}),
+    5: fields({0: ("state", choice(doomed=1, spent=2)), 1: ("time", TIME), 2: ("root", NUMBER)}),
+    7: fields({0: ("root", NUMBER), 1: ("length", NUMBER), 2: ("records", NUMBER)}),
 }
 
 

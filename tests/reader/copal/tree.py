@@ -50,6 +50,8 @@ class Tree:
             below = [self.library.page(self.domain, item.reference) for page in levels[0] for item in page.items]
             refuse(not below, f"page {root.hex()}: a page of pages without items")
             refuse(max(height for _, height in below) >= max(heights), f"page {root.hex()}: heights do not fall")
+            uneven = above == LISTS and {height + 1 for _, height in below} != set(heights)
+            refuse(uneven, f"page {root.hex()}: a list whose pages are not one lower than those above")
             levels.insert(0, [page for page, _ in below])
             heights = [height for _, height in below]
         refuse({page.kind for page in levels[0]} != {lowest}, f"page {root.hex()}: leaves of different kinds")

@@ -105,7 +105,7 @@ def signed64(value):
 def decode_cbor(data, what):
     """One value in the deterministic encoding, and nothing after it."""
     cursor = Cursor(data, f"{what}: CBOR")
-    value = _value(cursor, 1)
+    value = _value(cursor, 0)
     cursor.done()
     return value
 
@@ -137,6 +137,8 @@ def _head(major, argument):
 
 def _value(cursor, depth):
     start = cursor.at
+    if depth > MAX_DEPTH:
+        cursor.fail(f"an item inside more than {MAX_DEPTH} arrays and maps")
     initial = cursor.u8("head")
     major, argument = initial >> 5, initial & 0x1F
     if major == 7:
@@ -165,8 +167,6 @@ def _value(cursor, depth):
             cursor.fail("text is not UTF-8")
     if major == 6:
         cursor.fail("tags are not allowed")
-    if depth > MAX_DEPTH:
-        cursor.fail(f"more than {MAX_DEPTH} levels")
     if argument > cursor.left():
         cursor.fail(f"{argument} items cannot follow")
     if major == 4:

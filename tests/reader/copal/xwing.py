@@ -22,5 +22,12 @@ class XWing:
     def decapsulate(self, ciphertext):
         """The shared secret; some other value if the ciphertext is not meant for this key."""
         lattice, point = ciphertext[:1088], ciphertext[1088:]
-        shared = self._lattice.decapsulate(lattice) + self._curve.exchange(X25519PublicKey.from_public_bytes(point))
+        shared = self._lattice.decapsulate(lattice) + self._agree(point)
         return hashlib.sha3_256(shared + point + self._curve_public + rb"\.//^" + b"\\").digest()
+
+    def _agree(self, point):
+        """X25519; a point of small order gives zeros, which this library refuses and the format does not."""
+        try:
+            return self._curve.exchange(X25519PublicKey.from_public_bytes(point))
+        except ValueError:
+            return bytes(32)
