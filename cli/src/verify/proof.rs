@@ -1,5 +1,5 @@
 //! Proof: packs that nobody who can read has opened are opened, and the owner vouches for those that hold what they say.
-//! Prune lets no copy displace an older one before that, and moves nothing (decision 0073).
+//! Prune lets no copy displace an older one before that, and moves nothing (decision 0013).
 
 use copal_engine::change::Operation;
 use copal_engine::id::PackId;

@@ -3,7 +3,7 @@
 //!
 //! The rule of deletion: a copy leaves the index only after it was flagged for the grace period, and only if it is not
 //! reachable from any page that stays, or another healthy copy stays that is proven or older. So in every root a page
-//! that is present has all its references present, and no forged copy ends a true one (decision 0073).
+//! that is present has all its references present, and no forged copy ends a true one (decision 0013).
 
 mod copies;
 mod packs;

@@ -1,5 +1,5 @@
 # The gateway's address: an HTTP API before the function, because it bounds requests and logs each, which a function URL does
-# not (decision 0039).
+# not (decision 0020).
 
 resource "aws_apigatewayv2_api" "this" {
   name          = "${var.name}-gateway"

@@ -1,6 +1,6 @@
 //! Baseline: the last state that a prune has verified or made. Whoever may create roots and states can write any; a prune
 //! removes nothing on a state that does not follow from its baseline by what clients and the owner have signed since
-//! (decision 0079). Only prunes and rebuilds write baselines, in a folder where nobody else creates anything.
+//! (decision 0015). Only prunes and rebuilds write baselines, in a folder where nobody else creates anything.
 
 mod changes;
 mod claims;
