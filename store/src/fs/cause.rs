@@ -1,4 +1,4 @@
-//! What the system's errors mean for a store.
+//! Translates system errors into store errors.
 
 use std::io;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(super) fn explain(op: Op, key: &str, root: &Path, error: io::Error) -> Store
     }
 }
 
-/// Explains why the root could not be opened or made.
+/// The error if the root cannot be opened or made.
 pub(super) fn of_root(op: Op, root: &Path, error: io::Error) -> StoreError {
     if is_absence(&error) {
         return StoreError::Gone { root: root.to_owned() };
@@ -28,7 +28,7 @@ pub(super) fn of_root(op: Op, root: &Path, error: io::Error) -> StoreError {
     explain(op, &root.to_string_lossy(), root, error)
 }
 
-/// Whether nothing can stand at the path: also because what it goes through is no directory.
+/// Whether nothing can exist at the path, for example because part of it is not a directory.
 pub(super) fn is_absence(error: &io::Error) -> bool {
     is_any(error, &[Errno::NOENT, Errno::NOTDIR, Errno::NAMETOOLONG])
 }
@@ -37,7 +37,7 @@ pub(super) fn is_any(error: &io::Error, errnos: &[Errno]) -> bool {
     Errno::from_io_error(error).is_some_and(|errno| errnos.contains(&errno))
 }
 
-/// Those of an overloaded system or a network file system in trouble.
+/// Errors of an overloaded system, or of a network file system in trouble: a retry may help.
 const PASSING: [Errno; 8] =
     [Errno::INTR, Errno::AGAIN, Errno::TIMEDOUT, Errno::STALE, Errno::BUSY, Errno::NFILE, Errno::MFILE, Errno::NOBUFS];
 

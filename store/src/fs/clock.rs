@@ -3,7 +3,6 @@
 use std::io;
 use std::time::Duration;
 
-use super::cause;
 use super::disk::{Disk, Kind, TMP, join};
 use crate::StoreTime;
 
@@ -15,30 +14,18 @@ pub(super) fn now(disk: &Disk) -> io::Result<StoreTime> {
     Ok(stat?.1.created)
 }
 
-/// Removes the files under `tmp/` that are at least that old.
-pub(super) fn sweep(disk: &Disk, older_than: Duration) -> io::Result<usize> {
-    let now = now(disk)?;
-    let mut swept = 0;
+/// Removes the files of writers that died: what has been under `tmp/` for a day. A writer that takes longer loses its file and
+/// gets an error, never a damaged object.
+pub(super) fn sweep(disk: &Disk, now: StoreTime) -> io::Result<()> {
     for (name, kind) in disk.entries(TMP)? {
         let path = join(TMP, &name);
-        if kind == Kind::File && is_old(disk, &path, now, older_than)? && remove(disk, &path)? {
-            swept += 1;
+        // Others sweep as well.
+        let Ok((_, stat)) = disk.stat(&path) else { continue };
+        if kind == Kind::File && now.since(stat.created) >= LEFT_BEHIND {
+            let _ = disk.unlink(&path);
         }
     }
-    Ok(swept)
+    Ok(())
 }
 
-fn is_old(disk: &Disk, path: &str, now: StoreTime, older_than: Duration) -> io::Result<bool> {
-    match disk.stat(path) {
-        Err(error) if cause::is_absence(&error) => Ok(false),
-        stat => Ok(now.since(stat?.1.created) >= older_than),
-    }
-}
-
-/// Whether it was still there to be removed.
-fn remove(disk: &Disk, path: &str) -> io::Result<bool> {
-    match disk.unlink(path) {
-        Err(error) if cause::is_absence(&error) => Ok(false),
-        unlinked => unlinked.map(|()| true),
-    }
-}
+const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);

@@ -1,4 +1,4 @@
-//! Creation: the steps by which bytes become an object, in the order that survives a power failure.
+//! Creation: the steps that turn bytes into an object, in an order that survives a power failure.
 
 use std::collections::HashSet;
 use std::io;
@@ -11,9 +11,9 @@ use super::disk::{Disk, Kind};
 use super::probe::Naming;
 use crate::{Created, Key, Op, StoreError};
 
-/// Writes and syncs the bytes under `tmp/`, then gives them their name, unless that exists, and syncs it.
+/// Writes and syncs the bytes below `tmp/`, gives the file its name unless that exists, and syncs the directory.
 pub(super) fn create(disk: &Disk, homes: &Homes, key: &Key, bytes: &[u8]) -> Result<Created, StoreError> {
-    // A root that was moved or unmounted can still be written to, where nobody will look for it.
+    // A root that was moved or unmounted could still be written to, where nobody would find the object.
     disk.check_root()?;
     write_and_name(disk, homes, key, bytes).map_err(|trouble| match trouble {
         Trouble::Io(error) => disk.explain(Op::Create, key.as_str(), error),
@@ -32,7 +32,7 @@ fn write_and_name(disk: &Disk, homes: &Homes, key: &Key, bytes: &[u8]) -> Result
         .and_then(|()| name(disk, homes, &tmp, key));
     if !matches!(named, Ok(Some(Naming::Rename))) {
         let unlinked = disk.unlink(&tmp);
-        // The first failure is the one to report.
+        // Report the first failure.
         if named.is_ok() {
             unlinked?;
         }
@@ -42,19 +42,19 @@ fn write_and_name(disk: &Disk, homes: &Homes, key: &Key, bytes: &[u8]) -> Result
     Ok(created)
 }
 
-/// Gives the file its name. One that exists is made durable instead, and the answer is `None`: its writer may
-/// not have come so far.
+/// Names the file. If the name exists, makes that object durable instead and returns `None`: its writer may not have
+/// done so yet.
 fn name(disk: &Disk, homes: &Homes, tmp: &str, key: &Key) -> Result<Option<Naming>, Trouble> {
     for _ in 0..NAMING_ATTEMPTS {
         match put_name(disk, tmp, key.as_str()) {
             Err(Trouble::Io(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
                 match sync_existing(disk, key.as_str()) {
-                    // Deleted since: the name is free again.
+                    // Deleted meanwhile: the name is free again.
                     Err(Trouble::Io(error)) if cause::is_absence(&error) => continue,
                     synced => return synced.map(|()| None),
                 }
             }
-            // Somebody removed the empty directory.
+            // Another process removed the empty directory.
             Err(Trouble::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
                 homes.forget();
                 homes.make(disk, home(key))?;
@@ -65,7 +65,7 @@ fn name(disk: &Disk, homes: &Homes, tmp: &str, key: &Key) -> Result<Option<Namin
     Err(Trouble::Io(Errno::AGAIN.into()))
 }
 
-/// Links, or renames without replacing where the file system has no links.
+/// Links the file; on file systems without hard links, renames it without replacing.
 pub(super) fn put_name(disk: &Disk, tmp: &str, name: &str) -> Result<Naming, Trouble> {
     match disk.link(tmp, name) {
         Err(error) if cause::is_any(&error, &NO_LINKS) => (),
@@ -98,15 +98,15 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// The directories known to be durable in their parents. One made by another process may not be yet, so each
-/// is synced before its first use by this one.
+/// Directories known to be durable in their parents. Another process may have made one without a sync, so each is
+/// synced before this process first uses it.
 #[derive(Debug, Default)]
 pub(super) struct Homes {
     durable: Mutex<HashSet<String>>,
 }
 
 impl Homes {
-    /// Makes a directory and its parents, all durable.
+    /// Makes a directory and its parents durably.
     fn make(&self, disk: &Disk, home: &str) -> io::Result<()> {
         if home.is_empty() || self.durable().contains(home) {
             return Ok(());
@@ -128,7 +128,7 @@ impl Homes {
     }
 }
 
-/// The directory an object lies in; empty for the root.
+/// The directory of an object; empty for the root.
 pub(super) fn home(key: &Key) -> &str {
     parent(key.as_str())
 }
@@ -137,11 +137,11 @@ fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// What file systems say that have no links.
+/// Errors of file systems without hard links.
 const NO_LINKS: [Errno; 5] = [Errno::PERM, Errno::NOTSUP, Errno::NOSYS, Errno::XDEV, Errno::MLINK];
 
-/// What file systems say that cannot rename without replacing.
+/// Errors of file systems that cannot rename without replacing.
 const NO_RENAME: [Errno; 3] = [Errno::INVAL, Errno::NOTSUP, Errno::NOSYS];
 
-/// A name or directory that goes away this often in a row is somebody's deliberate work.
+/// Most attempts: a name or directory that vanishes more often in a row is removed on purpose.
 const NAMING_ATTEMPTS: usize = 8;

@@ -1,4 +1,4 @@
-//! The system calls a directory store makes, all relative to its open root.
+//! The system calls of a directory store, all relative to its open root.
 
 use std::fs::{DirBuilder, File, FileType};
 use std::io;
@@ -13,26 +13,26 @@ use super::cause;
 use super::watch::{Step, Watch};
 use crate::{Op, Stat, StoreError, StoreTime, key};
 
-/// An open root directory. Paths are keys or beginnings of keys; the root itself is the empty path.
+/// An open root directory. Paths are keys or prefixes of keys; the empty path is the root.
 #[derive(Debug)]
 pub(super) struct Disk {
     root: OwnedFd,
     path: PathBuf,
-    /// Whether the root's group may write as well: then it may in all that is made.
+    /// Whether the root's group may write; then it may write to everything that is made.
     is_shared: bool,
     pub(super) watch: Watch,
 }
 
 impl Disk {
     pub(super) fn open(path: &Path) -> io::Result<Disk> {
-        // Made absolute, for a later change of the working directory must not look like a root gone missing.
+        // Absolute, so that a change of the working directory does not make the root look missing.
         let path = path.canonicalize()?;
         let root = rustix::fs::open(&path, DIRECTORY, Mode::empty())?;
         let mode = Mode::from_raw_mode(rustix::fs::fstat(&root)?.st_mode);
         Ok(Disk { root, path, is_shared: mode.contains(SHARED), watch: Watch::default() })
     }
 
-    /// Lets the root's group write as well, from the next opening on.
+    /// Lets the root's group write too, from the next opening on.
     pub(super) fn share(&self) -> io::Result<()> {
         let mode = Mode::from_raw_mode(rustix::fs::fstat(&self.root)?.st_mode);
         Ok(rustix::fs::chmodat(&self.root, ".", mode | SHARED_DIRECTORY, AtFlags::empty())?)
@@ -42,7 +42,7 @@ impl Disk {
         &self.path
     }
 
-    /// Fails if the directory opened is no longer the one at its path.
+    /// Fails if the open directory is no longer the one at its path.
     pub(super) fn check_root(&self) -> Result<(), StoreError> {
         let held = rustix::fs::fstat(&self.root);
         let named = rustix::fs::stat(&self.path);
@@ -54,7 +54,7 @@ impl Disk {
         if stands { Ok(()) } else { Err(StoreError::Gone { root: self.path.clone() }) }
     }
 
-    /// What an error of the system means for a call on `key`.
+    /// The store error for a system error of a call on `key`.
     pub(super) fn explain(&self, op: Op, key: &str, error: io::Error) -> StoreError {
         match self.check_root() {
             Err(gone) => gone,
@@ -62,7 +62,7 @@ impl Disk {
         }
     }
 
-    /// A file of a new random name under `tmp/`.
+    /// Creates a file with a new random name below `tmp/`.
     pub(super) fn new_tmp(&self) -> io::Result<(String, File)> {
         let path = format!("{TMP}/{}", random_name()?);
         match self.new_file(&path) {
@@ -84,7 +84,7 @@ impl Disk {
         Ok(file.into())
     }
 
-    /// Opens for reading whatever stands there; a pipe does not block.
+    /// Opens anything for reading; a pipe does not block.
     pub(super) fn open_file(&self, path: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.root, path, flags, Mode::empty())?.into())
@@ -106,18 +106,18 @@ impl Disk {
         let synced =
             self.watch.step(Step::SyncDirectory, path).and_then(|()| File::from(self.open_directory(path)?).sync_all());
         match synced {
-            // Some network file systems have no such call: there the server answers for the order of names.
+            // Some network file systems cannot sync a directory: there the server ensures the order of names.
             Err(error) if cause::is_any(&error, &[Errno::INVAL, Errno::NOTSUP, Errno::NOSYS]) => Ok(()),
             synced => synced,
         }
     }
 
-    /// Makes a directory unless it is there.
+    /// Makes a directory unless it exists.
     pub(super) fn make_directory(&self, path: &str) -> io::Result<()> {
         self.watch.step(Step::MakeDirectory, path)?;
         match rustix::fs::mkdirat(&self.root, path, Mode::RWXU) {
             Err(Errno::EXIST) => Ok(()),
-            // The umask may take these rights from a new directory.
+            // The umask may have removed these rights from the new directory.
             Ok(()) if self.is_shared => {
                 Ok(rustix::fs::chmodat(&self.root, path, Mode::RWXU | SHARED_DIRECTORY, AtFlags::empty())?)
             }
@@ -130,7 +130,7 @@ impl Disk {
         Ok(rustix::fs::linkat(&self.root, from, &self.root, to, AtFlags::empty())?)
     }
 
-    /// Renames unless the new name exists.
+    /// Renames, unless the new name exists.
     pub(super) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         self.watch.step(Step::Rename, to)?;
         Ok(rustix::fs::renameat_with(&self.root, from, &self.root, to, RenameFlags::NOREPLACE)?)
@@ -153,7 +153,7 @@ impl Disk {
         Ok((Kind::of_raw(RawType::from_raw_mode(stat.st_mode)), Stat { length, created, sha256: None }))
     }
 
-    /// What a directory holds, in no order. Names that cannot be part of a key are none of ours.
+    /// The entries of a directory, in no order. Skips names that cannot be part of a key: no store made them.
     pub(super) fn entries(&self, path: &str) -> io::Result<Vec<(String, Kind)>> {
         self.watch.step(Step::ReadDirectory, path)?;
         let mut entries = Vec::new();
@@ -183,7 +183,7 @@ impl Disk {
     }
 }
 
-/// What stands at a path.
+/// What is at a path.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     File,
@@ -221,7 +221,7 @@ pub(super) fn make_root(path: &Path) -> io::Result<()> {
     };
     make_root(parent)?;
     match DirBuilder::new().mode(0o700).create(path) {
-        // Another process was faster.
+        // Another process made it first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => (),
         made => made?,
     }
@@ -239,10 +239,10 @@ pub(super) fn random_name() -> io::Result<String> {
     Ok(format!("{:032x}", u128::from_le_bytes(random)))
 }
 
-/// Where unfinished writes lie.
+/// The directory of unfinished writes.
 pub(super) const TMP: &str = "tmp";
 
-/// The mode of a root that several users of a group write to: new directories belong to its group.
+/// The mode of a root for several users of a group: new directories belong to its group.
 const SHARED: Mode = Mode::SGID.union(Mode::WGRP);
 const SHARED_DIRECTORY: Mode = Mode::RWXG.union(Mode::SGID);
 

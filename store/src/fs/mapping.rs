@@ -1,4 +1,4 @@
-//! Mapped files: the one place with unsafe code.
+//! Mapped files: the only module with unsafe code.
 
 use std::fs::File;
 use std::io;
@@ -9,10 +9,10 @@ use bytes::Bytes;
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use rustix::fs::{FallocateFlags, fallocate};
 
-/// Maps a file of a known length for reading. The bytes outlive the file's name: deletion does not disturb them.
+/// Maps a file of known length for reading. The bytes stay readable after the file is deleted.
 ///
-/// Of a file of [`LOOKED_THROUGH`] bytes at most every page has been read then: what the medium does not give is an error
-/// here, and would end the process (SIGBUS) where the bytes are used.
+/// Reads all pages of a file of at most [`LOOKED_THROUGH`] bytes, so that a bad sector is an error here. Later it would
+/// end the process with SIGBUS.
 #[allow(unsafe_code)]
 pub(super) fn map(file: &File, length: u64) -> io::Result<Bytes> {
     let mapped = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
@@ -22,14 +22,14 @@ pub(super) fn map(file: &File, length: u64) -> io::Result<Bytes> {
     // repository behind Copal's back is outside what can be guarded against, as with every mapped file; the
     // bytes are verified by whoever uses them.
     let mapping = unsafe { MmapOptions::new().len(mapped).map(file) }?;
-    // Whoever cannot say why reads the file, which can.
+    // The kernel does not say why a page cannot be read; reading the file does.
     if length <= LOOKED_THROUGH && populate(&mapping).is_err() {
         read_through(file, length)?;
     }
     Ok(Bytes::from_owner(mapping))
 }
 
-/// Has the kernel read every page. It says that one cannot be read, and not why; kernels before 5.14 do not do it.
+/// Makes the kernel read every page. It says whether one cannot be read, but not why. Needs Linux 5.14.
 #[cfg(target_os = "linux")]
 fn populate(mapping: &Mmap) -> io::Result<()> {
     mapping.advise(memmap2::Advice::PopulateRead)
@@ -40,7 +40,7 @@ fn populate(_: &Mmap) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Reads a file, and keeps nothing of it.
+/// Reads a file and drops the bytes.
 fn read_through(file: &File, length: u64) -> io::Result<()> {
     let mut piece = vec![0; PIECE.min(length) as usize];
     for start in (0..length).step_by(PIECE as usize) {
@@ -50,13 +50,13 @@ fn read_through(file: &File, length: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Zeros to be written over, in a file without a name: the kernel may write them out instead of keeping them in memory.
-/// What the file takes is set aside first, so that a full disk is an error here and not later.
+/// Writable zeros in a file without a name: the kernel may write them to disk instead of keeping them in memory. The
+/// space is allocated first, so that a full disk is an error here and not later.
 #[derive(Debug)]
 pub struct Unnamed(MmapMut);
 
 impl Unnamed {
-    /// So many bytes, at least one, in a directory.
+    /// This many bytes, at least one, in a directory.
     #[allow(unsafe_code)]
     pub fn new(directory: &Path, bytes: usize) -> io::Result<Self> {
         let file = tempfile::tempfile_in(directory)?;
@@ -72,15 +72,15 @@ impl Unnamed {
         &self.0
     }
 
-    /// The bytes, to be written over.
+    /// The bytes, for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.0
     }
 }
 
-/// Longer files are mapped as they are: from a disk that turns, reading more takes longer than a backup that changes little.
+/// Longer files are not read in advance: on a hard disk that takes longer than a backup with few changes.
 const LOOKED_THROUGH: u64 = 256 << 20;
-/// Bytes that are read at a time.
+/// Bytes per read.
 const PIECE: u64 = 256 << 10;
 
 #[cfg(test)]
@@ -123,7 +123,7 @@ mod tests {
         Ok(())
     }
 
-    /// Pages behind a file's end are to the kernel what those of a bad sector are: it cannot fill them.
+    /// For the kernel, a page after the end of a file is like one in a bad sector: it cannot fill it.
     #[test]
     fn pages_that_cannot_be_read_are_an_error_that_says_why() -> io::Result<()> {
         let file = tempfile::tempfile()?;

@@ -16,7 +16,6 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use std::{io, io::Read};
 
 use async_trait::async_trait;
@@ -68,12 +67,6 @@ impl FsStore {
     /// same name at once; [`StoreError::NotCreateOnly`] if it cannot.
     pub fn probe(&self) -> Result<Naming, StoreError> {
         probe::probe(&self.disk)
-    }
-
-    /// Removes unfinished writes at least that old, by the store's clock; says how many. A writer slower than
-    /// this loses its file and gets an error, never a damaged object.
-    pub fn sweep_tmp(&self, older_than: Duration) -> Result<usize, StoreError> {
-        clock::sweep(&self.disk, older_than).map_err(|error| self.disk.explain(Op::Delete, disk::TMP, error))
     }
 
     /// The object's file and its length, or `None` if there is none.
@@ -154,8 +147,12 @@ impl Store for FsStore {
         }
     }
 
+    /// Whoever asks may write, as every job does: files that dead writers have left behind are removed on the way.
     async fn now(&self) -> Result<StoreTime, StoreError> {
-        clock::now(&self.disk).map_err(|error| self.disk.explain(Op::Now, "", error))
+        let now = clock::now(&self.disk).map_err(|error| self.disk.explain(Op::Now, "", error))?;
+        // What cannot be removed now is removed another time.
+        let _ = clock::sweep(&self.disk, now);
+        Ok(now)
     }
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {

@@ -1,4 +1,4 @@
-//! The probe: whether a file system can make a name without replacing one, asked by making one many times.
+//! The probe: tests whether a file system can create a name without replacing one, by many concurrent attempts.
 
 use std::io;
 use std::sync::Barrier;
@@ -7,24 +7,24 @@ use super::create::{Trouble, put_name};
 use super::disk::{Disk, TMP, join, random_name};
 use crate::{Op, StoreError};
 
-/// How a file system makes a name without replacing one.
+/// How a file system creates a name without replacing one.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Naming {
     /// By link(2).
     Link,
-    /// By a rename that refuses to replace, for it has no links.
+    /// By a rename that refuses to replace, because there are no hard links.
     Rename,
 }
 
-/// Lets several threads make the same name, some rounds of it: exactly one may succeed, and the name must
-/// hold the bytes of that one.
+/// Lets several threads create the same name in several rounds. In each, exactly one may succeed, and the file must
+/// have its bytes.
 pub(super) fn probe(disk: &Disk) -> Result<Naming, StoreError> {
     let explain = |path: &str, trouble| match trouble {
         Trouble::Io(error) => disk.explain(Op::Create, path, error),
         Trouble::Obstructed | Trouble::NotCreateOnly => StoreError::NotCreateOnly { key: path.to_owned() },
     };
     disk.make_directory(TMP).map_err(|error| explain(TMP, error.into()))?;
-    // A directory of its own, since objects too are linked from one directory to another.
+    // In a directory of its own, because objects too are linked from one directory to another.
     let place = random_name().map(|name| join(TMP, &name)).map_err(|error| explain(TMP, error.into()))?;
     disk.make_directory(&place).map_err(|error| explain(&place, error.into()))?;
     let naming = (0..ROUNDS).map(|round| race(disk, &join(&place, &round.to_string()))).try_fold(None, same);
@@ -34,7 +34,7 @@ pub(super) fn probe(disk: &Disk) -> Result<Naming, StoreError> {
     Ok(naming.expect("there is at least one round"))
 }
 
-/// All rounds must go the same way: a file system that sometimes has links cannot be trusted with either.
+/// All rounds must use the same call: hard links that work only sometimes cannot be trusted.
 fn same(before: Option<Naming>, round: Result<Naming, Trouble>) -> Result<Option<Naming>, Trouble> {
     let naming = round?;
     if before.is_some_and(|before| before != naming) {
@@ -43,7 +43,6 @@ fn same(before: Option<Naming>, round: Result<Naming, Trouble>) -> Result<Option
     Ok(Some(naming))
 }
 
-/// One round.
 fn race(disk: &Disk, target: &str) -> Result<Naming, Trouble> {
     let start = Barrier::new(usize::from(RACERS));
     let results: Vec<_> = std::thread::scope(|scope| {
@@ -58,17 +57,17 @@ fn race(disk: &Disk, target: &str) -> Result<Naming, Trouble> {
         racers.into_iter().map(|racer| racer.join().expect("a racer does not panic")).collect()
     });
     let verdict = judge(disk, target, results);
-    // Where nothing was made there is nothing to remove.
+    // If no file was created, there is nothing to remove.
     match disk.unlink(target) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => verdict.and(Err(error.into())),
         _ => verdict,
     }
 }
 
-/// Makes a file and tries to name it; `None` if another was first.
+/// Makes a file and tries to name it; `None` if another thread was first.
 fn run(disk: &Disk, target: &str, racer: u8, start: &Barrier) -> Result<Option<Naming>, Trouble> {
     let made = disk.new_tmp();
-    // Also who failed must come, or the others wait for ever.
+    // After a failure too, or the other threads wait for ever.
     start.wait();
     let (tmp, mut file) = made?;
     let written = disk.write(&mut file, &tmp, &[racer]).map_err(Trouble::Io);

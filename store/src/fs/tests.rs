@@ -1,5 +1,6 @@
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::executor::block_on;
 use rustix::io::Errno;
@@ -311,15 +312,16 @@ fn age_is_the_files_modification_time() -> Result<(), StoreError> {
 }
 
 #[test]
-fn sweeping_removes_old_unfinished_writes_only() -> Result<(), StoreError> {
+fn whoever_asks_for_the_time_removes_what_dead_writers_have_left() -> Result<(), StoreError> {
     let (_place, store) = new_store();
     let hour = Duration::from_secs(3600);
     create(&store, "a")?;
-    write(&store, "tmp/old");
-    write(&store, "tmp/young");
-    date(&store, "a", std::time::SystemTime::now() - 3 * hour);
-    date(&store, "tmp/old", std::time::SystemTime::now() - 3 * hour);
-    assert_eq!(store.sweep_tmp(hour)?, 1);
+    for (name, hours) in [("tmp/old", 25), ("tmp/young", 23)] {
+        write(&store, name);
+        date(&store, name, std::time::SystemTime::now() - hours * hour);
+    }
+    date(&store, "a", std::time::SystemTime::now() - 25 * hour);
+    block_on(store.now())?;
     assert_eq!(names(&store, "tmp/")?, ["tmp/young"]);
     assert_eq!(names(&store, "")?, ["a"]);
     Ok(())

@@ -1,15 +1,15 @@
-//! Listings: a walk through the directories that can hold keys of a prefix, in byte order of the whole key.
+//! Listings: walks the directories that can hold keys of a prefix, in byte order of the whole key.
 
 use super::cause;
 use super::disk::{Disk, Kind, TMP, join};
 use crate::key::{LENGTH_MAX, is_segment};
 use crate::{Key, ListPage, Listed, Op, StoreError};
 
-/// A page of objects; of a directory that is missing, none.
+/// A page of objects; empty if the directory does not exist.
 pub(super) fn list(disk: &Disk, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
     let start = prefix.rsplit_once('/').map_or("", |(directory, _)| directory);
     let mut walk = Walk { disk, prefix, after: after.map_or("", Key::as_str), limit, objects: Vec::new() };
-    // No key has other segments, and a path with others could lead out of the root.
+    // A prefix with other segments matches no key, and its path could lead out of the root.
     let more = (start.is_empty() || start.split('/').all(is_segment)) && walk.visit(start)?;
     Ok(ListPage { objects: walk.objects, more })
 }
@@ -17,14 +17,14 @@ pub(super) fn list(disk: &Disk, prefix: &str, after: Option<&Key>, limit: usize)
 struct Walk<'a> {
     disk: &'a Disk,
     prefix: &'a str,
-    /// Empty to start at the first key.
+    /// Empty to begin at the first key.
     after: &'a str,
     limit: usize,
     objects: Vec<Listed>,
 }
 
 impl Walk<'_> {
-    /// Lists what lies below a directory; whether there is more than fits.
+    /// Lists everything below a directory; returns whether there is more than fits.
     fn visit(&mut self, directory: &str) -> Result<bool, StoreError> {
         for (path, kind) in self.candidates(directory)? {
             match kind {
@@ -42,15 +42,15 @@ impl Walk<'_> {
                     }
                     self.objects.push(listed);
                 }
-                // Skipping it could pass for the loss of all that lies behind a symbolic link.
+                // If this were skipped, everything behind a symbolic link would seem lost.
                 Kind::Other => return Err(StoreError::Obstructed { key: path }),
             }
         }
         Ok(false)
     }
 
-    /// The entries that are or can hold keys asked for, sorted as their keys are: which is as if every
-    /// directory's name ended in a slash (`a-b` before `a/b` before `a0`).
+    /// The entries that are, or can hold, wanted keys, in the order of keys: as if directory names ended in a slash
+    /// (`a-b` before `a/b` before `a0`).
     fn candidates(&self, directory: &str) -> Result<Vec<(String, Kind)>, StoreError> {
         let entries = match self.disk.entries(directory) {
             Err(error) if cause::is_absence(&error) => return Ok(Vec::new()),
@@ -78,7 +78,7 @@ impl Walk<'_> {
 
     fn look(&self, path: String) -> Result<Option<Listed>, StoreError> {
         let stat = match self.disk.stat(&path) {
-            // Deleted since.
+            // Deleted meanwhile.
             Err(error) if cause::is_absence(&error) => return Ok(None),
             stat => stat.map_err(|error| self.disk.explain(Op::List, &path, error))?.1,
         };

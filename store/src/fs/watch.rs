@@ -1,6 +1,6 @@
-//! Lets the tests of this crate see the order of system calls, and refuse some.
+//! Lets this crate's tests see the order of system calls, and make some fail.
 
-/// A system call that durability or create-only depends on.
+/// A system call that matters for durability or create-only.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     NewFile,
@@ -65,7 +65,7 @@ mod watched {
             }
         }
 
-        /// The steps since the last call.
+        /// The steps since the last call of this function.
         pub(in crate::fs) fn take(&self) -> Vec<(Step, String)> {
             std::mem::take(&mut self.seen.lock().expect("no panic here"))
         }
