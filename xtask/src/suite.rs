@@ -42,11 +42,29 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     suite.stage("reader in Python", reader::run);
 
     heading(&format!("all stages: {:.0} s", start.elapsed().as_secs_f64()));
-    let verdict = suite.tally.verdict();
-    suite.failures.extend(verdict.filter(|_| suite.failures.is_empty()));
-    suite.failures.iter().for_each(|failure| println!("failed: {failure}"));
-    println!("{}", suite.tally);
-    Ok(if suite.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(suite.end())
+}
+
+/// Runs what takes less than three minutes once everything is built: unit tests, the format's golden bytes, the command on a
+/// golden repository, 200 seeds of the simulation, and the order of layers.
+pub(crate) fn quick() -> Result<ExitCode, String> {
+    let mut suite = Suite::default();
+    suite.stage("format", || cargo_succeeds(&["fmt", "--all", "--check"]));
+    let parts: [(&str, &[&str]); 5] = [
+        ("units", &["--lib"]),
+        ("golden bytes", &["--test", "format"]),
+        ("golden repository", &["--test", "command", "golden::"]),
+        ("simulation", &["--test", "simulation", "no_schedule"]),
+        ("layers and documents", &["--test", "house", "layering::", "threats::"]),
+    ];
+    for (name, arguments) in parts {
+        // All with the same features, so that everything is built once.
+        let mut test = cargo(&["test", "--workspace", "--all-features"]);
+        let (choice, filters) = arguments.split_at(arguments.len().min(2));
+        test.args(choice).arg("--").args(filters).env("COPAL_SIM_RUNS", "200");
+        suite.stage(name, || count(&mut test));
+    }
+    Ok(suite.end())
 }
 
 #[derive(Default)]
@@ -68,6 +86,15 @@ impl Suite {
         reason.iter().for_each(|reason| println!("FAILED {name}: {reason}"));
         println!("-- {name}: {:.1} s", start.elapsed().as_secs_f64());
         self.failures.extend(reason.map(|reason| format!("{name}: {reason}")));
+    }
+
+    /// Prints the failures, and the count last, alone on its line.
+    fn end(mut self) -> ExitCode {
+        let verdict = self.tally.verdict();
+        self.failures.extend(verdict.filter(|_| self.failures.is_empty()));
+        self.failures.iter().for_each(|failure| println!("failed: {failure}"));
+        println!("{}", self.tally);
+        if self.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }
 
